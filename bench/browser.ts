@@ -1,18 +1,18 @@
-/** What a person in front of a browser waits for: measured within the page, by its own clock. */
+/** Measures, by the page's own clock, what users in front of a browser wait for. */
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 
 const VIEWPORT = { width: 1440, height: 900 }
 
 export interface OpenedPage {
   readonly page: Page
-  /** From the start of the navigation to a view that is there and answers to keys. */
+  /** The time from the start of the navigation until the view is complete and responds to keys. */
   readonly interactiveMs: number
-  /** Over the wire, compressed, with the heads of the answers. */
+  /** Bytes over the network: compressed, including headers. */
   readonly bytes: number
   readonly requests: number
 }
 
-/** Opens an address. The context keeps what its earlier pages have loaded. */
+/** Opens an address. The context caches what its earlier pages loaded. */
 export async function opened(context: BrowserContext, url: string): Promise<OpenedPage> {
   const page = await context.newPage()
   await page.goto(url, { waitUntil: 'commit' })
@@ -41,7 +41,7 @@ export function newContext(browser: Browser): Promise<BrowserContext> {
   return browser.newContext({ viewport: VIEWPORT, colorScheme: 'light' })
 }
 
-/** Milliseconds from `act` until `isDone` holds within the page, seen at its next frame. */
+/** Returns the milliseconds from `act` until `isDone` holds in the page, checked at each frame. */
 export async function waited(
   page: Page,
   act: () => Promise<void>,
@@ -63,7 +63,7 @@ export interface Frames {
   readonly longestMs: number
 }
 
-/** The frames that the page draws while something is done to it. */
+/** Counts the frames that the page draws during an action. */
 export async function framesDuring(page: Page, act: () => Promise<void>): Promise<Frames> {
   await page.evaluate(`globalThis.frameTimes = []; globalThis.isCounting = true;
     requestAnimationFrame(function frame(at) {

@@ -1,6 +1,7 @@
 /**
- * Two checkouts measured side by side: the scenario runs once for each, both as coroutines of which one works at a time.
- * Each hands over after a slice of its load, so that what the machine does to one minute it does to both.
+ * Measures two checkouts side by side. The scenario runs once for each, as coroutines of which only
+ * one works at a time. Each yields to the other after a slice of its load, so that a slow moment of
+ * the machine affects both.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { join } from 'node:path'
@@ -8,7 +9,7 @@ import { join } from 'node:path'
 interface Side {
   /** The folder whose server is measured. */
   readonly root: string
-  /** Lets the other side work until that one hands over. */
+  /** Lets the other side work until it hands over in turn. */
   handOver(): Promise<void>
 }
 
@@ -17,22 +18,24 @@ const SLICES = 5
 
 const sides = new AsyncLocalStorage<Side>()
 
-/** The folder of the checkout whose server is to be started. */
+/** Returns the folder of the checkout whose server should be started. */
 export function measuredRoot(): string {
   return sides.getStore()?.root ?? OWN_ROOT
 }
 
-/** Into how many parts a load is cut: the other side works between them. */
+/** Returns the number of slices of a load. The other side works in between. */
 export function sliceCount(): number {
   return sides.getStore() === undefined ? 1 : SLICES
 }
 
-/** The end of a slice. Returns at once where nothing is compared. */
+/** Marks the end of a slice. It returns at once if nothing is compared. */
 export async function handOver(): Promise<void> {
   await sides.getStore()?.handOver()
 }
 
-/** Runs `work` for this checkout and for `other`, by turns. @returns what each gave, this one first */
+/**
+ * Runs `work` alternately for this checkout and for `other`. @returns both results, this one's first
+ */
 export async function compared<T>(other: string, work: () => Promise<T>): Promise<readonly [T, T]> {
   const baton = new Baton()
   const run = (root: string, number: number) => {
@@ -45,7 +48,7 @@ export async function compared<T>(other: string, work: () => Promise<T>): Promis
   return [own.value, others.value]
 }
 
-/** Held by one of two sides. */
+/** Held by one of the two sides at a time. */
 class Baton {
   #holder = 0
   readonly #isOver = [false, false]

@@ -1,7 +1,7 @@
 /**
- * A program of its own, since a flood within a server's process would wait for that server: sends one request again and
- * again, each over a new connection.
- * Arguments: port, the request as JSON (`method`, `path`, `body`), clients, requests.
+ * Sends one request again and again, each time over a new connection. A separate program, because
+ * in a server's process it would wait for that server. Arguments: port, the request as JSON
+ * (`method`, `path`, `body`), clients, requests.
  */
 import { connect } from 'node:net'
 

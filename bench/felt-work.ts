@@ -1,4 +1,4 @@
-/** What one piece of work does to a server: how late its event loop is, what it takes of memory and of the processor. */
+/** Measures how work affects a server: the delay of its event loop, and the memory and processor time that it takes. */
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -9,14 +9,14 @@ import { type Bench, type Measure, withServer } from './scenario.ts'
 import { cpuMsOf } from './server-cpu.ts'
 
 export interface FeltBench extends Bench {
-  /** Of the server's event loop. */
+  /** The socket of the probe in the server's event loop. */
   readonly lagSocket: string
 }
 
 const PROBE = join(import.meta.dir, 'lag-probe.ts')
 const MEMORY_SAMPLE_MS = 25
 
-/** As `withServer`, with a probe in the server's process. */
+/** Like `withServer`, but with a probe in the server's process. */
 export function withFeltServer<T>(work: (bench: FeltBench) => Promise<T>): Promise<T> {
   const lagSocket = join(tmpdir(), `eider-lag-${crypto.randomUUID()}`)
   const environment = {
@@ -26,7 +26,7 @@ export function withFeltServer<T>(work: (bench: FeltBench) => Promise<T>): Promi
   return withServer(environment, (bench) => work({ ...bench, lagSocket }))
 }
 
-/** @param work its result is how many pieces it was, for the rate */
+/** @param work returns the number of pieces of work done, to compute the rate */
 export async function felt(
   { server, lagSocket }: FeltBench,
   { what, unit }: { readonly what: string; readonly unit: string },
@@ -83,7 +83,7 @@ function ascending(values: number[]): readonly number[] {
   return values.sort((a, b) => a - b)
 }
 
-/** Without a process for each sample. NaN where there is no /proc. */
+/** Reads without starting a process for each sample. Returns NaN without /proc. */
 function residentMbOf(pid: number): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8')

@@ -1,4 +1,4 @@
-/** A server whose one knowledge base holds known vectors, for the scenarios of retrieval. */
+/** A server whose only knowledge base contains known vectors, for the scenarios of retrieval. */
 import { type EiderClient, eiderClient } from '../scripts/eider-client.ts'
 import { whileRunning } from '../scripts/server-process.ts'
 import { fillWithVectors, KNOWLEDGE_BASE, type Nearest, nearestOf } from './peers/eider-peer.ts'
@@ -13,12 +13,12 @@ export interface FilledVectors extends VectorServer {
 export interface VectorServer {
   readonly client: EiderClient
   readonly pid: number
-  /** Throws unless the k nearest are what they should be. */
+  /** Throws unless the k nearest are the expected ones. */
   readonly checkedSearch: (query: number, keep: Keep) => Promise<void>
   readonly nearest: Nearest
 }
 
-/** @param filledCount of the rows that are put in; the stub knows them all */
+/** @param filledCount how many of the rows are inserted; the stub knows all of them */
 export function withFilledVectors<T>(
   vectors: MadeVectors,
   filledCount: number,
@@ -58,7 +58,7 @@ export function vectorServer(
 const IN_MEMORY_MS_MAX = 120_000
 const POLL_MS = 10
 
-/** Returns when a search takes its chunks from the vectors in memory. */
+/** Resolves when a search takes its chunks from the vectors in memory. */
 export async function untilInMemory({ client }: Pick<VectorServer, 'client'>): Promise<void> {
   const deadline = performance.now() + IN_MEMORY_MS_MAX
   const sql = `EXPLAIN SELECT id FROM ${KNOWLEDGE_BASE} WHERE content = 'row 1' LIMIT ${K}`
@@ -70,5 +70,5 @@ export async function untilInMemory({ client }: Pick<VectorServer, 'client'>): P
   throw new Error(`No vectors in memory after ${IN_MEMORY_MS_MAX / 1000} s`)
 }
 
-/** Without a filter. */
+/** No filter. */
 export const ALL: Keep = BUCKETS

@@ -1,18 +1,18 @@
-/** Knowledge bases for the scenarios: created and filled over HTTP, one chunk per document. */
+/** Creates and fills knowledge bases for the scenarios over HTTP, with one chunk per document. */
 import { handOver } from './compared-checkouts.ts'
 import type { SampleTexts } from './sample-texts.ts'
 import { type Bench, PROJECT } from './scenario.ts'
 
 export interface Filling {
   readonly knowledgeBase: string
-  /** Unset: the built-in model. */
+  /** By default the built-in model. */
   readonly embeddingModel?: Readonly<Record<string, unknown>>
   readonly documents: number
-  /** Below some 150 words a document is one chunk of at most 1000 characters. */
+  /** With fewer than about 150 words, a document is one chunk of at most 1000 characters. */
   readonly wordsPerDocument: number
 }
 
-/** Documents of one insert: some 2 MB of JSON at 100 words each. */
+/** The number of documents per insert, about 2 MB of JSON at 100 words each. */
 const ROWS_PER_INSERT = 2000
 
 export async function createKnowledgeBase({ client }: Bench, filling: Filling): Promise<void> {
@@ -28,14 +28,14 @@ export async function createKnowledgeBase({ client }: Bench, filling: Filling): 
   })
 }
 
-/** @returns milliseconds from the first insert to the answer of the last */
+/** @returns the milliseconds from the first insert to the last answer */
 export async function fill(bench: Bench, filling: Filling, texts: SampleTexts): Promise<number> {
   const elapsedMs = await fillMore(bench, filling, { texts, from: 0 })
   await checkCount(bench, filling)
   return elapsedMs
 }
 
-/** Adds the documents from this one on. */
+/** Adds documents, starting with this one. */
 export async function fillMore(
   bench: Bench,
   filling: Filling,
@@ -58,7 +58,7 @@ export async function fillMore(
   return elapsedMs
 }
 
-/** A rate of chunks that are not there would be a lie. */
+/** With missing chunks, the rate would be wrong. */
 async function checkCount({ client }: Bench, filling: Filling): Promise<void> {
   const sql = `SELECT count(*) FROM ${filling.knowledgeBase}`
   const stored = Number((await client.sql(sql)).rows[0]?.[0])

@@ -1,4 +1,4 @@
-/** What grows with a knowledge base and what stays flat, on log scales, as an SVG that reads on light and dark pages. */
+/** Draws what grows with a knowledge base and what stays flat, on log scales, as an SVG for light and dark pages. */
 import type { Measure } from './measure.ts'
 
 interface Point {
@@ -9,7 +9,7 @@ interface Point {
 interface Line {
   readonly label: string
   readonly points: readonly Point[]
-  /** Of the other checkout: dashed. */
+  /** True for the other checkout, whose line is dashed. */
   readonly isOther: boolean
 }
 
@@ -22,7 +22,7 @@ interface Panel {
 const PANEL = { width: 290, height: 240, left: 56, right: 12, top: 66, bottom: 34 }
 const COLUMNS = 3
 const COLORS = ['own', 'second', 'third'] as const
-/** Smaller values are drawn as this one. */
+/** Smaller values are drawn as this value. */
 const LEAST = 0.001
 const STYLE = `
   text { font: 12px system-ui, sans-serif; fill: #24292f }
@@ -38,7 +38,7 @@ const STYLE = `
     circle.own { fill: #ff7b72 } circle.second { fill: #58a6ff } circle.third { fill: #bc8cff }
   }`
 
-/** Each panel takes the measures whose names end with these words. */
+/** Each panel shows the measures whose names end with these words. */
 const PANELS = [
   {
     title: 'Search, p50',
@@ -56,7 +56,7 @@ const PANELS = [
   { title: 'Disk', unit: 'MB', ends: ['disk'] },
 ] as const
 
-/** @param measures of the scenario `growth`: their names begin with the number of chunks */
+/** @param measures those of the scenario `growth`; their names begin with the number of chunks */
 export function growthPlot(
   measures: readonly Measure[],
   others: readonly Measure[] | null,
@@ -147,12 +147,12 @@ function lineParts(
   ]
 }
 
-/** A line of the other checkout has the colour of its like. */
+/** A line of the other checkout has the same colour as its counterpart. */
 function colorOf(lines: readonly Line[], line: Line): number {
   return [...new Set(lines.map(({ label }) => label))].indexOf(line.label)
 }
 
-/** The powers of ten around these values: two at least. */
+/** Returns the powers of ten around these values, at least two. */
 function powersOf(values: readonly number[]): readonly number[] {
   const logs = (values.length === 0 ? [1] : values).map((value) =>
     Math.log10(Math.max(value, LEAST)),
@@ -162,7 +162,7 @@ function powersOf(values: readonly number[]): readonly number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => 10 ** (first + index))
 }
 
-/** From the first of some ascending values to the last. */
+/** Maps ascending values from the first to the last. */
 function scale(
   values: readonly number[],
   { from, to }: { readonly from: number; readonly to: number },

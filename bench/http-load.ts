@@ -1,6 +1,6 @@
 /**
- * A load of HTTP requests by a client that takes little of the machine: wrk where it is installed, else sockets of our
- * own. Closed loop, as `load.ts`.
+ * Creates HTTP load with a client that needs little CPU time: wrk if it is installed, or else plain
+ * sockets. It is a closed loop like that in `load.ts`.
  */
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -12,16 +12,16 @@ import { type SliceResult, socketSlice } from './socket-client.ts'
 
 export interface HttpLoad {
   readonly baseUrl: string
-  /** Of the server. */
+  /** The process of the server. */
   readonly pid: number
   readonly method: 'POST' | 'PUT'
-  /** From `/api`, with its slash. */
+  /** The path after `/api`, with its slash. */
   readonly path: string
-  /** JSON, each in one line, sent in turn and then again from the first. */
+  /** JSON texts without line breaks, which are sent one after the other, repeatedly. */
   readonly bodies: readonly string[]
   readonly clients: number
   readonly seconds: number
-  /** Sends a body and throws unless the answer is right: before the load and after it. */
+  /** Sends a body and throws unless the answer is right. Called before and after the load. */
   check(body: string): Promise<void>
 }
 

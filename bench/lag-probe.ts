@@ -1,7 +1,8 @@
 /**
- * Preloaded into a server that is measured (`BUN_OPTIONS=--preload=…`), so that nothing of it is in the product: how late
- * a timer comes on the server's own thread, and how much of that the thread waited for a core. Who connects to the socket
- * named in the environment gets all ticks since the last time, as one JSON list of `[late, waited]` in milliseconds.
+ * Preloaded into a measured server (`BUN_OPTIONS=--preload=…`), so that the product itself contains
+ * no measuring code. It measures how late a timer fires on the server's own thread, and how much of
+ * that time the thread waited for a core. A client of the socket named in the environment gets all
+ * ticks since the last time, as a JSON list of `[late, waited]` in milliseconds.
  */
 import { openSync, readSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -12,7 +13,7 @@ const TICK_MS = 5
 const SOCKET = 'BENCH_LAG_SOCKET'
 
 const path = process.env[SOCKET]
-// Processes and threads of the server are not measured.
+// Do not measure the server's other processes and threads.
 delete process.env[SOCKET]
 delete process.env.BUN_OPTIONS
 if (path !== undefined && Bun.isMainThread) measure(path)
@@ -39,7 +40,10 @@ function measure(socketPath: string): void {
   server.unref()
 }
 
-/** Milliseconds that this thread was ready to run and another one had the core; 0 where Linux does not say. */
+/**
+ * Returns a function that measures how many milliseconds this thread was ready but had no core; 0
+ * if unknown.
+ */
 function waitedReader(): () => number {
   const buffer = Buffer.alloc(64)
   try {

@@ -1,6 +1,6 @@
 /**
- * `bun bench/large-arguments.ts`: every function over values of 1 and 10 MB in 10,000 rows, at EIDER_MEMORY_LIMIT=512MB and
- * EIDER_QUERY_MS=6000. Prints each statement's end, then the peak of memory and what another client saw.
+ * `bun bench/large-arguments.ts` runs every function on values of 1 and 10 MB in 10,000 rows, at EIDER_MEMORY_LIMIT=512MB
+ * and EIDER_QUERY_MS=6000. It prints how each statement ended, then the peak of memory and what another client experienced.
  */
 import { largeStatements, runLarge } from '../tests/slow/sql/large-arguments.ts'
 

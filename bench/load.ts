@@ -1,26 +1,26 @@
-/** Closed-loop load: each client sends its next request when the last one is answered. Bounded by count or by time. */
+/** A closed-loop load: each client sends its next request after an answer. Limited by count or time. */
 import { handOver, sliceCount } from './compared-checkouts.ts'
 import type { LoadFigures, Measure } from './measure.ts'
 import { cpuMsOf } from './server-cpu.ts'
 
 export interface Load {
   readonly clients: number
-  /** Requests of all clients together. */
+  /** The number of requests of all clients together. */
   readonly requestsMax: number
   readonly durationMs: number
-  /** Of the server, whose processor time is measured; unset: it is not. */
+  /** The server process whose processor time is measured. By default it is not measured. */
   readonly pid?: number
 }
 
 export interface LoadResult {
-  /** Of each request, ascending. */
+  /** The latency of each request, in ascending order. */
   readonly latenciesMs: readonly number[]
   readonly elapsedMs: number
-  /** Of the server, for all requests; NaN: not known. */
+  /** The server's processor time for all requests, or NaN if it is unknown. */
   readonly cpuMs: number
 }
 
-/** @param request gets 0, 1, 2 … across all clients */
+/** @param request called with 0, 1, 2 … across all clients */
 export async function runLoad(
   load: Load,
   request: (index: number) => Promise<unknown>,
@@ -52,7 +52,7 @@ export async function runLoad(
   return { latenciesMs: latenciesMs.sort((a, b) => a - b), elapsedMs, cpuMs }
 }
 
-/** @param share 0..1 of the ascending values; the nearest rank */
+/** @param share from 0 to 1 of the ascending values, by the nearest rank */
 export function percentile(ascending: readonly number[], share: number): number {
   return ascending[Math.max(0, Math.ceil(share * ascending.length) - 1)] ?? Number.NaN
 }

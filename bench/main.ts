@@ -1,4 +1,4 @@
-/** Runs scenarios one after the other and prints a table of each: without options, those of docs/performance.md. */
+/** Runs scenarios one after the other and prints a table of each, by default those in docs/performance.md. */
 import { availableParallelism, cpus, totalmem } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -72,7 +72,7 @@ const SCENARIOS: readonly Scenario[] = [
   maps,
 ]
 
-/** The tables of docs/performance.md, in their order. */
+/** The tables in docs/performance.md, in their order. */
 const DOCUMENTED: readonly Scenario[] = [
   startUp,
   selectOne,
@@ -135,7 +135,7 @@ async function writeTables(tables: readonly string[]): Promise<void> {
   )
 }
 
-/** null: they are wrong, and what is wrong has been printed. */
+/** Returns null after printing what is wrong with the options. */
 function givenOptions() {
   try {
     return parseArgs({
@@ -177,10 +177,10 @@ ${names.join('\n')}`
 
 interface Run {
   readonly size: BenchSize
-  /** Of another checkout; null: none is compared. */
+  /** The folder of another checkout, or null to compare none. */
   readonly against: string | null
   readonly isMarkdown: boolean
-  /** Where the plot of `growth` is written. */
+  /** The file for the plot of `growth`. */
   readonly plot: string | null
 }
 
@@ -200,7 +200,7 @@ function usual(isAll: boolean): readonly string[] {
   return scenarios.map(({ name }) => name)
 }
 
-/** @returns what it printed; null for a scenario that failed, which ends with its error and not the others */
+/** @returns what it printed, or null for a scenario that failed, which does not end the others */
 async function runScenario(scenario: Scenario, run: Run): Promise<string | null> {
   const { name, title } = scenario
   const heading = run.isMarkdown ? `### \`${name}\`: ${title}` : `${name}: ${title}`

@@ -1,6 +1,6 @@
 /**
- * How true a map is: the sample of the page, 240 paragraphs of 48 articles, by the built-in model, beside their first two
- * principal components.
+ * Measures how faithful a map is, with the page's sample of 240 paragraphs from 48 articles and the
+ * built-in model, compared to the first two principal components of the vectors.
  */
 import { join } from 'node:path'
 import { BuiltinEmbedder } from '../src/models/builtin/builtin-embedder.ts'
@@ -16,11 +16,11 @@ import type { Measure } from './scenario.ts'
 const SAMPLE = join(import.meta.dir, '../assets/sample/encyclopedia.json')
 const SEED = 1
 const COMPONENTS = 64
-/** Neighbours that are compared: an article has five paragraphs. */
+/** How many neighbours to compare. An article has five paragraphs. */
 const K = 4
 
 export async function mapQuality(): Promise<readonly Measure[]> {
-  // It lies in this repository.
+  // The file is in this repository.
   const { rows } = (await Bun.file(SAMPLE).json()) as {
     readonly rows: readonly { readonly article: string; readonly content: string }[]
   }
@@ -67,7 +67,7 @@ async function embedded(texts: readonly string[]): Promise<VectorTable> {
   }
 }
 
-/** Of each point all others, the nearest first. */
+/** For each point, all others with the nearest first. */
 type Neighbours = readonly (readonly number[])[]
 
 function neighboursOf({ values, dimensions }: VectorTable): Neighbours {
@@ -91,7 +91,10 @@ function purity(neighbours: Neighbours, topics: readonly string[]): number {
   return shares.reduce((sum, share) => sum + share, 0) / shares.length
 }
 
-/** Venna and Kaski 2001: 1 where all that are near on the map are near by the vectors too. */
+/**
+ * Trustworthiness (Venna and Kaski, 2001): 1 if all points that are near on the map also have near
+ * vectors.
+ */
 function trustworthiness(near: Neighbours, shown: Neighbours): number {
   const count = near.length
   let penalty = 0

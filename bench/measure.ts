@@ -1,29 +1,29 @@
-/** What a scenario found, and how it is printed: one row for each, the same with and without a second checkout. */
+/** The results of a scenario, and how they are printed: one row each, with or without a second checkout. */
 import { textTable } from '../scripts/text-table.ts'
 
 export type Measure =
   | { readonly what: string; readonly value: number; readonly unit: string }
   | { readonly what: string; readonly load: LoadFigures }
 
-/** Of one kind of request. */
+/** The figures for one kind of request. */
 export interface LoadFigures {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly perSecond: number
-  /** Of the server, for one request; NaN: not known. */
+  /** The server's processor time for one request, or NaN if it is unknown. */
   readonly cpuMs: number
 }
 
 type Cells = Readonly<Record<'p50' | 'p99' | 'rate' | 'CPU' | 'value', string>>
 
-const COLUMNS = ['measure', 'p50', 'p99', 'rate', 'CPU a request', 'value'] as const
+const COLUMNS = ['measure', 'p50', 'p99', 'rate', 'CPU per request', 'value'] as const
 
 export interface Printed {
   readonly columnNames: readonly string[]
   readonly rows: readonly (readonly string[])[]
 }
 
-/** @param others of the other checkout: each figure is then followed by how many times the other's it is */
+/** @param others the other checkout's results; each figure is then followed by its ratio to the other's */
 export function measureRows(
   measures: readonly Measure[],
   others: readonly Measure[] | null,
@@ -67,7 +67,7 @@ function figure(value: number, unit: string, other: number | undefined): string 
   return `${own}, was ${rounded(other)}: × ${(value / other).toFixed(2)}`
 }
 
-/** Digits that mean something: none after the point from 100 on. */
+/** Rounds to significant digits, without decimals from 100 on. */
 function rounded(value: number): string {
   return Number(value.toFixed(value >= 100 ? 0 : 2)).toLocaleString('en')
 }

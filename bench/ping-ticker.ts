@@ -1,6 +1,7 @@
 /**
- * A process of its own: asks the address in its first argument every 5 ms until its input ends, then prints the
- * latencies in milliseconds, ascending, as one JSON list. A tick is due by the clock, so a held server delays none.
+ * A separate process that sends a request to the address in its first argument every 5 ms until its
+ * input ends, then prints the latencies in milliseconds, ascending, as one JSON list. Ticks are due
+ * by the clock, so that a blocked server delays none.
  */
 const TICK_MS = 5
 const PINGS_MAX = 100_000

@@ -1,13 +1,13 @@
-/** Pings by a process of its own, so that what the measuring process does delays none. */
+/** Sends pings from a separate process, so that work in the measuring process delays none. */
 import { join } from 'node:path'
 
 const TICKER = join(import.meta.dir, 'ping-ticker.ts')
 const STARTING_MS = 300
 
 export interface Pings {
-  /** Their latencies in milliseconds, ascending. */
+  /** Their latencies in milliseconds, in ascending order. */
   stop(): Promise<readonly number[]>
-  /** Ends the process in every case. */
+  /** Ends the process in any case. */
   end(): Promise<void>
 }
 

@@ -1,9 +1,9 @@
-/** Texts of real English words, the same on every run: drawn by a seeded generator from the packages' READMEs. */
+/** Creates texts of real English words, the same on every run, by a seeded generator from READMEs. */
 import { join } from 'node:path'
 import { readmeFiles } from '../scripts/readme-files.ts'
 
 export interface SampleTexts {
-  /** The text with this index: `wordCount` words, a full stop after each tenth. */
+  /** Returns the text with this index, with `wordCount` words and a full stop after each tenth. */
   text(index: number, wordCount: number): string
 }
 
@@ -33,7 +33,7 @@ function sentence(words: readonly string[], seed: number, wordCount: number): st
   return drawn.join(' ')
 }
 
-/** mulberry32: 0 ≤ value < 1, the same sequence for the same seed. */
+/** mulberry32 returns 0 ≤ value < 1, in the same sequence for the same seed. */
 export function seededRandom(seed: number): () => number {
   let state = (seed + 0x9e3779b9) | 0
   return () => {

@@ -1,4 +1,4 @@
-/** A scenario measures one promise of the server; the harness gives it a server with a data folder of its own. */
+/** A scenario measures one promise of the server. It gets a server with a data folder of its own. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,9 +15,11 @@ import type { Measure } from './measure.ts'
 export interface Scenario {
   readonly name: string
   readonly title: string
-  /** It takes long: `--only` must name it. */
+  /** Set if it takes long, so that `--only` must name it. */
   readonly onlyWhenNamed?: boolean
-  /** It measures this checkout's code in its own process: no other can be beside it. */
+  /**
+   * Set if it measures this checkout's code in this process, so no other checkout can be compared.
+   */
   readonly isInProcess?: boolean
   run(size: BenchSize): Promise<readonly Measure[]>
 }
@@ -33,7 +35,7 @@ export interface Bench {
 
 export const PROJECT = '/projects/mindsdb'
 
-/** Runs `work` on a server with an empty data folder; both are gone afterwards. */
+/** Runs `work` on a server with an empty data folder, and removes both afterwards. */
 export async function withServer<T>(
   environment: Readonly<Record<string, string>>,
   work: (bench: Bench) => Promise<T>,
@@ -44,7 +46,7 @@ export async function withServer<T>(
   })
 }
 
-/** The server of the checkout that is measured. An insert is answered when it is stored, however long that takes. */
+/** Starts the server of the measured checkout. An insert is answered once it is stored, however long that takes. */
 export function startMeasured(options: Omit<ServerOptions, 'root'>): Promise<ServerProcess> {
   const environment = { EIDER_INSERT_WAIT_SECONDS: '0', ...options.environment }
   return startServer({ ...options, environment, root: measuredRoot() })
@@ -59,7 +61,7 @@ export async function withFolder<T>(work: (folder: string) => Promise<T>): Promi
   }
 }
 
-/** Resident memory in MB as the system counts it, NaN where `ps` is missing. */
+/** Returns the resident memory in MB that the system reports, or NaN without `ps`. */
 export function residentMb(pid: number): number {
   const ps = Bun.spawnSync(['ps', '-o', 'rss=', '-p', String(pid)], { stderr: 'ignore' })
   const kilobytes = ps.success ? Number(ps.stdout.toString().trim()) : Number.NaN

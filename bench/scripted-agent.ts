@@ -1,4 +1,4 @@
-/** A server with 1 000 documents of 100 words and an agent whose model is the stub: one tool call, then "Done". */
+/** A server with 1 000 documents of 100 words and an agent with the stub: one tool call, then "Done". */
 import { createKnowledgeBase, fill } from './filling.ts'
 import { sampleTexts } from './sample-texts.ts'
 import { type Bench, type Measure, PROJECT, withServer } from './scenario.ts'
@@ -8,11 +8,11 @@ const QUESTION = "SELECT id, chunk_content FROM passages WHERE content = 'a sear
 const DOCUMENTS = 1000
 
 export interface ScriptedAgent extends Bench {
-  /** One question whose stream is what it should be. @returns milliseconds until its first event */
+  /** Asks one question and checks the stream. @returns the milliseconds until its first event */
   ask(): Promise<number>
 }
 
-/** @param latencyMs of each turn of the model */
+/** @param latencyMs the latency of each turn of the model */
 export async function withScriptedAgent(
   latencyMs: number,
   measure: (agent: ScriptedAgent) => Promise<readonly Measure[]>,

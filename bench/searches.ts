@@ -1,4 +1,4 @@
-/** The kinds of searches and inserts that scenarios ask of a knowledge base `passages` of 100 words a chunk. */
+/** The kinds of searches and inserts that scenarios run on `passages`, with 100 words per chunk. */
 
 import { createKnowledgeBase, type Filling, fill } from './filling.ts'
 import { type HttpLoad, httpMeasure } from './http-load.ts'
@@ -9,7 +9,7 @@ import { STUB_DIMENSIONS } from './stub-provider.ts'
 
 export const PASSAGES = 'passages'
 export const WORDS = 100
-/** Query texts and new documents lie beyond the texts of the documents. */
+/** Query texts and new documents start after the texts of the documents. */
 const FIRST_QUERY_INDEX = 10_000_000
 const FIRST_NEW_INDEX = 20_000_000
 const VECTORS = 200
@@ -20,7 +20,7 @@ const KEYWORDS = 3
 export interface Searched {
   readonly bench: Bench
   readonly texts: SampleTexts
-  /** How the rows say how large the knowledge base is. */
+  /** The size of the knowledge base as named in the rows. */
   readonly label: string
   readonly seconds: number
 }
@@ -40,7 +40,7 @@ export async function filledPassages(
   return fill(bench, filling, texts)
 }
 
-/** The nearest ten of a vector that is given: what the server itself takes. */
+/** Finds the nearest ten of a given vector, to measure the server's own time. */
 export function vectorSearch(
   searched: Searched,
   { clients, filter = '' }: { readonly clients: number; readonly filter?: string },
@@ -53,7 +53,7 @@ export function vectorSearch(
   return searches(searched, { what: `nearest 10${kept}`, bodies, clients })
 }
 
-/** Of all kinds, by turns: a vector that is given, the nearest of a text, hybrid, by words. */
+/** Alternates between all kinds: a given vector, the nearest of a text, hybrid, and by words. */
 export function searchBodies(texts: SampleTexts): readonly string[] {
   const select = (condition: string) => {
     return `SELECT id, chunk_content, relevance FROM ${PASSAGES} WHERE ${condition} LIMIT 10`
@@ -75,7 +75,7 @@ export function searchBodies(texts: SampleTexts): readonly string[] {
   })
 }
 
-/** Each text is new. @param condition of the statement, as the weight of the vectors */
+/** Each text is new. @param condition of the statement, such as the weight of the vectors */
 export function textSearch(
   searched: Searched,
   kind: { readonly what: string; readonly condition: string; readonly words?: number },
@@ -108,7 +108,7 @@ async function searches(
     seconds,
     check: async (body) => {
       const answer = await client.request('POST', '/sql/query', JSON.parse(body))
-      // The shape is the contract's, and a failed statement has no data.
+      // The contract defines this form, and a failed statement has no data.
       const { data, error_message } = answer as Record<string, unknown>
       if (Array.isArray(data) && data.length === 10) return
       throw new Error(`${what} did not find ten rows: ${error_message ?? JSON.stringify(data)}`)
@@ -120,7 +120,7 @@ async function searches(
 
 const WARM_UP = 20
 
-/** One new row after the other, by one client. */
+/** One client inserts one new row after the other. */
 export function oneRowInserts({ bench, texts, label, seconds }: Searched): Promise<Measure> {
   const bodies = Array.from({ length: TEXTS }, (_, index) => {
     const content = texts.text(FIRST_NEW_INDEX + index, WORDS)

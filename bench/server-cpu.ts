@@ -1,7 +1,7 @@
-/** What a process and its children have taken of the processor, which says more than time does on a shared machine. */
+/** Measures the processor time of a process and its children, which is more reliable than elapsed time. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** The unit of /proc/<pid>/stat, independent of the kernel's own tick. */
+/** The unit in /proc/<pid>/stat, which does not depend on the kernel's own tick. */
 const TICK_MS = 10
 
 interface ProcessTimes {
@@ -9,7 +9,7 @@ interface ProcessTimes {
   readonly cpuMs: number
 }
 
-/** Milliseconds in user and kernel mode, with children that run or were waited for. NaN where there is no /proc. */
+/** Returns milliseconds in user and kernel mode, with children that run or have ended. NaN without /proc. */
 export function cpuMsOf(pid: number): number {
   const own = timesOf(pid)
   if (own === null) return Number.NaN
@@ -34,7 +34,7 @@ function timesOf(pid: number): ProcessTimes | null {
   } catch {
     return null
   }
-  // The name of the program is in parentheses and may hold anything.
+  // The name of the program is in parentheses and may contain anything.
   const fields = stat.slice(stat.lastIndexOf(') ') + 2).split(' ')
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0)
   return { parent: Number(fields[1]), cpuMs: ticks * TICK_MS }

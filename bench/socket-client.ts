@@ -1,4 +1,7 @@
-/** Requests over plain sockets: fetch takes as much of the processor as a small answer takes of the server. */
+/**
+ * Sends requests over plain sockets, because for small answers fetch takes as much time as the
+ * server.
+ */
 import { percentile } from './load.ts'
 
 export interface SliceResult {
@@ -21,7 +24,7 @@ interface Writable {
   write(bytes: Uint8Array): number
 }
 
-/** @param from how many of the bodies were sent before */
+/** @param from how many of the bodies were already sent */
 export async function socketSlice(load: SocketLoad, from: number): Promise<SliceResult> {
   const latenciesMs: number[] = []
   const { host, hostname, port } = new URL(load.baseUrl)
@@ -75,7 +78,7 @@ export async function socketSlice(load: SocketLoad, from: number): Promise<Slice
   }
 }
 
-/** Whether all of an answer is there, one character a byte. */
+/** Whether an answer is complete, with one character per byte. */
 export function isWhole(received: string): boolean {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return false

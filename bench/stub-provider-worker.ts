@@ -1,4 +1,4 @@
-/** The thread of `stub-provider.ts`: posts its port once it listens. */
+/** The thread of `stub-provider.ts`, which posts its port once it listens. */
 import { seededRandom } from './sample-texts.ts'
 import { STUB_DIMENSIONS } from './stub-provider.ts'
 
@@ -70,7 +70,7 @@ async function chat(request: ChatRequest): Promise<Response> {
   return new Response(body, { headers: { 'content-type': 'text/event-stream' } })
 }
 
-/** The question is a SQL statement: it goes to the tool as it is, and then the model is content. */
+/** The question is a SQL statement, which is passed to the tool. Then the model is done. */
 function replyTo({ messages, tools }: ChatRequest) {
   const question = messages.findLast((message) => message.role === 'user')?.content
   const tool = tools?.find((one) => one.function.name === 'kb_query_tool')?.function

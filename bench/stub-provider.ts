@@ -1,10 +1,10 @@
 /**
- * An OpenAI-compatible server without a model, on loopback and in a thread of its own: what is left of a request's time
- * is the server's. `/v1/embeddings` answers unit vectors that depend on the text only; `/v1/chat/completions` calls
- * `kb_query_tool` once and then answers.
+ * An OpenAI-compatible server without a model, on loopback and in its own thread, so that a request's time is spent
+ * in the server. `/v1/embeddings` returns unit vectors by text; `/v1/chat/completions` calls `kb_query_tool` once,
+ * then answers.
  */
 export interface StubProvider {
-  /** With `/v1`, as `base_url` of a model. */
+  /** The `base_url` of a model, with `/v1`. */
   readonly baseUrl: string
   stop(): void
 }
@@ -38,7 +38,7 @@ export function stubEmbeddingModel(stub: StubProvider): Record<string, unknown> 
   }
 }
 
-/** The model of an agent that asks the stub. @param latencyMs until each of its answers begins */
+/** The model of an agent that uses the stub. @param latencyMs the delay before its answers */
 export function stubChatModel(stub: StubProvider, latencyMs = 0): Record<string, unknown> {
   const model_name = `stub-chat-${latencyMs}`
   return { provider: 'openai', model_name, api_key: 'stub', base_url: stub.baseUrl }

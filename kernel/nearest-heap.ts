@@ -1,6 +1,6 @@
 /**
- * Two heaps in memory, in AssemblyScript: pairs of a distance and a key with the farthest on top,
- * and numbers with the smallest on top. The caller counts.
+ * Two heaps in memory, in AssemblyScript: one of pairs of a distance and a key, farthest on top,
+ * and one of numbers, smallest on top. The caller keeps the counts.
  */
 
 // @ts-ignore: a decorator of AssemblyScript
@@ -9,7 +9,7 @@ function at(base: usize, index: i32): usize {
   return base + (<usize>index << 3)
 }
 
-/** Of equally far ones the one with the larger key. */
+/** Compares by distance. If equal, the larger key counts as farther. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 export function isFarther(distance: f64, key: f64, thanDistance: f64, thanKey: f64): bool {
@@ -37,7 +37,7 @@ export function pushPair(
   store<f64>(at(keys, index), key)
 }
 
-/** Puts the pair in the place of the farthest, in a heap of `count`. */
+/** Replaces the farthest pair in a heap of `count`. */
 export function replaceTop(
   distances: usize,
   keys: usize,
@@ -67,7 +67,7 @@ export function replaceTop(
   store<f64>(at(keys, index), key)
 }
 
-/** The nearest first; the heap is none then. */
+/** Sorts the pairs, nearest first. They do not form a heap afterwards. */
 export function sortPairs(distances: usize, keys: usize, count: i32): void {
   for (let last = count - 1; last > 0; last--) {
     const distance = load<f64>(distances)
@@ -90,7 +90,7 @@ export function pushNumber(numbers: usize, count: i32, number: f64): void {
   store<f64>(at(numbers, index), number)
 }
 
-/** Puts the number in the place of the smallest, in a heap of `count`. */
+/** Replaces the smallest number in a heap of `count`. */
 export function replaceLowest(numbers: usize, count: i32, number: f64): void {
   let index = 0
   for (let child = 1; child < count; child = 2 * index + 1) {

@@ -1,15 +1,15 @@
 /**
- * Which of many centroids is nearest to a row, in AssemblyScript. Both are 8-bit codes with a scale;
- * a row's own scale does not change which one it is.
+ * Finds the centroid nearest to a row, in AssemblyScript. Both are 8-bit codes with a scale. A
+ * row's own scale does not affect which centroid is nearest.
  */
 
 import { sumsOf } from './query-codes'
 import { backOf, frontOf } from './row-codes'
 
-// Of a row's bound, its scale f32 first.
+// A row's bounds start with its scale (f32).
 const BOUND_BYTES: usize = 12
 
-/** Where the centroids are, and how many. */
+/** The addresses of the centroids, and their number. */
 let bounds: usize = 0
 let codes: usize = 0
 let stride: usize = 0
@@ -23,11 +23,11 @@ export function compareWith(boundsAt: usize, codesAt: usize, rowStride: usize, a
 }
 
 /**
- * Puts for each of the `rowCount` rows of the list the number of its nearest centroid there, of
- * equally near ones the first.
- * @param heads where the upper halves of the codes of row 0 are
- * @param tails where the lower ones are
- * @param scratch room for four rows of 16-bit codes
+ * Replaces each of the `rowCount` rows in the list by the number of its nearest centroid. Of
+ * equally near ones, the first.
+ * @param heads the address of the upper halves of the codes of row 0
+ * @param tails the address of the lower halves
+ * @param scratch memory for four rows of 16-bit codes
  */
 export function assignTo(
   rowList: usize,
@@ -40,7 +40,7 @@ export function assignTo(
     const here = rowList + (<usize>from << 2)
     const most = min(4, rowCount - from)
     for (let i = 0; i < 4; i++) {
-      // At the end the last row stands in for those that are missing.
+      // At the end, the last row fills the missing places.
       const row = load<i32>(here + (<usize>min(i, most - 1) << 2))
       const at = <usize>row * (stride >> 1)
       widen(heads + at, tails + at, scratch + (<usize>i << 4))
@@ -53,7 +53,7 @@ export function assignTo(
   }
 }
 
-/** Eight codes as 16 bytes, then those of the other three rows, and so on. */
+/** Writes eight codes as 16 bytes, then those of the other three rows, and so on. */
 function widen(heads: usize, tails: usize, to: usize): void {
   for (let i: usize = 0; i < stride; i += 32) {
     const upper = v128.load(heads + (i >> 1))
@@ -67,13 +67,13 @@ function widen(heads: usize, tails: usize, to: usize): void {
   }
 }
 
-/** For each of the four rows; two centroids at once, so that a row's codes are loaded once for both. */
+/** Handles four rows and two centroids at once, so that a row's codes are loaded once for both. */
 function nearestOfFour(rows: usize): v128 {
   let bests = f32x4.splat(-Infinity)
   let lists = i32x4.splat(0)
   for (let list = 0; list < count; list += 2) {
     const first = codes + <usize>list * stride
-    // The last one of an odd number is compared twice.
+    // If the number is odd, the last centroid is compared twice.
     const apart = list + 1 < count ? stride : 0
     let a = i32x4.splat(0)
     let b = i32x4.splat(0)

@@ -1,16 +1,16 @@
 /**
- * The query vector in codes, and their products with a row's, in AssemblyScript: fine ones of 16
- * bits for whole codes, and coarse ones of 8 bits for the upper halves of codes, of which relaxed
- * SIMD multiplies 16 at once.
+ * The codes of the query vector and their products with a row's codes, in AssemblyScript. Fine
+ * codes have 16 bits and are multiplied with whole codes. Coarse codes have 8 bits and are
+ * multiplied with the upper halves of codes, 16 at once with relaxed SIMD.
  */
 
 import { backOf, frontOf, lowerBits, upperBits } from './row-codes'
 
-/** Partial sums of products stay within an i32. */
+/** Keeps partial sums of products within an i32. */
 const SUM_MAX: f64 = 2147000000.0
 const FINE_MAX: f64 = 32767.0
 const COARSE_MAX: f64 = 127.0
-/** What a code of which the upper half is 0 is on average: 128 are added to each. */
+/** The average value of a code whose upper half is 0; 128 is added to each code. */
 export const COARSE_ZERO: f64 = 7.5 - 128.0
 const HEADS_BYTES: usize = 64
 
@@ -19,7 +19,7 @@ export let coarseCodes: usize = 0
 export let coarseSum: f64 = 0
 let stride: usize = 0
 
-/** What one is worth, and the length of what rounding lost. */
+/** The value of one code step, and the length of the rounding error. */
 export let fineScale: f64 = 0
 export let fineLost: f64 = 0
 export let coarseScale: f64 = 0
@@ -31,12 +31,12 @@ export function placeCodes(fineAt: usize, coarseAt: usize): void {
 }
 
 /**
- * @param most the largest of the query's numbers, without their signs
+ * @param most the largest absolute value in the query
  * @param length of the query
  */
 export function readQuery(query: usize, rowStride: usize, most: f64, length: f64): void {
   stride = rowStride
-  // |c| <= 127*sqrt(stride), and |<c,a>| <= |c|*|a| for the parts of a sum as for the whole.
+  // |c| <= 127*sqrt(stride), and |<c,a>| <= |c|*|a| also for partial sums.
   const lengthMax = SUM_MAX / (127.0 * Math.sqrt(<f64>stride)) - Math.sqrt(<f64>stride)
   const perCode = min(FINE_MAX / most, lengthMax / length)
   fineScale = 1 / perCode
@@ -60,7 +60,7 @@ export function readQuery(query: usize, rowStride: usize, most: f64, length: f64
   coarseLost = Math.sqrt(coarse)
 }
 
-/** With a row's whole codes. */
+/** The product with a row's whole codes. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 export function dotFine(heads: usize, tails: usize): f64 {
@@ -82,8 +82,8 @@ export function dotFine(heads: usize, tails: usize): f64 {
 }
 
 /**
- * With the codes of four rows as their upper halves say them, in float32: the query's codes are loaded once for all
- * four. Only where there is relaxed SIMD.
+ * The products with the upper halves of four rows' codes, in float32. The query's codes are loaded
+ * once for all four. Requires relaxed SIMD.
  */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
@@ -120,14 +120,14 @@ export function dotCoarse(one: usize, two: usize, three: usize, four: usize): v1
   return f32x4.add(f32x4.mul(sums, f32x4.splat(16)), zero)
 }
 
-/** Of 32 codes, in pairs. The second factor is never negative, which relaxed SIMD asks for. */
+/** Multiplies 32 codes in pairs. The second factor is never negative, as relaxed SIMD requires. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function products(heads: v128, front: v128, back: v128): v128 {
   return productsOf(lowerBits(heads), upperBits(heads), front, back)
 }
 
-/** The same with the upper halves of the first 16 codes and of the others, apart. */
+/** Like above, with the upper halves of the first 16 codes and of the others kept apart. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 export function productsOf(lower: v128, upper: v128, front: v128, back: v128): v128 {
@@ -136,7 +136,7 @@ export function productsOf(lower: v128, upper: v128, front: v128, back: v128): v
   return i16x8.add(one, other)
 }
 
-/** The sum of each one's lanes, in this order. */
+/** The sum of each vector's lanes, in this order. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 export function sumsOf(a: v128, b: v128, c: v128, d: v128): v128 {

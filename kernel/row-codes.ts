@@ -1,18 +1,18 @@
 /**
- * The codes of rows in two halves, in AssemblyScript: of 32 codes of 8 bits, each with 128 added,
- * 16 bytes have the upper four bits, and 16 bytes elsewhere the lower four, so that a first look
- * reads half of the memory (C. Aguerrebere et al.: Similarity search in the blink of an eye with
- * compressed indices, 2023: two levels of locally adaptive quantisation). In each of these bytes
- * the lower bits are of the first 16 codes, the upper ones of the others.
+ * Stores the codes of rows in two halves, in AssemblyScript. For 32 codes of 8 bits, each with 128
+ * added, 16 bytes hold the upper four bits and 16 bytes elsewhere the lower four. A first look thus
+ * reads half of the memory (C. Aguerrebere et al., "Similarity search in the blink of an eye with
+ * compressed indices", 2023: two levels of locally adaptive quantization). In each byte, the lower
+ * bits belong to the first 16 codes and the upper bits to the others.
  */
 
 const SIGN: i8 = <i8>0x80
 
-/** Of the row that was written last: what its codes, and their upper halves alone, lose of it. */
+/** For the row written last: the error of its codes, and of their upper halves alone. */
 export let lostLength: f64 = 0
 export let headsLostLength: f64 = 0
 
-/** @param scale what one is worth: the largest of the numbers is 127 */
+/** @param scale the value of one code step; the largest number becomes 127 */
 export function writeCodes(
   from: usize,
   stride: usize,
@@ -40,7 +40,7 @@ export function writeCodes(
   headsLostLength = lengthOf(headsLost)
 }
 
-/** One after the other, in 8 bits. */
+/** Writes the codes in sequence, with 8 bits each. */
 export function copyCodes(heads: usize, tails: usize, stride: usize, to: usize): void {
   for (let i: usize = 0; i < stride; i += 32) {
     const upper = v128.load(heads + (i >> 1))
@@ -60,14 +60,17 @@ function sixteenOf(from: usize, perCode: v128): v128 {
   return i8x16.narrow_i16x8_s(i16x8.narrow_i32x4_s(a, b), i16x8.narrow_i32x4_s(c, d))
 }
 
-/** Half to even; at most 127 and a rounding error, which the conversion takes away. */
+/**
+ * Rounds half to even. The result exceeds 127 at most by a rounding error, which the conversion
+ * removes.
+ */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function rounded(x: v128, perCode: v128): v128 {
   return f32x4.nearest(f32x4.mul(x, perCode))
 }
 
-/** The upper half of a code stands for 16 codes, and says the middle of them. */
+/** The upper half of a code covers 16 codes and stands for their middle. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function saidByHead(code: v128): v128 {
@@ -109,7 +112,7 @@ export function frontOf(heads: v128, tails: v128): v128 {
   return unsigned(v128.or(i16x8.shl(lowerBits(heads), 4), lowerBits(tails)))
 }
 
-/** The others. */
+/** The other 16 codes. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 export function backOf(heads: v128, tails: v128): v128 {
@@ -128,7 +131,7 @@ export function upperBits(bytes: v128): v128 {
   return lowerBits(i16x8.shr_u(bytes, 4))
 }
 
-/** Adds 128 to each, or takes it away. */
+/** Adds 128 to each, or subtracts it. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function unsigned(codes: v128): v128 {

@@ -1,6 +1,7 @@
 /**
- * The first look of up to four searches at the same rows, in AssemblyScript: the upper halves of a row's codes are
- * loaded and taken apart once for all of them. What it finds open, each search settles for itself.
+ * The first look of up to four searches at the same rows, in AssemblyScript. The upper halves of a
+ * row's codes are loaded and unpacked once for all of them. Each search then settles the rows that
+ * remain open by itself.
  */
 
 import {
@@ -13,7 +14,8 @@ import {
 } from './query-codes'
 import { lowerBits, upperBits } from './row-codes'
 
-// What a search says about itself: addresses u32, numbers f32, then how many rows of its list are open.
+// The parameters of a search: addresses (u32), numbers (f32), then how many rows on its list are
+// open.
 const CODES: usize = 0
 const ROWS: usize = 4
 const SCALE: usize = 8
@@ -55,7 +57,7 @@ let searchTwo: usize = 0
 let searchThree: usize = 0
 let searchFour: usize = 0
 
-/** By what they have said about themselves. */
+/** Sets the searches, by the addresses of their parameters. */
 export function lookFor(one: usize, two: usize, three: usize, four: usize): void {
   searchOne = one
   searchTwo = two
@@ -64,8 +66,8 @@ export function lookFor(one: usize, two: usize, three: usize, four: usize): void
 }
 
 /**
- * Puts for each search those of the rows [from, to) on its list that it can not rule out.
- * @param count of the searches: the others fill up
+ * For each search, lists those of the rows [from, to) that it cannot rule out.
+ * @param count of the searches; the other arguments are ignored
  */
 export function lookAt(heads: usize, bounds: usize, stride: usize, from: i32, to: i32, count: i32): void {
   const half = stride >> 1
@@ -84,7 +86,7 @@ export function lookAt(heads: usize, bounds: usize, stride: usize, from: i32, to
   store<i32>(searchFour, 0, OPEN)
   const asked = (1 << count) - 1
   for (let row = from; row < to; row += 2) {
-    // The last of an odd number is looked at twice.
+    // If the number is odd, the last row is examined twice.
     const next = min(row + 1, to - 1)
     const first = heads + <usize>row * half
     const second = heads + <usize>next * half

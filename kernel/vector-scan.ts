@@ -1,18 +1,19 @@
 /**
- * The scan of a vector index, in AssemblyScript: `scripts/build-kernel.ts` compiles it.
+ * The scan of a vector index, in AssemblyScript. `scripts/build-kernel.ts` compiles it.
  *
- * A vector x (float32, |x| near 1) is stored with 8-bit codes c, a scale s and the length of what
- * rounding lost, e = |x - s*c|. For a query y held in 16-bit codes a with scale t, where
- * f = |y - t*a|, Cauchy and Schwarz give
+ * A vector x (float32, |x| near 1) is stored with 8-bit codes c, a scale s, and the length of the
+ * rounding error, e = |x - s*c|. For a query y held in 16-bit codes a with scale t, and
+ * f = |y - t*a|, the Cauchy-Schwarz inequality gives
  *
  *     | <x,y> - s*t*<c,a> |  <=  e*|y| + |x|*f
  *
- * so the codes alone tell which rows can not be among the nearest k. All others are measured with
- * their floats: the answer is that of the exact scan. Of most rows the upper halves of their codes
- * tell it already, with another e; they lie apart, so that half of the memory is read.
+ * so the codes alone show which rows cannot be among the nearest k. All others are measured with
+ * their floats, so the result equals that of an exact scan. For most rows the upper halves of their
+ * codes are enough, with a larger e. These are stored separately, so that only half of the memory
+ * is read.
  *
- * The offsets are those of `src/retrieval/kernel/memory-layout.ts`, which `configure` hands over. One
- * instance belongs to one thread; what threads share is the rows.
+ * The offsets are those of `src/retrieval/kernel/memory-layout.ts`, passed to `configure`. Each
+ * thread has its own instance; all threads share the rows.
  */
 
 import {
@@ -37,34 +38,35 @@ import {
 import { copyCodes, headsLostLength, lostLength, writeCodes } from './row-codes'
 import { lookAt, lookFor, openAfter, sayOfSearch } from './shared-look'
 
-// Of a row's identity: key f64, version u64 (added at | removed at << 32).
+// A row's identity: key f64, version u64 (added at | removed at << 32).
 const IDENTITY_BYTES: usize = 16
 const VERSION: usize = 8
-// Of a row's bound: scale f32, lost f32, lost by the upper halves of its codes f32.
+// A row's bounds: scale f32, error f32, error of the upper halves of its codes f32.
 const BOUND_BYTES: usize = 12
 const LOST: usize = 4
 const HEADS_LOST: usize = 8
 
-/** Removed at this: not removed. */
+/** The "removed at" of a row that was not removed. */
 const NEVER: u64 = 0xffffffff
 
-// Of a candidate: upper f64, lower f64, then the addresses of identity and floats, or else its key.
+// A candidate: upper f64, lower f64, then the addresses of identity and floats, or else its key.
 const CANDIDATE_BYTES: usize = 24
 const LOWER: usize = 8
 const WHERE: usize = 16
 
-/** How far from 1 the squared length of a stored vector may be. */
+/** How far the squared length of a stored vector may differ from 1. */
 const LENGTH_TOLERANCE: f64 = 0.001
-/** |x| of any stored vector, at most. */
+/** The largest |x| of a stored vector. */
 const LENGTH_MAX: f64 = 1.001
-/** More than float32 arithmetic loses in the sum of 4096 squares, and in their parts. */
+/** More than the float32 rounding error in a sum of 4096 squares and in the squares. */
 const LOST_FACTOR: f64 = 1.0001
 const LOST_MARGIN: f64 = 0.000001
-/** More than float64 arithmetic loses in sums of 4096 products. */
+/** More than the float64 rounding error in sums of 4096 products. */
 const ARITHMETIC_SLACK: f64 = 0.000000001
 /**
- * More than float32 arithmetic loses in an estimate by the upper halves of codes. Its parts are at most 240 of a row's
- * scale, which is 1/127 at most, times |y| times the square root of the stride, and it is rounded five times.
+ * More than the float32 rounding error in an estimate from the upper halves of codes. Its terms are
+ * at most 240 times a row's scale, which is at most 1/127, times |y| times the square root of the
+ * stride, and it is rounded five times.
  */
 const FLOAT32_SLACK: f64 = 0.000001
 
@@ -82,7 +84,7 @@ let rowList: usize = 0
 let search: usize = 0
 let distances: usize = 0
 let keys: usize = 0
-/** Lower bounds of inner products: the k largest. */
+/** The k largest lower bounds of inner products. */
 let lowers: usize = 0
 let candidates: usize = 0
 let candidatesMax: i32 = 0
@@ -90,7 +92,7 @@ let candidatesMax: i32 = 0
 let lookCount: i32 = 0
 let wanted: i32 = 0
 let snapshot: u64 = 0
-/** |x|*f, and what arithmetic loses. */
+/** |x|*f, plus the rounding error. */
 let fineSlack: f64 = 0
 let coarseSlack: f64 = 0
 let coarseReach: f64 = 0
@@ -100,13 +102,13 @@ let candidateCount: i32 = 0
 /** No row with a smaller inner product can be among the nearest. */
 let threshold: f64 = -Infinity
 
-/** @param rowStride codes per row: the dimensions, filled up with zeros to a multiple of 32 */
+/** @param rowStride codes per row: the dimensions, padded with zeros to a multiple of 32 */
 export function openIndex(rowStride: i32, withFloats: i32): void {
   stride = rowStride
   holdsFloats = withFloats != 0
 }
 
-/** Rows are counted from 0 within the extent that was opened last. */
+/** Rows are numbered from 0 within the extent opened last. */
 export function openExtent(address: usize, capacity: i32): void {
   identities = address
   bounds = identities + IDENTITY_BYTES * <usize>capacity
@@ -115,17 +117,17 @@ export function openExtent(address: usize, capacity: i32): void {
   floats = tails + (stride >> 1) * <usize>capacity
 }
 
-/** Their bounds, and their codes one after the other; their index has been opened. */
+/** Sets the bounds and the codes of the centroids, after their index was opened. */
 export function openCentroids(boundsAt: usize, codesAt: usize, count: i32): void {
   compareWith(boundsAt, codesAt, stride, count)
 }
 
-/** Puts for each row at [0, rowCount) of the row list the number of its nearest centroid there. */
+/** Replaces each row at [0, rowCount) in the row list by the number of its nearest centroid. */
 export function assignRows(rowCount: i32): void {
   assignTo(rowList, rowCount, heads, tails, candidates)
 }
 
-/** Where this thread has its scratch memory. */
+/** Sets the scratch memory of this thread. */
 export function configureSlot(
   inputAt: usize,
   fineCodesAt: usize,
@@ -181,12 +183,12 @@ function floatsOf(row: i32): usize {
   return floats + <usize>row * stride * 4
 }
 
-/** Stores the vector in the input as `row`; 0, and nothing, where it is not of unit length. */
+/** Stores the input vector as `row`. Returns 0 without storing it if its length is not 1. */
 export function storeRow(row: i32, key: f64, addedAt: u32): i32 {
-  // Every comparison is false for NaN.
+  // Every comparison with NaN is false.
   if (!(Math.abs(dotF64(input, input) - 1) <= LENGTH_TOLERANCE)) return 0
   const identity = identityOf(row)
-  // First of all: whoever still searches must not take the new vector for the old one.
+  // Written first, so that a running search does not take the new vector for the old one.
   atomic.store<u64>(identity, <u64>addedAt | (NEVER << 32), VERSION)
   store<f64>(identity, key)
   quantise(row)
@@ -203,7 +205,7 @@ function quantise(row: i32): void {
   store<f32>(bound, <f32>(headsLostLength * LOST_FACTOR + LOST_MARGIN), HEADS_LOST)
 }
 
-/** Of the input's parts, without their signs. */
+/** The largest absolute value in the input. */
 function largest(): f32 {
   let most = f32x4.splat(0)
   for (let i: usize = 0; i < stride; i += 4) {
@@ -213,12 +215,12 @@ function largest(): f32 {
   return max(one, max(f32x4.extract_lane(most, 2), f32x4.extract_lane(most, 3)))
 }
 
-/** Puts the codes of a row at the slot's row codes. */
+/** Writes the codes of a row to the slot's row codes. */
 export function readCodes(row: i32): void {
   copyCodes(headsAt(row), tailsAt(row), stride, rowCodes)
 }
 
-/** From `removedAt` on nobody sees the row. */
+/** Searches that start at `removedAt` or later do not see the row. */
 export function removeRow(row: i32, removedAt: u32): void {
   const identity = identityOf(row)
   const addedAt = atomic.load<u64>(identity, VERSION) & NEVER
@@ -226,8 +228,8 @@ export function removeRow(row: i32, removedAt: u32): void {
 }
 
 /**
- * Begins a search for the `k` nearest to the vector in the input, among the rows as they were at
- * `seenAt`. What lies farther than `farthest` is of no interest.
+ * Starts a search for the `k` vectors nearest to the input, among the rows as they were at
+ * `seenAt`. Vectors farther away than `farthest` are ignored.
  */
 export function begin(k: i32, seenAt: u32, farthest: f64): void {
   wanted = k
@@ -240,20 +242,20 @@ export function begin(k: i32, seenAt: u32, farthest: f64): void {
   const length = Math.sqrt(dotF64(input, input))
   readQuery(input, stride, <f64>largest(), length)
   fineSlack = fineLost * LENGTH_MAX + ARITHMETIC_SLACK
-  // |t*a|, at most: coarse codes lose more than can be left out.
+  // The largest |t*a|. Coarse codes lose too much to be left out.
   coarseReach = length + coarseLost
   const rounding = FLOAT32_SLACK * coarseReach * (1 + Math.sqrt(<f64>stride))
   coarseSlack = coarseLost * LENGTH_MAX + rounding
 }
 
-/** Only within [-1, 1]: distances beyond are all 0 or all 2, so that the key decides. */
+/** Clamped to [-1, 1]: distances beyond are all 0 or all 2, and the key decides. */
 function raise(product: f64): void {
   if (product > -1) threshold = Math.max(threshold, Math.min(product, 1))
 }
 
 /**
- * Looks at the rows [from, to). Returns how far it came: `to`, or less where the candidates are
- * full and must be taken out first, which happens only without floats.
+ * Examines the rows [from, to). Returns how far it got: `to`, or less if the candidates are full
+ * and must be taken out first, which happens only without floats.
  */
 export function scanRange(from: i32, to: i32): i32 {
   let row = from
@@ -291,8 +293,8 @@ export function scanRows(from: i32, to: i32): i32 {
 }
 
 /**
- * Says for a look together what this search is about, and what it can rule out so far. Returns where it is said, 0
- * where there is no such look.
+ * Writes this search's parameters and current bounds for a joint look. Returns their address; 0 if
+ * a joint look is not possible.
  */
 export function joinLook(): usize {
   if (!ASC_FEATURE_RELAXED_SIMD) return 0
@@ -300,23 +302,32 @@ export function joinLook(): usize {
   return search
 }
 
-/** Of which searches the next looks are, by where they say what they are about: `count`, and others to fill up. */
+/**
+ * Sets the searches for the next looks, by the addresses of their parameters: `count` of them, and
+ * others that are ignored.
+ */
 export function beginLook(one: usize, two: usize, three: usize, four: usize, count: i32): void {
   lookFor(one, two, three, four)
   lookCount = count
 }
 
-/** Puts on each one's row list which of the rows [from, to), at most as many as fit, it can not rule out. */
+/**
+ * For each search, lists those of the rows [from, to) that it cannot rule out. There must be room
+ * for all.
+ */
 export function look(from: i32, to: i32): void {
   if (ASC_FEATURE_RELAXED_SIMD) lookAt(heads, bounds, stride, from, to, lookCount)
 }
 
-/** After a look: how many rows are on the row list. */
+/** The number of rows on the row list after a look. */
 export function openCount(): i32 {
   return openAfter(search)
 }
 
-/** Looks closer at the rows [from, to) of the row list. Returns how far it came, as `scanRange` does. */
+/**
+ * Examines the rows [from, to) of the row list more closely. Returns how far it got, like
+ * `scanRange`.
+ */
 export function settleRows(from: i32, to: i32): i32 {
   for (let i = from; i < to; i++) {
     if (!isSettled(load<i32>(rowList + (<usize>i << 2)))) return i
@@ -329,7 +340,7 @@ export function settleRows(from: i32, to: i32): i32 {
 @inline
 function openOf(one: i32, two: i32, three: i32, four: i32): i32 {
   const products = dotCoarse(headsAt(one), headsAt(two), headsAt(three), headsAt(four))
-  // Scale, what is lost, and what the upper halves lose, of each row; what comes after them is not used.
+  // Each row's scale, error, and error of the upper halves. The next value is not used.
   const a = v128.load(boundOf(one))
   const b = v128.load(boundOf(two))
   const c = v128.load(boundOf(three))
@@ -344,7 +355,7 @@ function openOf(one: i32, two: i32, three: i32, four: i32): i32 {
   return i32x4.bitmask(f32x4.ge(upper, f32x4.splat(<f32>threshold)))
 }
 
-/** True once the row is out of the question or among the candidates. */
+/** True if the row was ruled out or is among the candidates. */
 // @ts-ignore: a decorator of AssemblyScript
 @inline
 function isSettled(row: i32): bool {
@@ -366,7 +377,7 @@ function offerLower(lower: f64): void {
   if (lowerCount == wanted) raise(load<f64>(lowers))
 }
 
-/** False where there is no room: then nothing has happened. */
+/** False if there is no room; nothing has changed then. */
 function isTaken(row: i32, estimate: f64, lost: f64): bool {
   const identity = identityOf(row)
   const version = atomic.load<u64>(identity, VERSION)
@@ -389,7 +400,7 @@ function isTaken(row: i32, estimate: f64, lost: f64): bool {
   return true
 }
 
-/** With floats: measures all candidates. Without: drops those that are out of the question. */
+/** With floats, measures all candidates. Without, drops those that cannot be among the nearest. */
 function settle(): void {
   let kept = 0
   for (let i = 0; i < candidateCount; i++) {
@@ -417,7 +428,7 @@ function measure(identity: usize, vector: usize): void {
   if (foundCount == wanted) raise(1 - load<f64>(distances) - ARITHMETIC_SLACK)
 }
 
-/** In float64 and in this order, whatever the thread and the part of the rows. */
+/** Adds in float64 and in this order, so the result does not depend on the thread. */
 function dotF64(one: usize, other: usize): f64 {
   let front = f64x2.splat(0)
   let back = f64x2.splat(0)
@@ -434,8 +445,8 @@ function dotF64(one: usize, other: usize): f64 {
 }
 
 /**
- * With floats: measures what is left and sorts, the nearest first; returns how many were found.
- * Without: returns how many candidates are left, in no order.
+ * With floats, measures the remaining candidates, sorts them nearest first, and returns how many
+ * there are. Without, returns the number of candidates, which are not sorted.
  */
 export function finish(): i32 {
   settle()
@@ -444,7 +455,7 @@ export function finish(): i32 {
   return foundCount
 }
 
-/** The caller has copied the candidates: `finish` said how many there were, or they were full. */
+/** Call after copying the candidates, when they were full or `finish` has returned their number. */
 export function dropCandidates(): void {
   candidateCount = 0
 }

@@ -1,17 +1,34 @@
-/** `bun scripts/build-kernel.ts`: compiles `kernel/vector-scan.ts` to the modules that the program carries. */
+/** `bun scripts/build-kernel.ts` compiles `kernel/vector-scan.ts` to the modules that the program contains. */
 import { join } from 'node:path'
-import { main as compile } from 'assemblyscript/asc'
 
 const ROOT = join(import.meta.dir, '..')
+/**
+ * Installed by `npm ci --prefix kernel`. It takes 19 MB, and few people change the kernel, so it is
+ * not a dependency.
+ */
+export const COMPILER = join(ROOT, 'kernel/node_modules/assemblyscript/dist/asc.js')
+
+/** The parts of the compiler's interface that are used here. */
+interface Compiler {
+  main(
+    args: readonly string[],
+    files: {
+      readFile(name: string): string | null
+      writeFile(name: string, contents: string | Uint8Array): void
+      listFiles(): readonly string[]
+      readonly stderr: { write(chunk: unknown): void }
+    },
+  ): Promise<{ readonly error: Error | null }>
+}
+
 const SOURCE = 'kernel/vector-scan.ts'
 const PARTS = ['nearest-heap', 'nearest-lists', 'query-codes', 'row-codes', 'shared-look']
 const SOURCES = [SOURCE, ...PARTS.map((name) => `kernel/${name}.ts`)]
-const TARGET = 'src/retrieval/kernel/kernel-module.ts'
-const LINE_CHARS = 88
+const TARGET = 'src/retrieval/kernel'
 
 /**
- * @param features of WebAssembly, besides those that it always uses
- * @throws Error with the compiler's words where the source does not compile
+ * @param features WebAssembly features in addition to those that are always used
+ * @throws Error with the compiler's message if the source does not compile
  */
 async function compiledKernel(features: readonly string[]): Promise<Uint8Array> {
   const texts = new Map<string, string>()
@@ -19,6 +36,7 @@ async function compiledKernel(features: readonly string[]): Promise<Uint8Array> 
   const written = new Map<string, Uint8Array>()
   const words: string[] = []
   const enabled = features.flatMap((feature) => ['--enable', feature])
+  const { main: compile } = (await import(COMPILER)) as Compiler
   const { error } = await compile([SOURCE, '--outFile', 'kernel.wasm', ...OPTIONS, ...enabled], {
     readFile: (name) => texts.get(name) ?? null,
     writeFile: (name, contents) => {
@@ -32,28 +50,23 @@ async function compiledKernel(features: readonly string[]): Promise<Uint8Array> 
   return bytes
 }
 
-/** One memory, made by the program and shared by all threads; no runtime, as nothing is allocated. */
+/** One memory that all threads share. No runtime, because nothing is allocated. */
 const OPTIONS: readonly string[] = [
   ...['-O3', '--noAssert', '--runtime', 'stub', '--enable', 'simd', '--enable', 'threads'],
   ...['--importMemory', '--sharedMemory', '--initialMemory', '1', '--maximumMemory', '65536'],
 ]
 
-/** The text of the file that carries the modules. */
-export async function kernelFile(): Promise<string> {
-  return [
-    `/** ${SOURCE}, compiled by scripts/build-kernel.ts: edit that file, not this one. */`,
-    ...constant('SIMD_KERNEL_BASE64', await compiledKernel([])),
-    '',
-    '/** The same for engines with relaxed SIMD. */',
-    ...constant('RELAXED_KERNEL_BASE64', await compiledKernel(['relaxed-simd'])),
-    '',
-  ].join('\n')
+/** The modules as base64, by their files. */
+export async function kernelFiles(): Promise<Readonly<Record<string, string>>> {
+  const text = async (features: readonly string[]) => {
+    return `${Buffer.from(await compiledKernel(features)).toString('base64')}\n`
+  }
+  // The second is the same kernel for engines with relaxed SIMD.
+  return { 'simd.base64': await text([]), 'relaxed-simd.base64': await text(['relaxed-simd']) }
 }
 
-function constant(name: string, bytes: Uint8Array): readonly string[] {
-  const base64 = Buffer.from(bytes).toString('base64')
-  const lines = base64.match(new RegExp(`.{1,${LINE_CHARS}}`, 'g')) ?? []
-  return [`export const ${name} = [`, ...lines.map((line) => `  '${line}',`), "].join('')"]
+if (import.meta.main) {
+  for (const [name, text] of Object.entries(await kernelFiles())) {
+    await Bun.write(join(ROOT, TARGET, name), text)
+  }
 }
-
-if (import.meta.main) await Bun.write(join(ROOT, TARGET), await kernelFile())

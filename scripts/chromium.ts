@@ -1,4 +1,7 @@
-/** A Chromium that is installed here, for tests, screenshots and benchmarks of the page. None is ever downloaded. */
+/**
+ * Starts an installed Chromium, for tests, screenshots and benchmarks of the page. It is never
+ * downloaded.
+ */
 import { existsSync } from 'node:fs'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
@@ -13,18 +16,18 @@ const PATHS = [
 export const chromiumPath = PATHS.find((path) => path !== '' && existsSync(path))
 
 /**
- * @param slowMo milliseconds between two steps
- * @throws Error where there is none
+ * @param slowMo the milliseconds between two steps
+ * @throws Error if none is installed
  */
 export async function startChromium({ slowMo = 0 } = {}): Promise<Browser> {
   if (chromiumPath === undefined) {
     throw new Error('There is no Chromium here: install one, or name it in CHROMIUM')
   }
-  // Tests run as root where no other user exists, as in CI.
+  // Chromium refuses to run as root with its sandbox, and in CI there may be no other user.
   return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'], slowMo })
 }
 
-/** Ends when the view has its heading, and nothing of it is still on its way. */
+/** Resolves when the view has its heading and all of it has been loaded. */
 export async function untilLoaded(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).first().waitFor()
   await page.waitForFunction(() => {

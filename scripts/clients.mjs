@@ -1,7 +1,8 @@
 /**
- * `npm run clients` installs the programs of others that `tests/clients/` runs against a server: packages of npm into
- * `tests/clients/node_modules`, those of PyPI into a virtual environment in `tests/clients/.venv`. Nobody who only uses
- * Eider needs them.
+ * `npm run clients` installs the third-party programs that `tests/clients/` runs against a server: npm packages in
+ * `tests/clients/node_modules`, and PyPI packages in a virtual environment in `tests/clients/.venv`. They are not
+ * needed
+ * to use Eider.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
@@ -13,13 +14,13 @@ const environment = join(folder, '.venv')
 const python = join(environment, 'bin', 'python')
 
 if (!existsSync(join(environment, 'bin', 'pip'))) {
-  // Debian's Python has a part of venv in a package of its own: without it an attempt leaves an environment without pip.
+  // Debian packages a part of venv separately, and an attempt without it leaves an environment without pip.
   rmSync(environment, { recursive: true, force: true })
   const advice =
     'Python 3.11 or later with venv is needed (Debian, Ubuntu: apt-get install python3-venv)'
   await run('python3', ['-m', 'venv', '.venv'], advice)
 }
-// Both wait for their registries.
+// Both mostly wait for their registries.
 await Promise.all([
   run('npm', ['ci', '--no-audit', '--no-fund']),
   run(python, [
@@ -28,7 +29,7 @@ await Promise.all([
   ]),
 ])
 
-/** @returns when it has ended well; otherwise this program ends */
+/** @returns when it has succeeded; otherwise this program ends */
 function run(command, args, advice = '') {
   return new Promise((resolve) => {
     const failed = (how) => {

@@ -1,7 +1,8 @@
 /**
- * How much of each file's text is read, against another program's reading of the same file:
- * `bun scripts/compare-words.ts <folder or file> …`. Needs pandoc for DOCX, ODT, EPUB and RTF; PPTX and ODP are compared with
- * the text in their XML. Prints a line for each file: words there, missing, added, and the first of each.
+ * Compares the text read from each file with what another program reads from it: `bun
+ * scripts/compare-words.ts <folder or file> …`. Needs pandoc for DOCX, ODT, EPUB and RTF; PPTX and
+ * ODP are compared with the text in their XML. Prints one line per file: the number of words,
+ * missing and added ones, and the first of each.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
@@ -25,7 +26,7 @@ function filesIn(path: string): readonly string[] {
   return readdirSync(path).flatMap((name) => filesIn(join(path, name)))
 }
 
-/** Text by another program; null: nothing to compare with. */
+/** Returns the text that another program reads, or null if none reads this format. */
 function otherText(path: string, format: string, bytes: Uint8Array): string | null {
   if (format === 'pptx') return xmlText(bytes, /^ppt\/(slides|notesSlides)\/[^/]+\.xml$/, 'p')
   if (format === 'odp') return xmlText(bytes, /^content\.xml$/, 'p')

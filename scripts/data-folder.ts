@@ -1,6 +1,6 @@
 /**
- * `bun scripts/data-folder.ts <version> [checkout]`: a small data folder, filled by the server of a checkout, packed as one
- * file with what that server answered. Tests of upgrades open the folders of all releases with today's server.
+ * `bun scripts/data-folder.ts <version> [checkout]` makes a small data folder, filled by the server of a checkout and
+ * packed as one file with that server's answers. Tests of upgrades open the folders of all releases with today's server.
  */
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dir, '..')
 export const FOLDERS = join(ROOT, 'tests/slow/upgrade/folders')
 
 export interface PackedFolder {
-  /** By path: base64. */
+  /** The content of each path in base64. */
   readonly files: Readonly<Record<string, string>>
   /** What the server that filled it answered to each statement. */
   readonly answers: readonly { readonly query: string; readonly data: unknown }[]
@@ -28,7 +28,7 @@ const ROWS = [
   },
 ]
 
-/** An older server need not know all of them: what it refuses is left out. */
+/** An older server may refuse some of these calls. They are then left out. */
 const CALLS: readonly (readonly [method: string, path: string, body: object])[] = [
   ['POST', KBS, { knowledge_base: { name: 'teas' } }],
   ['PUT', `${KBS}/teas`, { knowledge_base: { rows: ROWS } }],
@@ -62,7 +62,7 @@ function sql(query: string): readonly [string, string, object] {
   return ['POST', '/api/sql/query', { query }]
 }
 
-/** @param checkout whose server fills the folder @returns the packed file */
+/** @param checkout the checkout whose server fills the folder @returns the packed file */
 export async function packDataFolder(name: string, checkout: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'eider-folder-'))
   try {
@@ -105,7 +105,7 @@ async function call(url: string, method: string, path: string, body: object) {
   return { status: answer.status, value: text === '' ? null : (JSON.parse(text) as unknown) }
 }
 
-/** Of a stopped server. What a start makes again stays out: the lock, and vectors prepared for searches. */
+/** Reads the files of a stopped server, except those that a start makes again: lock and vectors. */
 async function filesIn(folder: string): Promise<Readonly<Record<string, string>>> {
   const files: Record<string, string> = {}
   for (const path of (await readdir(folder, { recursive: true })).sort()) {

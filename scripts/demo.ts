@@ -1,7 +1,7 @@
 /**
- * The main job over the public HTTP API, on real input: READMEs in, three searches in SQL, two questions to an agent.
- * What it prints is what the server answered. The data stays in `demo-data/` to go on with. With `--data-only <folder>` it
- * makes the data alone, in that folder; a number behind it is that of the documents.
+ * Shows the main features over the public HTTP API with real input: READMEs are added, searched three times in SQL, and an
+ * agent is asked two questions. It prints what the server answers. The data stays in `demo-data/` for further use. With
+ * `--data-only <folder>` it only creates the data in that folder; a number after it limits the documents.
  */
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -19,10 +19,10 @@ const isDataOnly = option === DATA_ONLY
 const DATA_DIRECTORY = isDataOnly && folder ? resolve(folder) : join(ROOT, 'demo-data')
 const PROJECT = '/projects/mindsdb'
 
-/** About 600 chunks of 1000 characters: some twenty seconds of embedding on two cores. */
+/** About 600 chunks of 1000 characters, which take about twenty seconds to embed on two cores. */
 const README_LIMITS = { filesMax: Number(documents ?? 150), charsMax: 12_000 }
 const DOCUMENTS_PER_INSERT = 4
-/** A machine that is slow or busy gets fewer documents instead of a longer demo. */
+/** On a slow or busy machine, the demo uses fewer documents instead of taking longer. */
 const INSERT_MS_MAX = 35_000
 const OBSERVATION_LINES_MAX = 6
 
@@ -53,7 +53,7 @@ const QUESTIONS: readonly string[] = [
   'Can postal-mime run in a web browser?',
 ]
 
-/** What the searches and questions are about: it is read first, however slow the machine is. */
+/** The searches and questions are about these, so they are read first on any machine. */
 const NEEDED = ['robots-parser', 'pino', 'turndown', 'postal-mime', 'yaml']
 
 try {
@@ -138,7 +138,7 @@ interface Progress {
   stop(): void
 }
 
-/** A bar on a terminal; elsewhere a line for each fifth, which stays readable in a log. */
+/** Shows a progress bar on a terminal, or else one line per fifth, so that logs stay readable. */
 function progressBar(total: number): Progress {
   if (process.stderr.isTTY) {
     const bar = new SingleBar({ format: '{bar} {value}/{total} documents, {eta_formatted} left' })

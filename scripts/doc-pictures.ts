@@ -1,4 +1,4 @@
-/** The pictures of README.md and docs/page.md: the page with the sample and a table, as a person sees them. */
+/** Takes the pictures for README.md and docs/page.md: the page with the sample and a table. */
 import { Database } from 'bun:sqlite'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,13 +11,13 @@ import { startServer, whileRunning } from './server-process.ts'
 
 const FOLDER = join(import.meta.dir, '../docs/pictures')
 const SIZE = { width: 1280, height: 800 }
-/** Flat colours and text stay sharp at this, in a third of the size of a PNG. */
+/** At this quality, flat colours and text stay sharp at a third of the size of a PNG. */
 const WEBP_QUALITY = 82
 const SAMPLE = ['mindsdb', 'encyclopedia'] as const
 const SEARCHED = 'Why does the rainforest matter for the climate?'
 const QUESTION = 'How old was John Elway when he played in Super Bowl XXXIII?'
 
-/** Each picture by its name: what is looked at. */
+/** The name of each picture and the view that it shows. */
 const PICTURES: readonly (readonly [name: string, show: (page: Page) => Promise<void>])[] = [
   ['home', (page) => open(page, '/')],
   [
@@ -95,7 +95,7 @@ export async function docPictures(browser: Browser): Promise<void> {
   }
 }
 
-/** The sample, a table of sales, and a database of another program. */
+/** Adds the sample, a table of sales, and a database of another program. */
 async function fill(page: Page, sources: string, baseUrl: string): Promise<void> {
   const shop = new Database(join(sources, 'shop.sqlite'))
   for (const table of ['orders', 'customers', 'products']) {

@@ -1,4 +1,7 @@
-/** The few calls of the HTTP API that the demo and the benchmarks make. Every failure is an Error with its answer. */
+/**
+ * The HTTP API calls that the demo and the benchmarks need. A failed call throws an Error with the
+ * answer.
+ */
 import type { Action, CompletionEvent, Step } from '../src/core/domain/agents/completion-event.ts'
 
 export interface Table {
@@ -7,15 +10,15 @@ export interface Table {
 }
 
 export interface EiderClient {
-  /** @param path from `/api`, with its slash; `body` undefined sends none */
+  /** @param path the path after `/api`, with its slash; if `body` is undefined, none is sent */
   request(method: string, path: string, body?: unknown): Promise<unknown>
   /** @throws Error with the message of a statement that failed */
   sql(query: string): Promise<Table>
-  /** The events of one answer as they come. @throws Error when the stream stops without `end` */
+  /** Returns an answer's events as they arrive. @throws Error if it stops without `end` */
   ask(path: string, question: string): AsyncGenerator<AgentEvent>
 }
 
-/** One chunk of the stream, told by which field it has. */
+/** One event of the stream, distinguished by the field that it has. */
 export type AgentEvent =
   | { readonly kind: 'start'; readonly traceId: string }
   | { readonly kind: 'actions'; readonly actions: readonly Action[] }
@@ -53,7 +56,7 @@ async function send(url: string, method: string, body: unknown): Promise<Respons
 }
 
 function tableOf(answer: unknown): Table {
-  // The shape is the contract's; a server that breaks it is seen by the checks below.
+  // The contract defines this form, and the checks below detect a server that breaks it.
   const { type, column_names, data, error_message } = answer as Record<string, unknown>
   if (type === 'error') throw new Error(`SQL: ${error_message}`)
   if (type === 'ok') return { columnNames: [], rows: [] }
@@ -79,10 +82,10 @@ async function* events(url: string, question: string): AsyncGenerator<AgentEvent
   throw new Error('The stream stopped without its end event')
 }
 
-/** Undefined for a keep-alive comment and for kinds that were not asked for. */
+/** Returns undefined for a keep-alive comment and for kinds that were not requested. */
 function eventOf(chunk: string): AgentEvent | undefined {
   if (!chunk.startsWith('data: ')) return undefined
-  // The wire format is a closed union that the server's own types describe.
+  // The wire format has only the kinds that the server's own types describe.
   const event = JSON.parse(chunk.slice('data: '.length)) as CompletionEvent
   if ('actions' in event) return { kind: 'actions', actions: event.actions }
   if ('steps' in event) return { kind: 'steps', steps: event.steps }

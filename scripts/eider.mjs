@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * npm links this as `eider`: Node starts the program with the Bun of the package, so that the PATH needs none, and exits
- * as the program does.
+ * npm links this as `eider`. Node starts the program with the Bun from the package, so that the
+ * PATH needs none, and exits with the same code.
  */
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -15,14 +15,14 @@ if (!process.exitCode) {
     'bin/bun.exe',
   )
   const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-  // Bun would read these of the current folder: a bunfig.toml can run code, and a .env can send the key to another server.
+  // Bun would read these in the current folder: a bunfig.toml can run code, a .env send the key elsewhere.
   const options = ['--no-env-file', `--config=${join(root, 'bunfig.toml')}`]
   const program = [...options, join(root, 'src/eider.ts')]
   const child = spawn(bun, [...program, ...process.argv.slice(2)], {
     stdio: 'inherit',
     env: { UV_THREADPOOL_SIZE: '16', ...process.env },
   })
-  // A terminal sends Ctrl-C to both, and the program decides what it means.
+  // A terminal sends Ctrl-C to both processes, and the program decides what to do.
   const hasTerminal = [process.stdin, process.stdout, process.stderr].some((one) => one.isTTY)
   process.on('SIGINT', () => hasTerminal || child.kill('SIGINT'))
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))

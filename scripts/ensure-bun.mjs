@@ -1,6 +1,6 @@
 /**
- * Finishes Bun's installation if install scripts were blocked: `node_modules/bun` is then a stub of a few hundred bytes,
- * and the real program is in its platform package. Works under Node and Bun.
+ * Completes Bun's installation if install scripts were blocked. `node_modules/bun` is then a stub of a few hundred
+ * bytes, while the real program is in its platform package. Works under Node and Bun.
  */
 import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
@@ -19,7 +19,7 @@ function isStub(path) {
 function finishInstallation(cwd) {
   const run = spawnSync(process.execPath, ['install.js'], { cwd, stdio: 'inherit' })
   if (run.status === 0) {
-    // The project's own script was blocked as well.
+    // The project's own script was blocked, too.
     spawnSync(process.execPath, [join(import.meta.dirname, 'slim.mjs')], { stdio: 'ignore' })
     return 0
   }

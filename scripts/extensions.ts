@@ -1,6 +1,7 @@
 /**
- * `npm run extensions` fetches DuckDB's vss extension, in the version of this program's DuckDB, through pip, where
- * DuckDB's own site is out of reach. The file lands in EIDER_EXTENSION_DIR, or in `extensions/`, once it was loaded.
+ * `npm run extensions` fetches DuckDB's vss extension, in the version for this program's DuckDB,
+ * through pip if DuckDB's own site cannot be reached. Once it could be loaded, the file is put into
+ * EIDER_EXTENSION_DIR or `extensions/`.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
@@ -47,7 +48,7 @@ try {
   rmSync(temporary, { recursive: true, force: true })
 }
 
-/** What pip says names addresses: only what it means is shown. */
+/** pip's messages contain addresses, so only their meaning is shown. */
 function fetch(wanted: string): string {
   const install = ['install', `${PACKAGE}==${wanted}`, '--no-deps', '--no-compile', '--quiet']
   for (const [command, ...before] of PIPS) {
@@ -79,7 +80,7 @@ function unpacked(wanted: string): string {
   throw new Unfetched(`${PACKAGE} ${wanted} does not hold the file ${FILE_NAME}`)
 }
 
-/** @returns the platform for which it is */
+/** @returns the platform for which it was built */
 async function loaded(extensionPath: string): Promise<string> {
   try {
     const database = await HnswDatabase.open({ extensionPath, memoryLimit: '64MB' })
@@ -94,7 +95,7 @@ async function loaded(extensionPath: string): Promise<string> {
   }
 }
 
-/** The file is there whole or not at all. */
+/** Moves the file there atomically, so that it is never incomplete. */
 function placed(fetched: string, platform: string): string {
   const directory = Bun.env.EIDER_EXTENSION_DIR || SETTINGS.extensionDirectory.default
   const path = join(directory, version(), platform, FILE_NAME)

@@ -1,6 +1,7 @@
 /**
- * What is lost and what is left over when a folder of HTML pages is read:
- * `bun scripts/measure-html.ts <folder> [pages for each sub-folder]`. Lists the worst pages of each measure.
+ * Measures which text is lost and which clutter is left when a folder of HTML pages is read: `bun
+ * scripts/measure-html.ts <folder> [pages for each sub-folder]`. Lists the worst pages by each
+ * measure.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -26,7 +27,7 @@ interface Measured {
 const measured = pagesOf(folder, Number(perFolder)).map(measure)
 report(measured)
 
-/** Evenly spread over each sub-folder, the same ones each time. */
+/** Chooses pages spread evenly over each sub-folder, and the same ones each time. */
 function pagesOf(root: string, count: number): readonly string[] {
   return readdirSync(root).flatMap((name) => {
     const inside = readdirSync(join(root, name), { recursive: true, withFileTypes: true })

@@ -1,6 +1,7 @@
 /**
- * How much of the PDFs in a folder is read, against poppler's `pdftotext`: characters (as a bag, without spaces) and the order
- * of words (triples of words that follow each other), both before headers, footers and contents are left out and after.
+ * Measures how much of the PDFs in a folder is read, compared to poppler's `pdftotext`: characters (as a bag, without spaces)
+ * and the order
+ * of words (as triples of consecutive words), both before and after headers, footers and contents are removed.
  *
  *   bun scripts/measure-pdf.ts <folder> [part of a name]
  */
@@ -62,7 +63,7 @@ async function measure(name: string, path: string): Promise<void> {
   }
 }
 
-/** All characters in reading order, headers and footers too. */
+/** Returns all characters in reading order, including headers and footers. */
 function drawnText(bytes: Uint8Array): string {
   const file = PdfFile.open(pdfium, bytes)
   try {
@@ -75,7 +76,7 @@ function drawnText(bytes: Uint8Array): string {
           }
         }
       } catch {
-        // Said by the reader.
+        // The reader reports the error.
       }
     }
     return lines.join('\n')
@@ -91,7 +92,7 @@ async function pdftotext(path: string): Promise<string> {
 
 type Bag = ReadonlyMap<string, number>
 
-/** Decomposed: whether a letter and its mark are one character or two says nothing. */
+/** Decomposes the text first, because a letter and its mark may be one character or two. */
 function bagOf(text: string): Bag {
   return counted(text.normalize('NFKD').replace(/[\s\p{C}\u00ad-]/gu, ''))
 }
@@ -108,7 +109,7 @@ function counted(values: Iterable<string>): Map<string, number> {
   return bag
 }
 
-/** How many per cent of the first the second does not have. */
+/** Returns the percentage of the first bag that is missing in the second. */
 function share(bag: Bag, other: Bag): number {
   let missing = 0
   for (const [value, count] of bag) missing += Math.max(0, count - (other.get(value) ?? 0))

@@ -1,4 +1,4 @@
-/** Every view of the page by its address, and something to show in it: for screenshots, and for the test that opens them all. */
+/** Every view of the page by its address, with something to show in it, for screenshots and for the test that opens them all. */
 import { addressOf } from '../src/ui/shell/addresses.ts'
 import { type EiderClient, eiderClient } from './eider-client.ts'
 
@@ -8,11 +8,11 @@ export interface ShownView {
 }
 
 const PROJECT = 'mindsdb'
-/** As hostile as a name may be. */
+/** A name with everything that could break a page. */
 const HOSTILE_NAME = '<img src=x onerror=alert(1)> \u202Eשלום "q" %2F&?#'
 const LONG_WORD = 'Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz'.repeat(4)
 
-/** Views of a server without data, except an empty knowledge base and an agent without questions. */
+/** Returns views of a server without data, but with an empty knowledge base and an agent. */
 export async function emptyViews(baseUrl: string): Promise<readonly ShownView[]> {
   const client = eiderClient(baseUrl)
   const empty = { project: PROJECT, name: 'empty' }
@@ -20,7 +20,7 @@ export async function emptyViews(baseUrl: string): Promise<readonly ShownView[]>
   return [...COMMON, ...viewsOfKnowledgeBase(empty), ...viewsOfAgent(empty)]
 }
 
-/** Views of a server with documents of some kinds, a name that is hostile, and an agent that was asked. */
+/** Returns views of a server with several documents, a hostile name, and an agent that was asked. */
 export async function fullViews(
   baseUrl: string,
   documents: readonly SampleDocument[] = sampleDocuments(),
@@ -43,7 +43,10 @@ export async function fullViews(
   ]
 }
 
-/** Views of a project in which every name tries to break out of the page, to reverse its text, or to widen it. */
+/**
+ * Returns views of a project whose names try to break out of their place, reverse their text, or
+ * widen the page.
+ */
 export async function hostileViews(baseUrl: string): Promise<readonly ShownView[]> {
   const client = eiderClient(baseUrl)
   const place = { project: HOSTILE_NAME, name: HOSTILE_NAME }
@@ -72,7 +75,7 @@ export async function hostileViews(baseUrl: string): Promise<readonly ShownView[
 
 interface Place {
   readonly project: string
-  /** Of the knowledge base; its agent is called so, too. */
+  /** The name of the knowledge base and of its agent. */
   readonly name: string
 }
 
@@ -92,7 +95,7 @@ async function create(
   await client.request('POST', `${of}/agents`, { agent: { name: `${name}_agent`, data } })
 }
 
-/** @returns the id of the trace of a question */
+/** @returns the ID of a question's trace */
 async function asked(client: EiderClient, { project, name }: Place): Promise<string> {
   const of = `/projects/${encodeURIComponent(project)}`
   let trace = ''

@@ -1,6 +1,6 @@
 /**
- * Reads files as the server does and prints what came of them: `bun scripts/read-file.ts <file> …`. For measuring and for
- * reading by eye.
+ * Reads files as the server does and prints the result: `bun scripts/read-file.ts <file> …`. For
+ * measurements and for proofreading.
  */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'

@@ -1,4 +1,4 @@
-/** Real documents that every checkout has: the READMEs of the installed packages. */
+/** Real documents that every checkout has, namely the READMEs of the installed packages. */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -7,7 +7,7 @@ export interface ReadmeFile {
   readonly version: string
   readonly license: string
   readonly description: string
-  /** Characters of the whole file; `text` may hold fewer. */
+  /** The number of characters in the whole file, of which `text` may have fewer. */
   readonly sizeChars: number
   readonly text: string
 }
@@ -16,11 +16,11 @@ export interface ReadmeLimits {
   readonly filesMax: number
   /** Longer files are cut here. */
   readonly charsMax: number
-  /** Packages that come before all others, in any installation. */
+  /** Packages to put before all others in any installation. */
   readonly first?: readonly string[]
 }
 
-/** Those of `first`, then all in the order of their names; a text that two packages share comes once. */
+/** Returns those in `first`, then all others by name. Each text is returned only once. */
 export async function readmeFiles(
   modulesFolder: string,
   limits: ReadmeLimits,

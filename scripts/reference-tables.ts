@@ -1,6 +1,6 @@
 /**
- * `bun scripts/reference-tables.ts [address of openapi.json]`: writes the tables of the documentation that are made from the
- * code. Routes come from a running server. Run it after a change of routes, error codes or settings.
+ * `bun scripts/reference-tables.ts [address of openapi.json]` writes the tables in the documentation that are generated from
+ * the code. Routes come from a running server. Run it after changes to routes, error codes or settings.
  */
 import { ERRORS } from '../src/core/errors.ts'
 import { SETTINGS } from '../src/wiring/settings/settings.ts'
@@ -16,7 +16,7 @@ interface Operation {
   readonly summary?: string
 }
 
-/** The rows of each table by the name in its markers. */
+/** Returns the rows of each table by the name in its markers. */
 async function tables(openApiUrl: string): Promise<Readonly<Record<string, readonly string[]>>> {
   const openApi = (await (await fetch(openApiUrl)).json()) as {
     readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>

@@ -1,7 +1,8 @@
 /**
- * `npm run release -- prepare 0.2.0`: sets the version, gives the changelog its section, keeps a data folder of this version
- * for the tests of upgrades, and commits and tags all that. Nothing is pushed.
- * `npm run release -- check v0.2.0`: whether this checkout is that release; the release workflow asks before it builds.
+ * `npm run release -- prepare 0.2.0` sets the version, gives the changelog its section, stores a
+ * data folder of this version for the tests of upgrades, and commits and tags all that. It does not
+ * push. `npm run release -- check v0.2.0` checks that this checkout is that release; the release
+ * workflow calls it before it builds.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -18,7 +19,7 @@ class Refused extends Error {}
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    // A copy of the project, and no server to fill a data folder: for tests.
+    // Tests use a copy of the project, and no server to fill a data folder.
     root: { type: 'string', default: join(import.meta.dir, '..') },
     'no-folder': { type: 'boolean', default: false },
   },

@@ -1,7 +1,7 @@
 /**
- * `npm run screenshots [-- <folder>]`: a picture of every view, empty and full, wide and narrow, light and dark, in
- * `screenshots/`, against a server of its own; and the pictures of the documentation, in `docs/pictures/`. With `--docs` only
- * those.
+ * `npm run screenshots [-- <folder>]` takes a picture of every view, empty and full, wide and narrow, light and dark, in
+ * `screenshots/`, with a server of its own, and the pictures of the documentation in `docs/pictures/`. With `--docs` it takes
+ * only those.
  */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
 /**
- * Starts a server as a user does, for the demo, benchmarks and tests, which use it over HTTP only. BUILT_FILE in the
- * environment names the built file to start instead, in an empty folder and with nothing else in its environment.
+ * Starts a server as users do, for the demo, benchmarks and tests, which use it only over HTTP. If BUILT_FILE is set
+ * in the environment, that built file is started instead, in an empty folder and with no other variables.
  */
 import { mkdtempSync } from 'node:fs'
 import { createServer } from 'node:net'
@@ -9,18 +9,20 @@ import { dirname, join } from 'node:path'
 export interface ServerProcess {
   readonly baseUrl: string
   readonly pid: number
-  /** From the start of the process to the first answer that says it is ready. */
+  /** The time from starting the process to the first answer that says it is ready. */
   readonly startMs: number
-  /** SIGTERM, then waits for the end. @throws Error when it ends with anything but 0, or not in time. */
+  /**
+   * Sends SIGTERM and waits for the end. @throws Error for an exit code other than 0, or a timeout
+   */
   stop(): Promise<void>
 }
 
 export interface ServerOptions {
   readonly dataDirectory: string
   readonly environment?: Readonly<Record<string, string>>
-  /** The checkout whose server it is; unset: this one. */
+  /** The checkout whose server is started, by default this one. */
   readonly root?: string
-  /** Unset: a free one. */
+  /** By default a free port. */
   readonly port?: number
 }
 
@@ -30,12 +32,12 @@ const POLL_MS = 10
 const OUTPUT_LINES_MAX = 20
 const OWN_ROOT = join(import.meta.dir, '..')
 
-/** @throws Error with the server's last lines when it ends, or is not ready within a minute */
+/** @throws Error with the server's last lines if it ends, or is not ready within a minute */
 export async function startServer(options: ServerOptions): Promise<ServerProcess> {
   const port = options.port ?? (await freePort())
   const { command, cwd, inherited } = programOf(options)
   const startedAt = performance.now()
-  // Without a supervisor, so that this is the process whose memory is measured.
+  // No supervisor, so that this process is the one whose memory is measured.
   const child = Bun.spawn([...command, '--no-supervisor'], {
     cwd,
     env: {
@@ -71,12 +73,12 @@ function programOf({ root = OWN_ROOT }: ServerOptions) {
     const inherited = { ...inheritedEnvironment(), UV_THREADPOOL_SIZE: '16' }
     return { command: [process.execPath, join(root, 'src/main.ts')], cwd: root, inherited }
   }
-  // One cache beside the file serves all servers.
+  // All servers share one cache next to the file.
   const inherited = { HOME: dirname(file), PATH: process.env.PATH }
   return { command: [file, 'serve'], cwd: mkdtempSync(join(dirname(file), 'empty-')), inherited }
 }
 
-/** Stops the server after `work`, however that ends. Where both fail, the message tells both. */
+/** Stops the server after `work`, even if that fails. If both fail, both errors are shown. */
 export async function whileRunning<T>(server: ServerProcess, work: () => Promise<T>): Promise<T> {
   let result: T
   try {
@@ -89,7 +91,7 @@ export async function whileRunning<T>(server: ServerProcess, work: () => Promise
   return result
 }
 
-/** What a person's shell holds, without settings of Eider that are meant for another server. */
+/** The variables of a user's shell, without Eider settings that are meant for another server. */
 function inheritedEnvironment(): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(([name]) => !name.startsWith('EIDER_'))
   return Object.fromEntries(entries)

@@ -1,20 +1,28 @@
 /**
- * Runs after `npm ci`: removes files from node_modules that a server on this machine never reads, and reports the savings.
- * Works under Node and Bun; `npm run slim -- --dry-run` only reports.
+ * Runs after `npm ci`, removes files from node_modules that a server on this machine never reads,
+ * and reports the savings. Works under Node and Bun; `npm run slim -- --dry-run` only reports.
  */
 import { lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** Entries in package folders that Eider does not load: other vocabularies and builds, programs, tests, manuals. */
+/** Parts of packages that Eider does not load: other vocabularies and builds, programs, tests and manuals. */
 const UNUSED = [
-  ['js-tiktoken/dist', /^index\.c?js$/],
-  ['js-tiktoken/dist/ranks', /^(?!cl100k_base\.).*\.c?js$/],
+  ['js-tiktoken/dist', /^index\.c?js$|^ranks\/(?!cl100k_base\.).*\.c?js$/],
   ['swagger-ui-dist', /es-bundle/],
-  ['openai', /^src$/],
-  ['@anthropic-ai/sdk', /^src$/],
+  ['openai', /^src$|^(?!internal\/auth\/).*\.(js|d\.ts)$|^CHANGELOG\.md$/],
+  ['@anthropic-ai/sdk', /^src$|\.js$|\.d\.ts$|^CHANGELOG\.md$/],
+  ['drizzle-orm', /\.cjs$|\.d\.cts$/],
+  ['zod', /^src$/],
+  ['@sinclair/typebox/build', /^cjs$/],
+  ['@modelcontextprotocol/sdk/dist', /^cjs$/],
+  ['hono/dist', /^cjs$/],
+  ['@codemirror', /\.cjs$|\.d\.cts$/],
+  ['@opentelemetry', /\/build\/esnext$/],
   ['@mixmark-io/domino', /^test$/],
-  ['binaryen', /^bin$/],
+  ['bintrees', /^test$/],
+  ['fast-check/lib', /^cjs$|types57$/],
+  ['axe-core', /^locales$/],
   ['bun-types', /^docs$/],
 ]
 
@@ -51,7 +59,7 @@ function slim(modules, manifest) {
   return 0
 }
 
-/** Installed packages that only development needs. Type packages come with others anyway. */
+/** Returns packages that only development needs. Type packages are part of others anyway. */
 function developmentPackages(modules, manifest) {
   const { devDependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8'))
   return Object.keys(devDependencies).filter((name) => {
@@ -59,7 +67,7 @@ function developmentPackages(modules, manifest) {
   })
 }
 
-/** Nothing if this system has no folder of its own. */
+/** Returns nothing if this system has no folder of its own. */
 function otherSystems(modules) {
   const binaries = join(modules, 'onnxruntime-node', 'bin')
   return folders(binaries).flatMap((version) => {
@@ -75,9 +83,10 @@ function otherSystems(modules) {
 function unusedFiles(modules) {
   const unused = UNUSED.flatMap(([name, pattern]) => {
     const folder = join(modules, name)
-    return entriesOf(folder)
-      .filter((entry) => pattern.test(entry.name))
-      .map((entry) => join(folder, entry.name))
+    const found = entriesOf(folder, { recursive: true })
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((path) => pattern.test(relative(folder, path).replaceAll('\\', '/')))
+    return found.filter((path) => !found.some((one) => path.startsWith(join(one, '/'))))
   })
   const maps = entriesOf(modules, { recursive: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.map'))
@@ -106,7 +115,7 @@ function folders(folder) {
     .filter(isFolder)
 }
 
-/** False for a link: its target belongs to someone else. */
+/** Returns false for a link, because its target may belong to other programs. */
 function isFolder(path) {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 }

@@ -1,7 +1,8 @@
 /**
- * `npm run soak -- --minutes 15`: a server of its own under mixed load, over HTTP alone. Each minute it prints memory, the
- * sizes of file and log, and how long pings took. Ends with 1 where memory does not level off (the last third of the time
- * takes over 10 % more than the middle third), where the file outgrows its bound, or where a request fails.
+ * `npm run soak -- --minutes 15` runs a server under mixed load, over HTTP only. Each minute it
+ * prints memory, the sizes of file and log, and the duration of pings. It exits with 1 if memory
+ * does not level off (the last third of the time takes over 10 % more than the middle third), if
+ * the file outgrows its limit, or if a request fails.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +14,7 @@ import { startServer } from './server-process.ts'
 
 const DOCUMENTS = 400
 const DOCUMENTS_PER_INSERT = 20
-/** The file levels off at some 50 MB within ten minutes; the log is written into it at 16 MB. */
+/** The file levels off at about 50 MB within ten minutes. The log is written into it at 16 MB. */
 const FILE_BYTES_MAX = 80e6
 const RSS_GROWTH_MAX = 0.1
 const PING_EVERY_MS = 50
@@ -43,7 +44,7 @@ function tally(map: Map<string, number>, name: string): void {
   map.set(name, (map.get(name) ?? 0) + 1)
 }
 
-/** Does the work again and again, and notes what fails. */
+/** Repeats the work and records failures. */
 async function worker(name: string, pauseMs: number, work: (round: number) => Promise<unknown>) {
   for (let round = 0; !isOver(); round += 1) {
     try {
@@ -105,7 +106,7 @@ async function ask(round: number): Promise<void> {
   await client.request('POST', '/projects/mindsdb/agents/soaker/completions', { messages })
 }
 
-/** Reads the beginning of a large answer, slowly, and leaves. */
+/** Reads the beginning of a large answer slowly, then disconnects. */
 async function slowReader(): Promise<void> {
   const abort = new AbortController()
   const query = `SELECT range, repeat('x', 200) FROM range(2000000)`
@@ -123,7 +124,7 @@ async function slowReader(): Promise<void> {
   abort.abort()
 }
 
-/** Leaves before the answer begins. */
+/** Disconnects before the answer begins. */
 async function impatient(): Promise<void> {
   const query =
     'SELECT count(*) FROM range(3000000) a JOIN range(3000) b ON a.range % 1000 = b.range % 1000'

@@ -1,7 +1,7 @@
 /**
- * Runs every folder of `tests/` as one suite in a process of its own, two side by side, and closes with one plain line:
+ * Runs each folder in `tests/` as one suite in its own process, two at a time, and ends with one line:
  * `N passed, N failed`. `--fast` leaves out the slow suites; `--hnsw` adds those that need the vss extension
- * (`npm run extensions`). Ends with 1 on any failure, and when nothing ran. Node and Bun both run it.
+ * (`npm run extensions`); `--all` tries every case of the longest lists instead of a sample. Exits with 1 after any failure, or if nothing ran. Works under Node and Bun.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -10,23 +10,23 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const SUITE_MS_MAX = 10 * 60_000
+const SUITE_MS_MAX = 20 * 60_000
 const TEST_MS_MAX = 120_000
 const OUTPUT_MS_MAX = 2000
 const SUITES_AT_ONCE = 2
-/** The longest ones begin first, so that none of them is left running alone at the end. */
+/** The longest ones start first, so that none of them runs alone at the end. */
 const LONGEST_FIRST = [
   ...['api', 'slow/sql', 'slow/reading', 'slow/sources', 'clients', 'slow/api'],
   ...['sql', 'slow/query', 'store', 'query', 'slow/docs', 'slow/models', 'ingest', 'browser'],
 ].map((name) => join('tests', ...name.split('/')))
 /**
- * They kill processes, fill both cores or watch how late a timer comes: only one of the others like them runs beside them,
- * after all the rest. The one that waits longest for processes has a lane of its own.
+ * These kill processes, use both cores or measure how late timers are, so they run after all others and at most one of
+ * them beside another suite. The one that mostly waits for processes has a lane of its own.
  */
 const AT_LAST = ['server', 'store', 'agents', 'retrieval'].map((name) =>
   join('tests', 'slow', name),
 )
-/** Of what a suite with failures printed, this many lines are shown again at the end: a log may be kept by its end alone. */
+/** This many lines of a failed suite's output are shown again at the end, because only the end of a log may be kept. */
 const FAILURE_LINES_MAX = 120
 const TEST_FILE = /\.(test|spec)\.tsx?$/
 
@@ -48,7 +48,7 @@ try {
   rmSync(reports, { recursive: true, force: true })
 }
 
-/** Folders with tests, relative to the project, the longest ones first: each folder of `tests/slow/` is a suite too. */
+/** Returns the folders with tests, the longest ones first. Each folder in `tests/slow/` is also a suite. */
 function suites({ withSlow, withHnsw }) {
   const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw|file)$/.test(folder))
   const slow = withSlow ? foldersOf(join('tests', 'slow')) : []
@@ -95,7 +95,7 @@ async function runSideBySide(all) {
   return counts
 }
 
-/** What a suite prints is shown when it has ended: lines of two suites never mix. */
+/** The output of a suite is shown when it has ended, so that lines of two suites never mix. */
 async function runSuite(suite) {
   const report = join(reports, `${suite.replaceAll(/[\\/]/g, '-')}.xml`)
   const startedAt = performance.now()
@@ -111,7 +111,11 @@ async function runSuite(suite) {
       ],
       {
         cwd: root,
-        env: { ...process.env, UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE ?? '16' },
+        env: {
+          ...process.env,
+          UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE ?? '16',
+          ...(process.argv.includes('--all') ? { EIDER_TESTS: 'all' } : {}),
+        },
         stdio: ['ignore', 'pipe', 'pipe'],
         timeout: SUITE_MS_MAX,
         killSignal: 'SIGKILL',
@@ -124,7 +128,7 @@ async function runSuite(suite) {
   return { ...counts, suite, failures: counts.failed > 0 ? failuresIn(run.output) : [] }
 }
 
-/** What was printed, without what passed. */
+/** Returns the output without the tests that passed. */
 function failuresIn(output) {
   const lines = output
     .split('\n')
@@ -132,7 +136,7 @@ function failuresIn(output) {
   return lines.slice(-FAILURE_LINES_MAX)
 }
 
-/** How a process ended, and all that it printed. */
+/** Resolves with how a process ended and with its output. */
 function ended(child) {
   const chunks = []
   child.stdout.on('data', (chunk) => chunks.push(chunk))
@@ -141,7 +145,7 @@ function ended(child) {
     const end = (how) => resolve({ ...how, output: Buffer.concat(chunks).toString() })
     child.on('error', (error) => end({ status: null, signal: null, error }))
     child.on('close', (status, signal) => end({ status, signal }))
-    // A process that it left behind may hold its output open.
+    // A process that it left behind may keep its output open.
     child.on('exit', (status, signal) => {
       const timer = setTimeout(() => end({ status, signal }), OUTPUT_MS_MAX)
       child.on('close', () => clearTimeout(timer))
@@ -149,7 +153,7 @@ function ended(child) {
   })
 }
 
-/** The report's own totals; none of it where bun ended before it could write one. */
+/** Returns the report's own totals, or nothing if Bun ended before it could write one. */
 function countsOf(report) {
   let text = ''
   try {

@@ -1,4 +1,4 @@
-/** Rows as aligned text for a terminal; numbers to the right, long cells cut. */
+/** Formats rows as aligned text for a terminal: numbers to the right, long cells truncated. */
 export function textTable(
   columnNames: readonly string[],
   rows: readonly (readonly unknown[])[],

@@ -1,4 +1,4 @@
-/** Joins use cases to edges. The program and the tests call exactly this. */
+/** Connects the use cases with the outside. The program and the tests use this same function. */
 
 import type { ServerDeps } from './api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from './api/http/request/running-requests.ts'
@@ -21,7 +21,7 @@ import { sleep } from './core/runtime/cancellation.ts'
 import { Reembedding } from './ingest/pipeline/reembed.ts'
 import { DocumentReader, documentReaderOptions } from './ingest/readers/document-reader.ts'
 import { InsertLog } from './ingest/sources/insert-request.ts'
-import { BuiltinEmbedder } from './models/builtin/builtin-embedder.ts'
+import { BuiltinEmbedder, builtinEmbedderOptions } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { checkModelAddress } from './models/endpoint.ts'
 import { CHAT_PROVIDERS } from './models/registries/chat-providers.ts'
@@ -90,30 +90,28 @@ export type { App, AppListener }
 export interface AppLog {
   request(entry: LogEntry): void
   failure(error: LoggedError): void
-  /** A job at its start, every ten seconds, and at its end. */
+  /** Logs a job at its start, every ten seconds, and at its end. */
   job?(entry: JobLogEntry): void
 }
 
-export interface AppOptions {
+interface AppOptions {
   readonly settings: Settings
-  /** The app closes it. */
   readonly store: Store
   readonly version: string
   readonly log?: AppLog
-  /** Where it is noted what runs. */
   readonly running?: RunningWork
-  /** Replaces the real embedding models. */
+  /** Replaces the real embedding models in tests. */
   readonly embedders?: EmbedderRegistry
-  /** Replaces the real rerankers. */
+  /** Replaces the real rerankers in tests. */
   readonly rerankers?: RerankerRegistry
-  /** Replaces the real databases behind data sources. */
+  /** Replaces the real databases behind data sources in tests. */
   readonly sources?: DataSources
 }
 
-/** Per knowledge base: with more vectors, memory holds only their codes, a fifth of the bytes. */
+/** With more vectors than this, only compressed codes are kept in memory, a fifth of the bytes. */
 const WHOLE_VECTORS_MAX = 250_000
 
-/** For planning one large statement: the largest takes a third of it on a quiet machine. */
+/** The time limit for planning a statement. The largest takes a third of it on an idle machine. */
 const PLANNING_MS = 3_000
 
 const SILENT: AppLog = { request: () => {}, failure: () => {} }
@@ -124,7 +122,7 @@ export function createApp(options: AppOptions): App {
   const log = countingLog(options.log ?? SILENT, measurements)
   const { openaiApiKey, openaiBaseUrl } = settings
   const nowMs = () => performance.now()
-  const builtin = new BuiltinEmbedder()
+  const builtin = new BuiltinEmbedder(builtinEmbedderOptions(environmentOfReaders()))
   const guard: Guard = { policy: addressPolicy(networkRulesOf(settings)), network: internet }
   const serviceKeys = serviceKeysOf(settings)
   const endpoints = { openaiApiKey, openaiBaseUrl, serviceKeys, guard }
@@ -183,7 +181,7 @@ export function createApp(options: AppOptions): App {
     ...{ settings, store, log, jobs, reader },
     insertDeps: () => insertDeps,
   })
-  const remote = remoteSearches((kb) => store.copies.remoteOf(kb), databaseDistance)
+  const remote = remoteSearches((...asked) => store.copies.remoteOf(...asked), databaseDistance)
   const queryDeps: QueryDeps = {
     keeping: syncSources,
     catalog: store.catalog,
@@ -208,6 +206,7 @@ export function createApp(options: AppOptions): App {
     checkServerAddress: (url) => checkNamedAddress(url, guard),
     reembeddings: reembedding,
     storages: store.copies,
+    moves: store.moves,
     engine: store.engine,
     ...ports,
     nearest: countedSearches(vectorCaches, remote, measurements),
@@ -327,7 +326,6 @@ function serverSettings(settings: Settings, version: string): ServerDeps['settin
   }
 }
 
-/** Plans on the first request. */
 function plannerOf(options: PlannerOptions): Pick<Planner, 'plan' | 'close'> {
   let planner: Promise<Planner> | undefined
   return {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-/** `eider <command>`: a client of a running server, and what is done to data folders while none runs. */
+/** `eider <command>`: a client of a running server, and maintenance of data folders while none runs. */
 import packageJson from '../package.json' with { type: 'json' }
 import type { CommandSpec } from './cli/command.ts'
 import { CommandError, EXIT, usageError } from './cli/command-error.ts'
@@ -60,11 +60,11 @@ function commandOf(name: string): CommandSpec {
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (command !== undefined) return command
   const near = nearest(name, Object.keys(COMMANDS))
-  const hint = near === undefined ? 'eider --help lists those there are' : `did you mean ${near}?`
+  const hint = near === undefined ? 'eider --help lists them all' : `did you mean ${near}?`
   throw usageError(`there is no command ${name}; ${hint}`)
 }
 
-/** Ctrl-C ends what runs; a second one does not wait for that. */
+/** The first Ctrl-C stops the running work; a second one ends the program immediately. */
 function interruption(): AbortSignal {
   const controller = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) {

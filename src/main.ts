@@ -1,6 +1,6 @@
 /**
- * The process that starts: the supervisor, which runs the server as a child and restarts it after a crash; or that child.
- * Only the server imports what it needs.
+ * The program's entry point. It is either the supervisor, which runs the server as a child process
+ * and restarts it after a crash, or that child. Only the child imports the server's code.
  */
 
 import { existsSync, renameSync, rmSync, writeSync } from 'node:fs'
@@ -24,7 +24,7 @@ import { logStyleOf, logText } from './ops/telemetry/log-text.ts'
 import { MEMORY_ENVIRONMENT, type Settings, settingsFrom } from './wiring/settings/settings.ts'
 import { settingsHelp } from './wiring/settings/settings-help.ts'
 
-/** DuckDB's calls run on Bun's thread pool, whose size is read from the environment before any of our code runs. */
+/** DuckDB's calls run on Bun's thread pool, whose size Bun reads before it runs any code. */
 const THREAD_POOL_SIZE = '16'
 
 const DEMO_DIRECTORY = './demo-data'
@@ -45,7 +45,7 @@ Settings are environment variables, here with their defaults in parentheses.
 ${settingsHelp()}
 `
 
-/** Given by the supervisor to its child. */
+/** The argument that the supervisor passes to its child. */
 const SUPERVISED = '--supervised'
 const NO_SUPERVISOR = '--no-supervisor'
 const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
@@ -56,11 +56,10 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set([
   '--version',
 ])
 
-/** The settings to serve with, or an exit code if there is nothing to serve. */
 function settingsOf(args: readonly string[]): Settings | number {
   const unknown = args.find((arg) => !KNOWN_OPTIONS.has(arg))
   if (unknown !== undefined) {
-    process.stderr.write(`eider: unknown option ${unknown}; --help lists those there are\n`)
+    process.stderr.write(`eider: unknown option ${unknown}; --help lists them all\n`)
     return 2
   }
   if (args.includes('--help') || args.includes('-h')) {
@@ -87,7 +86,7 @@ function failedStart(error: unknown): number {
   return 1
 }
 
-/** Starts the server as a child in the environment it needs, and restarts it after a crash. */
+/** Starts the server as a child process, and restarts it after a crash. */
 function superviseServer(args: readonly string[], settings: Settings): Promise<number> {
   let port = settings.port
   return supervise({
@@ -100,7 +99,7 @@ function superviseServer(args: readonly string[], settings: Settings): Promise<n
             onReplace()
             return
           }
-          // A port that the system chose stays the same after a restart.
+          // After a restart, the server uses the same port, even if the system chose it.
           port = Number(message)
           onReady()
         },
@@ -110,7 +109,7 @@ function superviseServer(args: readonly string[], settings: Settings): Promise<n
   })
 }
 
-/** Replaces this process with the server, or waits for a child where the system cannot do that. */
+/** Replaces this process with the server, or runs it as a child if that is not possible. */
 function runWithEnvironment(args: readonly string[]): Promise<number> {
   const program = programWith(args)
   if (process.platform !== 'win32') process.execve?.(process.execPath, [...program], environment())
@@ -135,29 +134,28 @@ function definedEnvironment(): Record<string, string> {
   )
 }
 
-/** Writes a line that looks like the server's own. */
 function logCrash(crash: Crash, settings: Settings): void {
   const { logLevel, dataDirectory } = settings
   const { isPlanned, wasReady, reason, at, uptimeMs, delayMs } = crash
   if (logLevel === 'silent' || (isPlanned && logLevel !== 'info' && logLevel !== 'debug')) return
-  // If a server never took a request, its file is from the one before.
+  // A server that never accepted a request did not write the file; it is from an earlier server.
   const running = wasReady && !isPlanned ? requestsOf(readRunning(dataDirectory) ?? []) : []
   const times = { time: at, uptimeMs, restartInMs: delayMs }
   const line = { level: isPlanned ? 30 : 60, ...times, reason, running }
-  const msg = isPlanned ? 'the server is replaced' : 'the server crashed'
+  const msg = isPlanned ? 'the server is being replaced' : 'the server crashed'
   try {
     const { isText, hasColours } = logStyleOf(settings, Bun.env)
     const json = JSON.stringify({ ...line, msg })
     writeSync(1, isText ? logText(json, hasColours) : `${json}\n`)
   } catch {
-    // Its reader is gone.
+    // Nothing reads standard output any more.
   }
 }
 
-/** The server's message to the supervisor that the next one may start beside it. */
+/** The server's message that asks the supervisor to start its successor. */
 const REPLACE = 'replace'
 
-/** Resolves to true when the next server answers requests, to false if it does not start. */
+/** Resolves to true when the next server answers requests, or to false if it does not start. */
 function askForSuccessor(): Promise<boolean> {
   return new Promise((resolve) => {
     process.on('message', (message: unknown) =>
@@ -179,7 +177,8 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
     return await serve(settings, {
       version: packageJson.version,
       restarts,
-      // The supervisor decides what the end of the terminal means.
+      // Under a supervisor, SIGHUP is missing: the supervisor decides what closing the terminal
+      // means.
       stopSignals: isSupervised ? ['SIGTERM', 'SIGINT'] : stopSignals(),
       onReady: (port) => {
         if (isSupervised) process.send?.(port)
@@ -193,13 +192,10 @@ async function serveHere(settings: Settings, isSupervised: boolean): Promise<num
 
 const DEMO_SCRIPT = join(import.meta.dir, '../scripts/demo.ts')
 
-/**
- * Creates the demo's data if missing. First in a folder next to it, so that interrupted data is never served.
- * @returns an exit code; 0: the data are there
- */
+/** In a temporary folder first, so that incomplete data is never served. @returns exit code */
 async function makeDemo({ dataDirectory }: Settings): Promise<number> {
   if (existsSync(dataDirectory)) return 0
-  process.stdout.write('The demo has no data yet: making it, in less than a minute\n')
+  process.stdout.write('The demo has no data yet: creating it takes less than a minute\n')
   const making = `${resolve(dataDirectory)}.making`
   const made = Bun.spawn(
     [process.execPath, ...process.execArgv, DEMO_SCRIPT, '--data-only', making],
@@ -216,7 +212,7 @@ async function makeDemo({ dataDirectory }: Settings): Promise<number> {
 
 /** @returns the exit code */
 export async function start(args: readonly string[]): Promise<number> {
-  // Files of the program are private, whichever part creates them.
+  // Makes all files the program creates private.
   process.umask(0o077)
   const settings = settingsOf(args)
   if (typeof settings === 'number') return settings

@@ -15,25 +15,24 @@ import { openStore, type StoreOptions } from './store/store.ts'
 import type { AppListener } from './wiring/running-app.ts'
 import { isLoopback, type Settings } from './wiring/settings/settings.ts'
 
-export interface ServeOptions {
+interface ServeOptions {
   readonly version: string
-  /** The signals that ask for a stop. */
   readonly stopSignals: readonly NodeJS.Signals[]
-  /** How often the supervisor has started this server again. */
+  /** How often the supervisor has restarted this server, and why. */
   readonly restarts: Restarts
-  /** Called as soon as requests are answered. */
   readonly onReady: (port: number) => void
-  /** Starts the next process and resolves when it answers requests; null without a supervisor to start it. */
+  /** Starts the next process and resolves once it answers requests; null without a supervisor. */
   readonly replace: (() => Promise<boolean>) | null
 }
 
-/** Lines go out together, after a tenth of a second at the latest. */
+/** Log lines are written in batches, at the latest after a tenth of a second. */
 const LOG_LINES = { dest: 1, sync: false, minLength: 8192, periodicFlush: 100 } as const
 
 /**
- * Serves until it is stopped, then lets running requests finish and closes the store. Returns the exit code: 0, or 1 when
- * the database could not continue; `PLANNED_RESTART_CODE` when only another process can stop a statement.
- * @throws Error with a message for the user when the folder or the port cannot be used
+ * Runs the server until it is stopped, then lets running requests finish and closes the store.
+ * Returns the exit code: 0, 1 if the database could not continue, or `PLANNED_RESTART_CODE` if only
+ * a new process can get rid of a stuck statement.
+ * @throws Error with a message for the user if the folder or the port cannot be used
  */
 export async function serve(
   settings: Settings,
@@ -55,7 +54,7 @@ export async function serve(
   }
   const own = { ...storeOptionsOf(settings, version), ...storeCallsOf(endings, logger), ceiling }
   const opening = openStore(own)
-  // Everything else is loaded while DuckDB opens the file and reads its log.
+  // The rest of the code loads while DuckDB opens the file and replays its log.
   const [store, { createApp }] = await Promise.all([opening, import('./app.ts')])
   crashes = crashReportsOf(settings, restarts, logger)
   const noted = crashes === null ? {} : { running: crashes }
@@ -69,10 +68,11 @@ export async function serve(
     await app.close()
     throw listenFailure(error, settings)
   }
-  // JavaScript has reserved its own space by now.
+  // By now, JavaScript has reserved its address space.
   ceiling.set(memoryRoomOf(settings))
   onReady(Number(listener.url.port))
-  process.stdout.write(readyText({ version, listener, settings }, style))
+  destination.write(readyText({ version, listener, settings }, style))
+  destination.flush()
   app.start()
   const reason = await Promise.race([stopped, fatal.promise, stuck.promise])
   crashes?.endInOrder()
@@ -96,12 +96,11 @@ export async function serve(
 function exitCodeOf(reason: AppError | NodeJS.Signals | typeof PLANNED_RESTART_CODE): number {
   if (!(reason instanceof AppError)) return reason === PLANNED_RESTART_CODE ? reason : 0
   process.stderr.write(
-    `eider: ${reason.message}. Make room and start again: what was stored is there\n`,
+    `eider: ${reason.message}. Free some space and start again; stored data is not lost\n`,
   )
   return 1
 }
 
-/** What ends the server. */
 interface Endings {
   readonly fatal: (error: AppError) => void
   readonly replace: () => void
@@ -112,11 +111,11 @@ function storeCallsOf({ fatal, replace, noteStuck }: Endings, logger: pino.Logge
   return {
     onFatal: fatal,
     onMemoryFull: (error: AppError) => {
-      logger.error({ code: error.code }, `${error.message}: the server is replaced`)
+      logger.error({ code: error.code }, `${error.message}: the server is being replaced`)
       replace()
     },
     onStuck: ({ source, ...shown }: StuckStatement) => {
-      logger.error(shown, 'DuckDB does not stop a statement: the server is replaced')
+      logger.error(shown, 'DuckDB cannot stop a statement: the server is being replaced')
       noteStuck(source)
       replace()
     },
@@ -127,9 +126,10 @@ function storeCallsOf({ fatal, replace, noteStuck }: Endings, logger: pino.Logge
   }
 }
 
-/** The store is closed: from here on the data folder is the next process's. */
+/** Called with the store closed, so that the next process can use the data folder. */
 async function isReplaced(directory: string, replace: () => Promise<boolean>): Promise<boolean> {
-  // The statement that still runs keeps DuckDB's locks. The kernel sees to it that nothing here writes any more.
+  // The running statement still holds DuckDB's locks, but from here on the kernel prevents any
+  // writes.
   if (!forbidFileWrites()) return false
   releaseLocks(join(directory, DATABASE_FILE))
   return replace()
@@ -152,7 +152,7 @@ interface Ready {
   readonly settings: Settings
 }
 
-/** Printed at every log level: the user who starts a server needs its address. */
+/** Printed at every log level, because the user who starts a server needs its address. */
 function readyText({ version, listener, settings }: Ready, { isText }: LogStyle): string {
   const { url, postgresPort } = listener
   const address = url.origin
@@ -166,16 +166,16 @@ function readyText({ version, listener, settings }: Ready, { isText }: LogStyle)
   return [said, `  login: ${login}`, `  documentation: ${address}/docs`, ...postgres, ''].join('\n')
 }
 
-/** For models, threads, and the results of functions for one set of rows, which are outside of the engine's buffers. */
+/** For models, threads and intermediate results, which are outside the engine's buffers. */
 const HEADROOM_BYTES = 384 * 1024 ** 2
-/** A share of the engine's limit, if that is more. */
+/** The headroom as a share of the engine's limit, used if it is larger. */
 const HEADROOM_SHARE = 0.25
-/** JavaScript has reserved space for itself, and for this much of the rows that it keeps for searches. */
+/** JavaScript has already reserved space for itself and for this many bytes of cached rows. */
 const RESERVED_ROW_BYTES = 256 * 1024 ** 2
-/** A share of the machine's memory. */
+/** The share of the machine's memory that the process may use. */
 const MACHINE_SHARE = 0.9
 
-/** The memory that the process may add after its start; memory for vectors is added as it is used. */
+/** How much memory the process may add after its start, besides memory for vectors. */
 function memoryRoomOf({ memoryLimit, rowMemory }: Settings): number {
   const engine = memoryBytesOf(memoryLimit)
   const rows = Math.max(0, memoryBytesOf(rowMemory) - RESERVED_ROW_BYTES)
@@ -183,7 +183,7 @@ function memoryRoomOf({ memoryLimit, rowMemory }: Settings): number {
   return Math.min(wanted, machineBytes() * MACHINE_SHARE)
 }
 
-/** For requests that run when the server is about to be replaced. */
+/** How long running requests may take before the server is replaced. */
 const HANDOVER_DRAIN_MS = 1_000
 
 function storeOptionsOf(settings: Settings, version: string): StoreOptions {
@@ -211,7 +211,7 @@ function storeOptionsOf(settings: Settings, version: string): StoreOptions {
   }
 }
 
-/** Only once the folder is open may anybody say what the last process left there. */
+/** Reports the crash of the last process once the data folder is open. */
 function crashReportsOf(
   settings: Settings,
   restarts: Restarts,
@@ -221,7 +221,7 @@ function crashReportsOf(
   if (directory === ':memory:') return null
   const refuseMs = crashRefuseSeconds * 1000
   const crashes = new CrashReports({ directory, restarts, refuseMs, now: Date.now })
-  // An existing supervisor has reported it.
+  // If a supervisor restarted this server, it has already reported the crash.
   if (crashes.found && restarts.last === null) logger.error(crashes.found, 'the server had crashed')
   return crashes
 }
@@ -253,7 +253,7 @@ function logOver(logger: pino.Logger): AppLog {
   }
 }
 
-/** A terminal sends Ctrl-C to everybody in it, and npm and the supervisor pass on what they get: that is one request. */
+/** Ctrl-C reaches every process, and npm and the supervisor forward it. */
 const SAME_REQUEST_MS = 1_000
 
 function stopSignal(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals> {
@@ -261,7 +261,7 @@ function stopSignal(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals>
     let askedAt = Number.POSITIVE_INFINITY
     for (const signal of signals) {
       process.on(signal, () => {
-        // A second signal does not wait.
+        // A second request stops immediately.
         if (performance.now() - askedAt > SAME_REQUEST_MS) process.exit(1)
         if (askedAt === Number.POSITIVE_INFINITY) askedAt = performance.now()
         resolve(signal)
@@ -273,7 +273,7 @@ function stopSignal(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals>
 function listenFailure(error: unknown, { host, port }: Settings): StartError {
   const code = systemCodeOf(error)
   const reason: Readonly<Record<string, string>> = {
-    EADDRINUSE: `port ${port} is taken, perhaps by another Eider. Set EIDER_PORT to use another one`,
+    EADDRINUSE: `port ${port} is in use, perhaps by another Eider. Set EIDER_PORT to use another port`,
     EACCES: `permission for port ${port} is denied. Set EIDER_PORT to use another one`,
     EADDRNOTAVAIL: `this machine has no address ${host}. Set EIDER_HOST to one that it has`,
   }

@@ -1,21 +1,21 @@
-/** One cycle: writers of every kind, kill -9 at a random moment, a restart, and a look at everything. */
+/** Runs one cycle: writers of every kind, kill -9 at a random moment, a restart, and a full check. */
 import { eiderClient } from '../../scripts/eider-client.ts'
 import { type ServerProcess, startServer, whileRunning } from '../../scripts/server-process.ts'
 import { searchFaults, tableFaults } from './integrity.ts'
 import { ABSENT, type Change, type Choose, type Kind, type Target } from './kind.ts'
 
 const WRITING_MS_MAX = 8_000
-/** A night makes thousands of backups. */
+/** Backups to keep; one night makes thousands of them. */
 const ENVIRONMENT = { EIDER_BACKUP_KEEP: '2' }
 
-/** The states of all keys as far as the writers know: by kind, then by key. */
+/** The state of each key that the writers know, by kind and key. */
 export type Ledger = Record<string, Record<string, string>>
 
 export interface CycleResult {
   readonly acknowledged: number
-  /** Changes that the kill overtook. */
+  /** How many changes the kill interrupted. */
   readonly unanswered: number
-  /** By their message, how many the server refused: they changed nothing. */
+  /** How often the server refused changes, by message. They changed nothing. */
   readonly refused: ReadonlyMap<string, number>
   readonly readyMs: number
   readonly faults: readonly string[]
@@ -26,7 +26,7 @@ export interface CycleOptions {
   readonly kinds: readonly Kind[]
   readonly choose: Choose
   readonly cycle: number
-  /** Holds what was seen after the last cycle, and afterwards what was seen after this one. */
+  /** What was found after the last cycle; the writers then add what the server acknowledged. */
   readonly ledger: Ledger
 }
 
@@ -38,7 +38,7 @@ export async function runCycle(options: CycleOptions): Promise<CycleResult> {
   await Bun.sleep(choose(WRITING_MS_MAX))
   await kill(server)
   const written = await Promise.all(writers)
-  // Now and then the next start is killed as well, while it reads the log.
+  // Occasionally the next start is killed as well, while it reads the log.
   if (choose(4) === 0) await killedStart(dataDirectory, choose)
   const again = await startServer({ dataDirectory, environment: ENVIRONMENT })
   const faults: string[] = []
@@ -74,11 +74,11 @@ export function targetOf({ baseUrl }: ServerProcess, dataDirectory: string): Tar
 interface Written {
   readonly acknowledged: number
   readonly refusals: readonly string[]
-  /** Was sent, and never answered. */
+  /** A change that was sent but never answered. */
   readonly pending: Change | null
 }
 
-/** One change after the other until the server is gone. The ledger gets what was acknowledged. */
+/** Makes changes until the server is gone. The ledger receives what was acknowledged. */
 async function write(
   kind: Kind,
   target: Target,
@@ -102,7 +102,7 @@ async function write(
   }
 }
 
-/** The server has answered, and changed nothing. */
+/** Whether the server has answered without changing anything. */
 function isRefusal(message: string): boolean {
   return message.startsWith('SQL: ') || / answered \d+/.test(message)
 }
@@ -125,7 +125,7 @@ function faultsOf(
 
 async function kill(server: ServerProcess): Promise<void> {
   process.kill(server.pid, 'SIGKILL')
-  // It did not stop cleanly: that is the point.
+  // It did not stop cleanly, which is intended here.
   await server.stop().catch(() => undefined)
 }
 

@@ -1,4 +1,4 @@
-/** What must hold in a data folder after a crash, for all written data. Each returns the violations. */
+/** Checks what must hold in a data folder after a crash. Each function returns the violations. */
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import type { EiderClient } from '../../scripts/eider-client.ts'
@@ -6,7 +6,7 @@ import type { EiderClient } from '../../scripts/eider-client.ts'
 const NEAREST = 10
 const DISTANCE_ERROR_MAX = 1e-5
 
-/** The nearest from memory are those of a scan: without a LIMIT the statement measures every vector. */
+/** The nearest from memory must match a scan. Without a LIMIT, the statement measures all vectors. */
 export async function searchFaults(client: EiderClient): Promise<readonly string[]> {
   const sql = "SELECT distance FROM docs WHERE content = 'version 7 part 1 tea' ORDER BY distance"
   const nearest = await distances(client, `${sql} LIMIT ${NEAREST}`)
@@ -21,7 +21,7 @@ async function distances(client: EiderClient, sql: string): Promise<readonly num
   return (await client.sql(sql)).rows.map(([distance]) => Number(distance))
 }
 
-/** Chunks, vectors, term counts and postings belong to each other. Only while no server has the folder. */
+/** Checks that chunks, vectors, term counts and postings match. No server may be using the folder. */
 export async function tableFaults(directory: string): Promise<readonly string[]> {
   const path = join(directory, 'eider-data.duckdb')
   const instance = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })
@@ -55,7 +55,7 @@ async function baseFaults(
     `SELECT table_name FROM duckdb_tables() WHERE schema_name = '${schema}' AND starts_with(table_name, '${base}_vectors')`,
   )
   const keys = (relation: string) => `SELECT chunk_key FROM ${relation}`
-  // EXCEPT ALL both ways: the same keys, each as often.
+  // EXCEPT ALL in both directions checks that both have the same keys equally often.
   const differs = (a: string, b: string) =>
     `(${a} EXCEPT ALL ${b}) UNION ALL (${b} EXCEPT ALL ${a})`
   const checks: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /**
- * `bun bench/kill-cycles/job-kills.ts --kills 100 [--source files]`: kill -9 at random moments of background inserts. After each kill what is
- * on disk must be what the job says; in the end no document is there twice, none is missing, none is torn.
+ * `bun bench/kill-cycles/job-kills.ts --kills 100 [--source files]` sends kill -9 at random moments of background inserts. After each kill,
+ * the disk must match what the job reports. In the end, no document may be duplicated, missing or incomplete.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { type ServerProcess, startServer } from '../../scripts/server-process.ts
 import { tableFaults } from './integrity.ts'
 import { startStub } from './stub.ts'
 
-/** Of each job. Each row is two chunks. */
+/** The number of rows in each job. Each row becomes two chunks. */
 const ROWS = 1_500
 const RUNNING_MS_MAX = 3_000
 const KBS = '/api/projects/mindsdb/knowledge_bases'
@@ -26,7 +26,7 @@ export interface JobKillsResult {
   readonly faults: readonly string[]
 }
 
-/** @param choose a whole number from 0 to below its argument */
+/** @param choose returns a whole number from 0 to below its argument */
 export async function runJobKills(
   dataDirectory: string,
   killsWanted: number,
@@ -68,7 +68,7 @@ export async function runJobKills(
 
 const POLL_MS = 5
 
-/** Resolves when the process is gone. */
+/** Resolves when the process has ended. */
 async function killed({ pid }: ServerProcess): Promise<void> {
   process.kill(pid, 'SIGKILL')
   for (;;) {
@@ -130,7 +130,7 @@ function rowsOf(start: number, end: number) {
   })
 }
 
-/** Random order: what was stored before a kill comes somewhere. */
+/** Random order, so that rows stored before a kill may be anywhere. */
 function selectOf(start: number, end: number): string {
   return `SELECT i::VARCHAR AS id,
       repeat('green tea ', 9) || chr(10) || chr(10) || repeat('leaf ' || i || ' ', 8) AS content
@@ -166,7 +166,7 @@ async function send(server: ServerProcess, method: string, path: string, body?: 
   return response.json()
 }
 
-/** What the jobs say against what is stored, while no server runs. */
+/** Compares what the jobs report with what is stored, while no server runs. */
 async function countFaults(directory: string): Promise<readonly string[]> {
   const path = join(directory, 'eider-data.duckdb')
   const instance = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })

@@ -1,4 +1,4 @@
-/** Kinds whose work outlives their requests, and that an acknowledged request must end after a restart as well; and backups. */
+/** Kinds whose work outlives their requests and must be completed after a restart, and backups. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export async function prepareJobs({ client }: Target, model: object): Promise<vo
   await client.request('POST', `${KBS}/synced/sources`, { source })
 }
 
-/** Waits until no job of the knowledge base is left to do. */
+/** Waits until the knowledge base has no unfinished job. */
 async function settled(client: EiderClient, knowledgeBase: string): Promise<void> {
   for (const state of ['running', 'queued', 'running']) {
     const path = `/jobs?knowledge_base=${knowledgeBase}&state=${state}&limit=1`
@@ -30,7 +30,7 @@ async function settled(client: EiderClient, knowledgeBase: string): Promise<void
   }
 }
 
-/** All documents of one version, which says how many they are. */
+/** Reads all documents, which must have one version that says how many they are. */
 async function observed(
   { client }: Target,
   knowledgeBase: string,
@@ -66,7 +66,7 @@ function originSql(version: number): string {
   return `CREATE OR REPLACE TABLE origin AS ${rows}, ${version} AS version ${from}`
 }
 
-/** Documents are added, changed and removed. */
+/** Adds, changes and removes documents. */
 const syncs: Kind = {
   name: 'syncs',
   change: (_, version) => {
@@ -80,7 +80,7 @@ const syncs: Kind = {
   observe: (target) => observed(target, 'synced', originRows),
 }
 
-/** Of what another knowledge base exports; waited for, or in the background. */
+/** Imports what another knowledge base exports, waiting for it or in the background. */
 const imports: Kind = {
   name: 'imports',
   change: (choose, version) => {
@@ -110,7 +110,7 @@ const imports: Kind = {
 
 const PAUSE_MS_MAX = 1_000
 
-/** The newest of them can be restored, and those that a kill interrupted are not among them. */
+/** The newest backup must be restorable, and backups that a kill interrupted must not be listed. */
 const backups: Kind = {
   name: 'backups',
   change: (choose) => {

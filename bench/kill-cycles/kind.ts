@@ -1,6 +1,6 @@
 /**
- * What the writers change: each kind has keys, and each key a state, a version or `absent`. A change asks for a new state;
- * after a restart every key must be in the state that was acknowledged last, or in the one that was asked for since.
+ * What the writers change. Each kind has keys, and each key a state: a version or `absent`. A change requests a new state.
+ * After a restart, every key must be in the last acknowledged state or in one requested since.
  */
 import type { EiderClient } from '../../scripts/eider-client.ts'
 
@@ -22,16 +22,16 @@ export interface Change {
 
 export interface Kind {
   readonly name: string
-  /** @param stateOf the state that was acknowledged last */
+  /** @param stateOf returns the last acknowledged state */
   change(choose: Choose, version: number, stateOf: (key: string) => string): Change
-  /** The states of all keys that are there. */
+  /** Returns the states of all existing keys. */
   observe(target: Target): Promise<ReadonlyMap<string, string>>
 }
 
-/** A whole number below the bound. */
+/** Returns a whole number below the bound. */
 export type Choose = (bound: number) => number
 
-/** @returns the version that each group of rows `[key, version]` has in common, if it has as many rows as it should */
+/** @returns the common version of each group of rows `[key, version]` that has the expected number of rows */
 export function commonVersions(
   rows: readonly (readonly unknown[])[],
   sizeOf: (version: number) => number,

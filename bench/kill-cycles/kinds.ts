@@ -1,4 +1,4 @@
-/** The kinds of writers: documents, files, definitions, and with them those of the other files. */
+/** The kinds of writers: documents, files and definitions, with those in the other files. */
 import type { EiderClient } from '../../scripts/eider-client.ts'
 import { JOB_KINDS, prepareJobs } from './job-kinds.ts'
 import { ABSENT, KBS, type Kind, PROJECT, type Target } from './kind.ts'
@@ -6,12 +6,12 @@ import { prepareRecords, RECORD_KINDS } from './record-kinds.ts'
 
 const PARAGRAPHS = 3
 
-/** The knowledge bases of all kinds. `models` are two with different vectors. */
+/** Creates the knowledge bases of all kinds. `models` are two models with different vectors. */
 export async function prepare(target: Target, models: readonly object[]): Promise<void> {
   const { client } = target
   const [embedding_model = {}] = models
   const create = (knowledge_base: object) => client.request('POST', KBS, { knowledge_base })
-  // The column is there before the first row is.
+  // The column exists before the first row.
   const metadata_columns = ['version']
   await create({ name: 'docs', embedding_model, metadata_columns })
   await create({ name: 'listed', embedding_model, metadata_columns })
@@ -38,7 +38,7 @@ export function allKinds(models: readonly object[]): readonly Kind[] {
   ])
 }
 
-/** Inserts and replacements over REST, of documents of several chunks. */
+/** Inserts and replaces documents of several chunks over REST. */
 function documents(writer: string): Kind {
   return {
     name: `documents ${writer}`,
@@ -64,7 +64,7 @@ function textOf(version: number): string {
   return Array.from({ length: PARAGRAPHS }, (_, part) => paragraph(part)).join('\n\n')
 }
 
-/** The version that all chunks of a document are of, and all are there. */
+/** Returns the version shared by all chunks of a document, if none is missing. */
 function versionOf(chunks: readonly (readonly unknown[])[]): string {
   const [, version, chunkId] = chunks[0] ?? []
   const total = /:\d+of(\d+):/.exec(String(chunkId))?.[1]
@@ -96,7 +96,7 @@ const rowsBySql: Kind = {
   },
 }
 
-/** CREATE INDEX and DROP INDEX on what the documents are written into. */
+/** CREATE INDEX and DROP INDEX on the knowledge base into which the documents are written. */
 const index: Kind = {
   name: 'index',
   change: (choose) => {
@@ -110,12 +110,12 @@ const index: Kind = {
   observe: async ({ client }) => {
     const { columnNames, rows } = await client.sql('SHOW INDEXES ON KNOWLEDGE_BASE docs')
     const type = rows[0]?.[columnNames.indexOf('type')]
-    // Without a definition the server chooses.
+    // Without a definition, the server chooses.
     return new Map(typeof type === 'string' && type !== 'auto' ? [['docs', type]] : [])
   },
 }
 
-/** Re-embedding, which goes on in the background and after a restart. */
+/** Re-embedding, which continues in the background and after a restart. */
 function embeddingModel(models: readonly object[]): Kind {
   const nameOf = (model: object) => String((model as { model_name: string }).model_name)
   return {
@@ -164,7 +164,7 @@ const files: Kind = {
   },
 }
 
-/** Views and tables: made, replaced and dropped. */
+/** Views and tables that are created, replaced and dropped. */
 function named(kind: string, createSql: (name: string, version: number) => string): Kind {
   return {
     name: `${kind}s`,
@@ -190,7 +190,7 @@ function named(kind: string, createSql: (name: string, version: number) => strin
   }
 }
 
-/** The one number in each relation. */
+/** Returns the only number in each relation. */
 async function versions(
   client: EiderClient,
   relations: readonly (readonly [key: string, relation: string])[],

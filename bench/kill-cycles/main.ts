@@ -1,7 +1,7 @@
 /**
- * `npm run kill-cycles -- --cycles 1000 [--folder DIR] [--seed N]`: writes of every kind, kill -9, restart, check; again and
- * again. A folder, by default one among the temporary ones, holds the data and `progress.json`, so that the next night goes
- * on where the last one ended. A fault ends the run with 1 and leaves the folder as it is.
+ * `npm run kill-cycles -- --cycles 1000 [--folder DIR] [--seed N]` repeats writes of every kind, kill -9, a restart and a
+ * check. The folder, a temporary one by default, contains the data and `progress.json`, so that the next night continues
+ * where the last one ended. A fault ends the run with 1 and leaves the folder unchanged.
  */
 import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -96,7 +96,7 @@ async function writeProgress(folder: string, progress: Progress): Promise<void> 
   await Bun.write(join(folder, 'progress.json'), JSON.stringify(progress))
 }
 
-/** The same numbers for the same seed (mulberry32). */
+/** Returns the same numbers for the same seed (mulberry32). */
 function randomNumbers(seed: number): Choose {
   let state = seed | 0
   return (bound) => {

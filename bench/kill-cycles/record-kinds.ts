@@ -1,4 +1,4 @@
-/** Kinds that are not documents: rows of project tables, API keys, conversations. */
+/** Kinds that are not documents: rows of project tables, API keys and conversations. */
 import { ABSENT, commonVersions, type Kind, PROJECT, type Target } from './kind.ts'
 
 const ROWS = 3
@@ -13,7 +13,7 @@ export async function prepareRecords({ client }: Target): Promise<void> {
   await client.request('POST', `${PROJECT}/agents`, { agent })
 }
 
-/** INSERT, ON CONFLICT, UPDATE and DELETE, of several rows each. */
+/** INSERT, ON CONFLICT, UPDATE and DELETE, each with several rows. */
 const tableRows: Kind = {
   name: 'rows of a table',
   change: (choose, version, stateOf) => {

@@ -1,13 +1,13 @@
-/** Two embedding models on loopback, quick and deterministic, so that the writes are many. */
+/** Serves two embedding models on loopback that are fast and deterministic. */
 const DIMENSIONS = 8
 
-/** @param port 0: a free one; later nights need the same, as the knowledge bases remember it */
+/** @param port 0 for a free one; later nights need the same, which the knowledge bases store */
 export function startStub(port: number) {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port,
     fetch: async (request) => {
-      // Only the server under test asks.
+      // Only the server under test sends requests.
       const { input, model } = (await request.json()) as {
         readonly input: string | readonly string[]
         readonly model: string
@@ -27,7 +27,7 @@ export function startStub(port: number) {
   return { port: server.port ?? 0, models, stop: () => server.stop(true) }
 }
 
-/** Another one for each text, of numbers from -1 to 1. */
+/** Returns a different vector for each text, with numbers from -1 to 1. */
 function vectorOf(text: string): readonly number[] {
   return Array.from({ length: DIMENSIONS }, (_, dimension) => {
     return Number(Bun.hash(text, dimension) & 0xffffn) / 0x8000 - 1

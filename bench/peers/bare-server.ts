@@ -1,4 +1,4 @@
-/** The least that answers SQL over HTTP: Bun's server and DuckDB's library, each statement run as it comes. Prints its address. */
+/** The minimal server for SQL over HTTP: Bun's server and DuckDB's library, running each statement at once. Prints its address. */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 
 const instance = await DuckDBInstance.create(':memory:')

@@ -1,6 +1,7 @@
 /**
- * The least that answers a vector search over HTTP: Bun's server and PostgreSQL's client, `{"query", "keep", "setting"}` in
- * and ids out. Takes the folder of PostgreSQL's socket, its user and the number of connections; prints its address.
+ * The minimal server for vector searches over HTTP: Bun's server and PostgreSQL's client, with
+ * `{"query", "keep", "setting"}` as input and IDs as output. Its arguments are the folder of
+ * PostgreSQL's socket, its user and the number of connections. It prints its address.
  */
 import { Pool, type PoolClient } from 'pg'
 import { BUCKETS, K } from './vector-set.ts'
@@ -8,7 +9,7 @@ import { BUCKETS, K } from './vector-set.ts'
 interface Asked {
   readonly query: readonly number[]
   readonly keep: number
-  /** `ef_search`. */
+  /** The value of `ef_search`. */
   readonly setting: number
 }
 
@@ -21,7 +22,7 @@ const server = Bun.serve({
   hostname: '127.0.0.1',
   development: false,
   async fetch(request) {
-    // The only client is the benchmark.
+    // The benchmark is the only client, so the type is right.
     const asked = (await request.json()) as Asked
     const client = await pool.connect()
     try {

@@ -1,10 +1,10 @@
 import { seededRandom } from '../sample-texts.ts'
 
 const CENTROIDS = 1000
-/** Of the parts of a vector about its centroid, when those of the centroid are 1. */
+/** The spread of a vector's parts around its centroid, relative to the parts of the centroid. */
 const SPREAD = 0.7
 
-/** Unit vectors about 1000 random centroids, the same sequence for the same seed. */
+/** Generates unit vectors around 1000 random centroids, in the same sequence for the same seed. */
 export function* clusteredVectors(
   seed: number,
   dimensions: number,

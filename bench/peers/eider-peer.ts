@@ -8,7 +8,7 @@ import { startStubVectors } from './stub-vectors.ts'
 import { BUCKETS, K, type VectorSet } from './vector-set.ts'
 
 export interface EiderPeerOptions extends Omit<Peer, 'open'> {
-  /** Built after the rows are in. */
+  /** Built after the rows have been inserted. */
   readonly index?: 'ivf'
 }
 
@@ -16,7 +16,7 @@ export const KNOWLEDGE_BASE = 'passages'
 const ROWS_PER_INSERT = 2000
 const WORDS = 98
 
-/** The product as its users reach it: SQL over HTTP, JSON parsed on both sides. */
+/** The product as its users access it: SQL over HTTP, with JSON parsed on both sides. */
 export function eiderPeer({ index, ...peer }: EiderPeerOptions): Peer {
   return { ...peer, open: (places) => openEider(places, index) }
 }
@@ -55,14 +55,14 @@ async function indexed(client: EiderClient, type: string): Promise<void> {
   const deadline = performance.now() + INDEX_MS_MAX
   while (performance.now() < deadline) {
     const { rows } = await client.sql('SHOW INDEXES')
-    // It may decline to use lists, which is an answer too.
+    // The server may decline to use lists, which also counts as built.
     if (!JSON.stringify(rows).includes('"building"')) return
     await Bun.sleep(POLL_MS)
   }
   throw new Error(`No index after ${INDEX_MS_MAX / 1000} s`)
 }
 
-/** A knowledge base of one document per row: `row 17` and 98 words more, with its bucket. The vectors come from the stub. */
+/** Fills a knowledge base with a document per row: `row 17`, 98 more words, its bucket. The stub has the vectors. */
 export async function fillWithVectors(
   client: EiderClient,
   rowCount: number,
@@ -82,7 +82,7 @@ export async function fillWithVectors(
   }
 }
 
-/** @param to exclusive */
+/** @param to the exclusive end */
 export async function insertRows(client: EiderClient, from: number, to: number): Promise<void> {
   const texts = await sampleTexts()
   const rows = Array.from({ length: to - from }, (_, at) => {
@@ -97,7 +97,7 @@ export async function insertRows(client: EiderClient, from: number, to: number):
 
 export type Nearest = (query: readonly number[], keep: number) => Promise<readonly number[]>
 
-/** The row indexes of one search. */
+/** Returns the row indexes that one search found. */
 export function nearestOf(client: EiderClient): Nearest {
   return async (query, keep) => {
     const filter = keep === BUCKETS ? '' : `AND bucket < ${keep}`
@@ -105,14 +105,14 @@ export function nearestOf(client: EiderClient): Nearest {
       query: `SELECT id FROM ${KNOWLEDGE_BASE} WHERE content = :q ${filter} LIMIT ${K}`,
       params: { q: query },
     })
-    // The shape is the contract's, and a failed statement has no data.
+    // The contract defines this form, and a failed statement has no data.
     const { data, error_message } = answer as Record<string, unknown>
     if (!Array.isArray(data)) throw new Error(`SQL: ${error_message}`)
     return data.map((row: unknown) => Number(Array.isArray(row) ? row[0] : Number.NaN))
   }
 }
 
-/** A closed loop of searches by clients in this process. */
+/** Runs a closed loop of searches by clients in this process. */
 export async function searched(
   { clients, count, durationMs, from, keep }: SearchRequest,
   { queries }: VectorSet,

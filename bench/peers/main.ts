@@ -1,8 +1,8 @@
 /**
- * `npm run bench:peers [-- --rows 100000] [--only eider,pgvector-hnsw] [--rounds 5] [--folder …]`:
- * the same vectors in Eider and in other servers and libraries, asked in turn. Prints a table in
- * Markdown; `--plot file.svg` and `--json file.json` write the plot and the numbers, after each
- * round the results so far.
+ * `npm run bench:peers [-- --rows 100000] [--only eider,pgvector-hnsw] [--rounds 5] [--folder …]`
+ * compares Eider with other servers and libraries that hold the same vectors and are queried in
+ * turn. It prints a Markdown table; `--plot file.svg` and `--json file.json` write the plot and the
+ * numbers, with the results so far after each round.
  */
 import { mkdir, rm } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -93,7 +93,7 @@ async function compared(
   }
 }
 
-/** A peer that cannot run here is left out, with a line that says why. */
+/** Leaves out a peer that cannot run here, and prints why. */
 async function addLoaded(
   peer: Peer,
   places: { readonly set: VectorSet; readonly folder: string },

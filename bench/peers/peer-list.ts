@@ -9,7 +9,7 @@ const LISTS = breadths('nprobe', [8, 32])
 const IN_PROCESS = { reach: 'in process', hasFilter: true, settings: NOTHING } as const
 const POSTGRES = { ...IN_PROCESS, reach: 'SQL over a socket', script: 'pgvector-peer.py' } as const
 
-/** @param python with the packages of `requirements.txt` */
+/** @param python a Python with the packages from `requirements.txt` */
 export function allPeers(python: string): readonly Peer[] {
   const eider = { reach: 'SQL over HTTP', hasFilter: true, settings: NOTHING } as const
   const faiss = { ...IN_PROCESS, script: 'faiss-peer.py', python }

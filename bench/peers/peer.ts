@@ -1,39 +1,42 @@
-/** A peer: something that holds the set and finds the nearest. All peers are open at once and are asked in turn. */
+/**
+ * A peer stores the set and finds the nearest vectors. All peers are open at once and are queried
+ * in turn.
+ */
 import type { Keep, VectorSet } from './vector-set.ts'
 
 export interface Peer {
-  /** For `--only`. */
+  /** The name for `--only`. */
   readonly name: string
   readonly label: string
-  /** What lies between the question and the search. */
+  /** How a request reaches the search. */
   readonly reach: Reach
   readonly hasFilter: boolean
-  /** Each is a row of the table. */
+  /** Each setting is a row in the table. */
   readonly settings: readonly Setting[]
-  /** @throws Error when it cannot run here; the message says why */
+  /** @throws Error with the reason if it cannot run here */
   open(places: PeerPlaces): Promise<OpenPeer>
 }
 
 export type Reach = 'in process' | 'SQL over a socket' | 'SQL over HTTP' | 'JSON over HTTP'
 
 export interface Setting {
-  /** Empty where there is nothing to set. */
+  /** Empty if it has no setting. */
   readonly label: string
-  /** Breadth of the search: ef of a graph, nprobe of lists; null for none. */
+  /** The breadth of the search: `ef` for a graph, `nprobe` for lists, or null for none. */
   readonly value: number | null
 }
 
 export interface PeerPlaces {
   readonly set: VectorSet
-  /** Its own, empty; what it stores counts as its disk. */
+  /** An empty folder of its own, whose content counts as its disk space. */
   readonly folder: string
 }
 
 export interface OpenPeer {
   readonly versions: string
-  /** Where other clients reach it; null: nowhere. */
+  /** The address for other clients, or null if it has none. */
   readonly address?: string | null
-  /** Of the process whose memory counts, with its children. */
+  /** The process whose memory counts, with its children. */
   readonly pid: number
   /** Inserts the set and builds the index, if any. */
   load(): Promise<void>
@@ -43,10 +46,10 @@ export interface OpenPeer {
 
 export interface SearchRequest {
   readonly clients: number
-  /** Queries `from`, `from + 1` …, from the first again after the last. */
+  /** Runs the queries `from`, `from + 1`, …, and starts again after the last. */
   readonly from: number
   readonly count: number
-  /** No search begins later. */
+  /** No search starts later than this. */
   readonly durationMs: number
   readonly keep: Keep
   readonly setting: number | null
@@ -55,6 +58,6 @@ export interface SearchRequest {
 export interface SearchAnswers {
   readonly latenciesMs: readonly number[]
   readonly elapsedMs: number
-  /** Row indexes by query, null where time was up. */
+  /** The row indexes for each query, or null if time was up. */
   readonly found: readonly (readonly number[] | null)[]
 }

@@ -6,7 +6,7 @@ import { type ProcessPeerOptions, processPeer } from './process-peer.ts'
 const LAYER = join(import.meta.dir, 'bare-vectors.ts')
 const CONNECTIONS = 8
 
-/** pgvector as a product would reach it over HTTP: behind the thinnest layer, asked by the same clients as Eider. */
+/** pgvector as a product would access it over HTTP: behind a minimal layer, with the same clients as Eider. */
 export function pgvectorHttpPeer(options: ProcessPeerOptions): Peer {
   const direct = processPeer(options)
   return { ...direct, reach: 'JSON over HTTP', open: (places) => openBehindLayer(direct, places) }
@@ -35,7 +35,7 @@ async function openBehindLayer(direct: Peer, places: PeerPlaces): Promise<OpenPe
         const headers = { 'content-type': 'application/json' }
         const response = await fetch(url, { method: 'POST', headers, body })
         if (!response.ok) throw new Error(`pgvector over HTTP: status ${response.status}`)
-        // The layer's only answer.
+        // The layer has only this kind of answer.
         const { data } = (await response.json()) as {
           readonly data: readonly (readonly string[])[]
         }

@@ -1,15 +1,15 @@
-/** What a process and its children hold in memory and on disk. */
+/** Measures the memory and disk space of a process and its children. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * MB of anonymous and shared memory of a process and its children, each shared page counted once. Pages of files are left
- * out: the system gives them back. NaN where /proc does not tell.
+ * Returns the anonymous and shared memory of a process and its children in MB, with each shared page counted once. Pages
+ * of files do not count, because the system frees them if needed. NaN if /proc does not say.
  */
 export async function heldMb(pid: number): Promise<number> {
   const children = (await withChildren(pid)).filter((child) => child !== pid)
   const sizes = await Promise.all(children.map(ownMb))
-  // A child without a size has ended meanwhile.
+  // A child without a size has ended in the meantime.
   return sizes.reduce((sum, size) => sum + (Number.isNaN(size) ? 0 : size), await ownMb(pid))
 }
 
@@ -38,7 +38,7 @@ function pairOf(line: string): readonly [number, number] {
   return [Number(pid), Number(parent)]
 }
 
-/** MB that a folder takes on disk. */
+/** Returns how many MB a folder takes on disk. */
 export async function folderMb(folder: string): Promise<number> {
   const names = await readdir(folder, { recursive: true })
   const sizes = await Promise.all(

@@ -7,13 +7,13 @@ const STOP_MS_MAX = 40_000
 const OUTPUT_CHARS_MAX = 400
 
 export interface ProcessPeerOptions extends Omit<Peer, 'open'> {
-  /** In this folder; `lines.py` says what it reads and writes. */
+  /** A script in this folder. `lines.py` describes its input and output. */
   readonly script: string
   readonly kind?: string
   readonly python: string
 }
 
-/** A peer in a process of its own that speaks the lines of `lines.py`. */
+/** A peer in a process of its own that uses the protocol of `lines.py`. */
 export function processPeer({ script, kind, python, ...peer }: ProcessPeerOptions): Peer {
   const parts = [python, resolve(import.meta.dir, script)]
   return { ...peer, open: (places) => openProcess(parts, places, kind) }
@@ -49,13 +49,13 @@ async function openProcess(
     clearTimeout(timer)
   }
   try {
-    // The shape of each answer is that of `lines.py`.
+    // `lines.py` defines the form of each answer.
     const first = (await next()) as Required<Pick<OpenPeer, 'versions' | 'address'>>
     return {
       ...first,
       pid: child.pid,
       load: async () => void (await ask({ command: 'load' })),
-      // As above.
+      // `lines.py` defines this form.
       search: async (request) => (await ask({ command: 'search', ...request })) as SearchAnswers,
       close,
     }

@@ -1,4 +1,4 @@
-/** A Python of the peers' own, outside the repository: made once, with the packages of `requirements.txt`. */
+/** Sets up a Python for the peers outside of the repository, once, with `requirements.txt`. */
 import { exists } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -11,7 +11,7 @@ export interface PythonHome {
   readonly failures: readonly string[]
 }
 
-/** @throws Error when there is no Python 3 */
+/** @throws Error if Python 3 is missing */
 export async function pythonHome(folder: string): Promise<PythonHome> {
   const home = join(folder, 'python')
   const python = join(home, 'bin', 'python')
@@ -33,7 +33,7 @@ export async function pythonHome(folder: string): Promise<PythonHome> {
   return { python, failures }
 }
 
-/** @returns the last line of what it said when it failed */
+/** @returns the last line of its output if it failed */
 function run(command: readonly string[]): string | undefined {
   const done = Bun.spawnSync([...command], { stdout: 'ignore', timeout: INSTALL_MS_MAX })
   if (done.success) return undefined

@@ -1,14 +1,14 @@
-/** Recall over latency as an SVG that reads on light and dark pages. */
+/** Draws recall over latency as an SVG that is readable on light and dark pages. */
 export interface PlotPoint {
   readonly label: string
   readonly p50Ms: number
-  /** 0..1 */
+  /** From 0 to 1. */
   readonly recall: number
   readonly group: 'own' | 'exact' | 'approximate'
 }
 
 const SIZE = { width: 890, height: 520 }
-/** Labels are above the frame, slanted. */
+/** The labels are slanted and above the frame. */
 const FRAME = { left: 64, right: 700, top: 190, bottom: 470 }
 const LABEL_GAP = 19
 const STYLE = `
@@ -26,7 +26,7 @@ const STYLE = `
 interface Scales {
   readonly x: (ms: number) => number
   readonly y: (recall: number) => number
-  /** Powers of ten at the ends. */
+  /** The powers of ten at both ends. */
   readonly decades: readonly number[]
   readonly recalls: readonly number[]
 }
@@ -81,7 +81,7 @@ function axes({ x, y, decades, recalls }: Scales): readonly string[] {
   ]
 }
 
-/** Labels from left to right, never nearer than a gap, each tied to its point by a line. */
+/** Places labels from left to right with a minimum gap, each connected to its point by a line. */
 function marks(points: readonly PlotPoint[], { x, y }: Scales): readonly string[] {
   const ordered = [...points].sort((a, b) => a.p50Ms - b.p50Ms)
   const anchor = FRAME.top - 14

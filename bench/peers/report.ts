@@ -1,19 +1,19 @@
-/** What a run found, as rows of text and as JSON. */
+/** Prints the results of a run, as rows of text and as JSON. */
 import type { TaskResult } from './rounds.ts'
 import { BUCKETS, K, type Keep } from './vector-set.ts'
 
 export interface Loading {
   readonly name: string
   readonly versions: string
-  /** Until the set is in and everything is built. */
+  /** The time until the set is inserted and all indexes are built. */
   readonly loadSeconds: number
-  /** Above what the process held before. */
+  /** The memory in addition to what the process had before. */
   readonly memoryMb: number
   readonly diskMb: number
 }
 
 export interface PeerRow extends Loading {
-  /** With its setting. */
+  /** The name with its setting. */
   readonly label: string
   readonly reach: string
   readonly p50Ms: number
@@ -72,7 +72,7 @@ const HEADINGS: readonly string[] = [
   '0.1 %',
 ]
 
-/** A table in Markdown. */
+/** Returns a table in Markdown. */
 export function markdownTable(rows: readonly PeerRow[]): string {
   const lines = rows.map((row) => [
     row.label,
@@ -89,7 +89,7 @@ export function markdownTable(rows: readonly PeerRow[]): string {
   return table.map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-/** The p50; the recall where it is not 1, and the fewest rows of a search where they are too few. */
+/** Returns the p50, with the recall if it is below 1, and the fewest rows if those are too few. */
 function filteredText({ filtered }: PeerRow, keep: Keep): string {
   const cell = filtered.find((one) => one.keep === keep)
   if (cell === undefined) return '–'
@@ -98,7 +98,7 @@ function filteredText({ filtered }: PeerRow, keep: Keep): string {
   return `${digits(cell.p50Ms)} ms${recall}${rows}`
 }
 
-/** Two digits that mean something. */
+/** Returns two significant digits. */
 function digits(value: number): string {
   if (!Number.isFinite(value)) return '–'
   return value >= 10 ? Math.round(value).toLocaleString('en') : String(Number(value.toPrecision(2)))

@@ -1,4 +1,6 @@
-/** Asks all peers in turn, round after round: what slows the machine for a while slows all of them. */
+/**
+ * Queries all peers in turn, round after round, so that a slow moment of the machine affects all.
+ */
 import { percentile } from '../load.ts'
 import type { OpenPeer, Peer, SearchAnswers, Setting } from './peer.ts'
 import type { NearestTable } from './true-nearest.ts'
@@ -22,12 +24,12 @@ export interface TaskResult extends Task {
   readonly p99Ms: number
   readonly perSecond: number
   readonly recall: number
-  /** Of the rows that one search found; K when all is well. */
+  /** The smallest number of rows that one search found, which should be K. */
   readonly rowsMin: number
 }
 
 const CROWD = 8
-/** Of one task in one round. */
+/** The number of searches of one task in one round. */
 const SEARCHES = { alone: 60, crowd: 160 }
 const DURATION_MS_MAX = 2000
 
@@ -41,7 +43,7 @@ export function tasksOf(peers: readonly LoadedPeer[]): readonly Task[] {
   })
 }
 
-/** One round that does not count, then `rounds` that do. @param told of each round that is done */
+/** Runs one round that does not count, then `rounds`. @param told called after each round */
 export async function runRounds(
   tasks: readonly Task[],
   { set, rounds }: { readonly set: VectorSet; readonly rounds: number },
@@ -85,7 +87,7 @@ function resultOf(
   }
 }
 
-/** The share of the true nearest that were found. */
+/** Returns the share of the true nearest that were found. */
 function recallOf(rows: readonly number[], truth: NearestTable, query: number): number {
   const nearest = truth[query % truth.length] ?? []
   return nearest.filter((row) => rows.includes(row)).length / Math.min(K, nearest.length)

@@ -1,4 +1,4 @@
-/** An OpenAI-compatible embeddings server on loopback that knows one set: a text that begins with `row 17` is its row 17. */
+/** An OpenAI-compatible embeddings server on loopback that knows one set: a text starting with `row 17` is its row 17. */
 import type { MadeVectors } from './vector-set.ts'
 
 export interface StubVectors {
@@ -7,7 +7,7 @@ export interface StubVectors {
   stop(): void
 }
 
-/** Other texts are tried when a knowledge base is made: they get the first row. */
+/** Other texts test the model when a knowledge base is created. They get the first row. */
 export function startStubVectors({
   rows,
   rowCount,
@@ -17,7 +17,7 @@ export function startStubVectors({
     hostname: '127.0.0.1',
     port: 0,
     fetch: async (request) => {
-      // The caller is the server under test, which speaks OpenAI's protocol.
+      // The caller is the server under test, which uses OpenAI's protocol.
       const body = (await request.json()) as { readonly input: string | readonly string[] }
       const texts = typeof body.input === 'string' ? [body.input] : body.input
       const data = texts.map((text, index) => {

@@ -1,4 +1,4 @@
-/** The nearest rows of each query, by the plainest computation there is: every dot product, in float64. */
+/** Finds the nearest rows of each query with the simplest computation: every dot product, in float64. */
 export interface Measured {
   /** Unit vectors, one after the other. */
   readonly rows: Float32Array
@@ -6,7 +6,7 @@ export interface Measured {
   readonly k: number
 }
 
-/** For each query the row indexes, nearest first; fewer than k where fewer rows are allowed. */
+/** The row indexes for each query, nearest first, or fewer than k if the filter leaves fewer. */
 export type NearestTable = readonly (readonly number[])[]
 
 interface Candidate {
@@ -14,7 +14,7 @@ interface Candidate {
   readonly similarity: number
 }
 
-/** One table for each filter. */
+/** Returns one table for each filter. */
 export function nearestTables(
   { rows, queries, k }: Measured,
   filters: readonly ((row: number) => boolean)[],
@@ -37,7 +37,7 @@ export function nearestTables(
   return found.map((table) => table.map((nearest) => nearest.map(({ row }) => row)))
 }
 
-/** Four sums, because one alone waits for itself. */
+/** Four separate sums, because each addition to a single one would wait for the previous one. */
 function dot(one: Float32Array, other: Float32Array): number {
   let [a, b, c, d] = [0, 0, 0, 0]
   for (let at = 0; at < one.length; at += 4) {
@@ -54,7 +54,7 @@ function isNear(nearest: readonly Candidate[], similarity: number, k: number): b
   return last === undefined || last.similarity < similarity
 }
 
-/** Keeps the k most similar, most similar first; the earlier row first among equals. */
+/** Keeps the k most similar, with the most similar first and earlier rows first among equals. */
 function keep(nearest: Candidate[], candidate: Candidate, k: number): void {
   let place = nearest.length
   while (place > 0 && (nearest[place - 1]?.similarity ?? 1) < candidate.similarity) place -= 1

@@ -1,48 +1,48 @@
-/** The vectors that all peers get: unit vectors in clusters, held-out queries, and the true nearest. */
+/** The vectors for all peers: unit vectors in clusters, held-out queries, and the true nearest. */
 import { exists, mkdir, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clusteredVectors } from './clustered-vectors.ts'
 import { type NearestTable, nearestTables } from './true-nearest.ts'
 
 export interface VectorSet extends MadeVectors {
-  /** Holds `rows.f32` and `queries.f32`: little-endian float32, one vector after the other. */
+  /** Contains `rows.f32` and `queries.f32`: little-endian float32, one vector after the other. */
   readonly folder: string
 }
 
 export interface MadeVectors {
   readonly rowCount: number
-  /** One after the other. */
+  /** The vectors, one after the other. */
   readonly rows: Float32Array
   readonly queries: readonly Float32Array[]
-  /** By how many of the 1000 buckets a filter keeps. */
+  /** The truth for each filter, by how many of the 1000 buckets it keeps. */
   readonly truth: Readonly<Record<Keep, NearestTable>>
 }
 
 export const DIMENSIONS = 384
 export const K = 10
-/** Row i is in bucket i % 1000, which its cluster does not depend on. */
+/** Row i is in bucket i % 1000, which does not depend on its cluster. */
 export const BUCKETS = 1000
-/** Buckets that a filter `bucket < keep` lets through: all, 10 %, 1 % and 0.1 % of the rows. */
+/** How many buckets a filter `bucket < keep` lets through: all, 10 %, 1 % and 0.1 % of rows. */
 export const KEEPS = [1000, 100, 10, 1] as const
 export type Keep = (typeof KEEPS)[number]
 
 const QUERIES = 500
 const SEED = 1
-/** Raised when the vectors or the truth change, so that no older folder is read. */
+/** Increased when the vectors or the truth change, so that older folders are not read. */
 const VERSION = 1
 
-/** Made once per size, and read again from `folder` afterwards. */
+/** Created once per size, and later read from `folder`. */
 export async function vectorSet(folder: string, rowCount: number): Promise<VectorSet> {
   const own = join(folder, `set-${VERSION}-${rowCount}`)
   if (!(await exists(join(own, 'truth.json')))) await writeSet(own, rowCount)
   const rows = await floats(join(own, 'rows.f32'))
   const queries = slices(await floats(join(own, 'queries.f32')))
-  // Written by `writeSet` in this shape.
+  // `writeSet` wrote it in this form.
   const truth = (await Bun.file(join(own, 'truth.json')).json()) as VectorSet['truth']
   return { folder: own, rowCount, rows, queries, truth }
 }
 
-/** Some 0.3 s for each billion of products: rows × queries × dimensions. */
+/** This takes about 0.3 s for each billion products: rows × queries × dimensions. */
 export function madeVectors(rowCount: number, queryCount: number): MadeVectors {
   const vectors = clusteredVectors(SEED, DIMENSIONS)
   const rows = new Float32Array(rowCount * DIMENSIONS)
@@ -64,7 +64,7 @@ async function writeSet(folder: string, rowCount: number): Promise<void> {
   await Bun.write(join(folder, 'rows.f32'), rows)
   await Bun.write(join(folder, 'queries.f32'), flatQueries)
   await Bun.write(join(folder, 'truth.part'), JSON.stringify(truth))
-  // The last of the three: a folder that was left half-way is made again.
+  // This file is written last, so that an incomplete folder is created again.
   await rename(join(folder, 'truth.part'), join(folder, 'truth.json'))
 }
 

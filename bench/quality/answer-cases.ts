@@ -1,14 +1,15 @@
-/** Questions over knowledge bases of XQuAD: with an answer there, and of two kinds without. */
+/** Questions about knowledge bases from XQuAD: with an answer, and of several kinds without. */
 import { join } from 'node:path'
 import { type BeirDocument, beirCollection, linesOf } from './beir-collection.ts'
 
 /**
- * `answered`: the passage is there. `removed`: all but the passage is there. `impossible`: the passage seems to answer.
- * `elsewhere`: of another collection.
+ * `answered`: the passage is present. `removed`: all but the passage is present. `impossible`: the
+ * passage seems to answer.
+ * `elsewhere`: the question is from another collection.
  */
 export type CaseKind = 'answered' | 'removed' | 'impossible' | 'elsewhere'
 
-/** One knowledge base and the questions that its agent is asked. */
+/** One knowledge base and the questions for its agent. */
 export interface AnswerCase {
   readonly name: string
   readonly kind: CaseKind
@@ -18,7 +19,7 @@ export interface AnswerCase {
 
 export interface AskedQuestion {
   readonly text: string
-  /** null: the knowledge base has none. */
+  /** Null if the knowledge base has no answer. */
   readonly gold: Gold | null
 }
 
@@ -27,7 +28,7 @@ export interface Gold {
   readonly documentId: string
   /** Any of these answers, in code units of the document's content. */
   readonly spans: readonly GoldSpan[]
-  /** Of `documentId`. */
+  /** The content of `documentId`. */
   readonly content: string
 }
 
@@ -49,18 +50,19 @@ export interface AnswerCases {
 interface Collection {
   readonly name: string
   readonly documents: readonly BeirDocument[]
-  /** Without a place where the collection has none. */
+  /** Questions have no position if the collection has none. */
   readonly questions: readonly AskedQuestion[]
   readonly impossible: readonly AskedQuestion[]
 }
 
-/** The knowledge base of all collections together. */
+/** The knowledge base with all collections. */
 const TOGETHER = 'together'
 
 /**
- * Each collection alone and all together: the questions with their passage, those of every second passage where these are
+ * Makes cases from each collection alone and from all together: the questions with their passage, those of every second
+ * passage where these are
  * left out, and those of the other collections.
- * @param folder holds the collections @param limit questions of each kind, spread over all
+ * @param folder the folder with the collections @param limit the number of questions of each kind, spread over all
  */
 export async function answerCases(
   folder: string,
@@ -113,7 +115,7 @@ function casesOf(
   return [...here.filter((one) => one.questions.length > 0), ...others]
 }
 
-/** Questions of one collection that another one's agent is asked: there are many pairs. */
+/** The limit of questions from one collection for another one's agent, because many pairs exist. */
 const ELSEWHERE_MAX = 150
 
 function spread<T>(items: readonly T[], limit: number): readonly T[] {
@@ -132,7 +134,10 @@ function halfName(name: string): string {
   return `${baseName(name)}_half`
 }
 
-/** Every second document: the first of `p0`, `p1`, …; of translations the same ones. */
+/**
+ * Leaves out every second document: the first of `p0`, `p1`, …, and the same ones among
+ * translations.
+ */
 function isLeftOut(id: string): boolean {
   return Number(/\d+$/.exec(id)?.[0] ?? 0) % 2 === 1
 }
@@ -155,7 +160,7 @@ function together(collections: readonly Collection[]): Collection {
   }
 }
 
-/** So that the first of them are of all collections. */
+/** Mixes the lists, so that the first items are from all of them. */
 function interleaved<T>(lists: readonly (readonly T[])[]): readonly T[] {
   const longest = Math.max(...lists.map((list) => list.length))
   return Array.from({ length: longest }, (_, at) =>
@@ -181,7 +186,7 @@ interface AnswerLine {
   readonly answers: readonly { readonly text: string; readonly start: number }[]
 }
 
-/** The position of each question's answer; empty for a collection without that file. */
+/** Returns the position of each question's answer; none for a collection without that file. */
 async function goldsOf(
   path: string,
   contents: ReadonlyMap<string, string>,
@@ -199,7 +204,7 @@ async function goldsOf(
   return golds
 }
 
-/** The offsets count code points, and those of a passage with a title begin below it. */
+/** The offsets count code points, and those of a passage with a title start below the title. */
 function spanIn(content: string, answer: AnswerLine['answers'][number]): GoldSpan {
   for (const from of [0, content.indexOf('\n') + 1]) {
     const start = from + [...content.slice(from)].slice(0, answer.start).join('').length

@@ -1,19 +1,19 @@
-/** Rates answers of agents by what they quote. */
+/** Rates agents' answers by what they quote. */
 import type { Citation } from '../../src/core/domain/agents/completion-event.ts'
 import type { AskedQuestion, Gold, GoldSpan } from './answer-cases.ts'
 
-/** What an agent said, as far as it is rated. */
+/** The parts of an agent's answer that are rated. */
 export interface RatedAnswer {
-  /** In the order of the answer; none: it says that there is nothing. */
+  /** Quotes in the order of the answer. Without any, the answer says that it found nothing. */
   readonly quotes: readonly Quote[]
 }
 
 export interface Quote {
   readonly documentId: string
   readonly text: string
-  /** Its bold sentence; missing: the quote has none. */
+  /** Its bold sentence, which is missing if the quote has none. */
   readonly marked?: string
-  /** Where it is in the document; null if unknown. */
+  /** Its position in the document, or null if it is unknown. */
   readonly place: { readonly start: number; readonly end: number } | null
 }
 
@@ -25,7 +25,7 @@ export interface Rates {
   readonly goldFirst: number
   readonly goldInThree: number
   readonly nothingFound: number
-  /** Characters of a quote at the median, and of the longest. */
+  /** The number of characters in the median quote and in the longest. */
   readonly quoteChars: number
   readonly quoteCharsMax: number
 }
@@ -50,13 +50,13 @@ export function ratesOf(answers: readonly (RatedAnswer & Pick<AskedQuestion, 'go
   }
 }
 
-/** The bold sentence of the first quote. */
+/** Returns the bold sentence of the first quote. */
 function markedIn([first]: readonly Quote[]): readonly Quote[] {
   if (first === undefined) return []
   return [{ ...first, text: first.marked ?? first.text, place: null }]
 }
 
-/** Whether one of the quotes holds the answer at its position. */
+/** Whether one of the quotes contains the answer at its position. */
 export function isQuoted(gold: Gold | null, quotes: readonly Quote[]): boolean {
   if (gold === null) return false
   return quotes.some(({ documentId, text, place }) => {
@@ -68,7 +68,9 @@ export function isQuoted(gold: Gold | null, quotes: readonly Quote[]): boolean {
   })
 }
 
-/** By letters and digits alone: an answer may show a quote with other white space and marks. */
+/**
+ * Compares only letters and digits, because an answer may have other white space and punctuation.
+ */
 function holds(quote: string, content: string, { start, end }: GoldSpan): boolean {
   const whole = bare(content)
   const [from, to] = [bare(content.slice(0, start)).length, bare(content.slice(0, end)).length]
@@ -82,14 +84,14 @@ function holds(quote: string, content: string, { start, end }: GoldSpan): boolea
   })
 }
 
-/** A shorter text is not a quote. */
+/** A shorter text does not count as a quote. */
 const BARE_CHARS_MIN = 3
 
 function bare(text: string): string {
   return text.normalize('NFC').replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** The quotes of an answer as it is written: lines that begin with `>`, up to their chunk in square brackets. */
+/** Returns the quotes in an answer: lines that begin with `>`, up to their chunk in square brackets. */
 export function quotesIn(
   content: string,
   documentOf: (chunkId: string) => string | undefined,
@@ -109,7 +111,7 @@ export function quotesIn(
   })
 }
 
-/** The quotes of an answer over HTTP. */
+/** Returns the quotes from an answer over HTTP. */
 export function quotesOf(citations: readonly Citation[]): readonly Quote[] {
   return citations.map(({ document_id, text, start, end }) => {
     const place = start === null || end === null ? null : { start, end }

@@ -1,6 +1,6 @@
 /**
- * `bun bench/quality/answers.ts <folder> [--collections a,b] [--limit n] [--record file] | --replay file`: how well the built-in agent answers questions,
- * and whether it says when there is no answer. See bench/README.md.
+ * `bun bench/quality/answers.ts <folder> [--collections a,b] [--limit n] [--record file] | --replay file` measures how well the built-in agent answers
+ * questions, and whether it says when it has no answer. See bench/README.md.
  */
 import { parseArgs } from 'node:util'
 import { type Bench, PROJECT, withServer } from '../scenario.ts'

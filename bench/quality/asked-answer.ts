@@ -6,7 +6,7 @@ export interface AskedAnswer {
   readonly citations: readonly Citation[]
 }
 
-/** @param path of the agent */
+/** @param path the path of the agent */
 export async function askAgent(
   client: EiderClient,
   path: string,
@@ -15,18 +15,20 @@ export async function askAgent(
   const answer = await client.request('POST', `${path}/completions`, {
     messages: [{ question, answer: '' }],
   })
-  // The shape is the contract's.
+  // The contract defines this form.
   const { message } = answer as { readonly message: AskedAnswer }
   return { content: message.content, citations: message.citations ?? [] }
 }
 
-/** Whether what is quoted of the right document holds what is expected. */
+/** Whether the quotes from the right document contain what is expected. */
 export function isRight(answer: AskedAnswer, document: string, expected: RegExp): boolean {
   const isCited = answer.citations.some((citation) => citation.document_id === document)
   return isCited && expected.test(quotedText(answer.content))
 }
 
-/** The first quotes of an answer without marks and line breaks; the opening is none. */
+/**
+ * Returns the first quotes of an answer without Markdown and line breaks, and without its opening.
+ */
 export function quotedText(content: string, quotesMax = 10): string {
   const parts = content.split(/\[[^\s[\]]+:\d+of\d+:\d+to\d+\]/)
   const quotes = parts.slice(0, Math.min(parts.length - 1, quotesMax))
@@ -38,7 +40,7 @@ export function quotedText(content: string, quotesMax = 10): string {
     .replace(/\s+/g, ' ')
 }
 
-/** An answer that nothing fits: it cites nothing. */
+/** Whether an answer says that nothing fits and cites nothing. */
 export function saysNothing({ content, citations }: AskedAnswer): boolean {
   return citations.length === 0 && /nothing/i.test(content)
 }

@@ -1,22 +1,22 @@
-/** A collection in the layout of BEIR: `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`. */
+/** Reads a collection in the layout of BEIR: `corpus.jsonl`, `queries.jsonl`, `qrels/test.tsv`. */
 import { join } from 'node:path'
 
 export interface BeirCollection {
   readonly documents: readonly BeirDocument[]
-  /** Those that have judgments, in the order of the file. */
+  /** The questions that have judgments, in the order of the file. */
   readonly questions: readonly JudgedQuestion[]
 }
 
 export interface BeirDocument {
   readonly id: string
   readonly content: string
-  /** If it is separate from the content, as for a file. */
+  /** The title if it is separate from the content, as for a file. */
   readonly title: string | null
 }
 
 /**
- * Where the title of a document goes: before its text, beside it, where only vectors know it, before it as a heading
- * of Markdown, or nowhere.
+ * Where the title of a document goes: before its text, beside it so that only vectors use it,
+ * before it as a Markdown heading, or nowhere.
  */
 export const TITLE_PLACES = ['text', 'apart', 'heading', 'none'] as const
 export type TitlePlace = (typeof TITLE_PLACES)[number]
@@ -24,7 +24,7 @@ export type TitlePlace = (typeof TITLE_PLACES)[number]
 export interface JudgedQuestion {
   readonly id: string
   readonly text: string
-  /** Document → grade. */
+  /** Maps documents to grades. */
   readonly judgments: ReadonlyMap<string, number>
 }
 
@@ -51,7 +51,7 @@ export async function beirCollection(
 }
 
 export interface Line {
-  /** `corpus.jsonl:17`: for messages. */
+  /** For messages, such as `corpus.jsonl:17`. */
   readonly place: string
   readonly text: string
 }
@@ -90,7 +90,7 @@ function fieldsOf(line: Line, required: readonly string[]): Readonly<Record<stri
   throw new Error(`${line.place}: no text in ${missing.join(', ')}`)
 }
 
-/** Question → document → grade, from lines `query-id <tab> corpus-id <tab> score` below a header. */
+/** Maps questions to documents to grades, from lines `query-id <tab> corpus-id <tab> score`. */
 async function judgmentsOf(path: string): Promise<ReadonlyMap<string, Map<string, number>>> {
   const judgments = new Map<string, Map<string, number>>()
   let isHeader = true

@@ -1,4 +1,4 @@
-/** Questions of ten classes about the READMEs of installed packages, made of what those READMEs and package.json say. */
+/** Questions of ten classes about the READMEs of installed packages, derived from those READMEs and package.json. */
 import type { ReadmeFile } from '../../scripts/readme-files.ts'
 import { type AskedAnswer, quotedText } from './asked-answer.ts'
 
@@ -20,23 +20,23 @@ export type QuestionClass = (typeof QUESTION_CLASSES)[number]
 export interface ClassQuestion {
   readonly questionClass: QuestionClass
   readonly question: string
-  /** What was asked before. */
+  /** The previous question. */
   readonly before: string | null
-  /** What the answer shows of each of these documents. */
+  /** What the answer should show from each of these documents. */
   readonly expected: readonly ExpectedQuote[]
-  /** Of a class that is answered by a statement: what running it gives. */
+  /** For a class that is answered by a statement, the result of running it. */
   readonly count: number | null
 }
 
 export interface ExpectedQuote {
   readonly document: string
-  /** Each of them, in the quote without marks and line breaks. */
+  /** All of these must be in the quote, ignoring Markdown and line breaks. */
   readonly texts: readonly string[]
-  /** Any of these will do as well. */
+  /** Any of these is also accepted. */
   readonly others?: readonly string[]
 }
 
-/** Of each class, spread over the packages. */
+/** Returns questions of each class, spread over the packages. */
 export function classQuestions(readmes: readonly ReadmeFile[], most: number) {
   const all = readmes.flatMap(questionsOf)
   const pairs = comparisons(readmes)
@@ -57,7 +57,7 @@ function spread<T>(items: readonly T[], most: number): readonly T[] {
   )
 }
 
-/** `- **name** (…): description`, `| name | description |`, with the name in backticks. */
+/** Matches `- **name** (…): description` and `| name | description |`, the name in backticks. */
 const ENTRY =
   /^\s*(?:[-*]\s+|\|\s*|#{3,5}\s+)(?:\*\*)?`?([\w.-]{3,30})`?(?:\*\*)?(?=[ :(|])(.{10,400})$/gm
 const DEFAULT =
@@ -65,7 +65,7 @@ const DEFAULT =
 const NODE_VERSION =
   /node(?:\.js)?[^\n\d]{0,20}?(\d+)(?:\.[\dx]+)*(?:\+| (?:or|and) (?:later|higher|newer|above|up))/i
 const FIRST_WORDS = 4
-/** Of one README: others have fewer. */
+/** The limit for one README; others have fewer. */
 const OPTIONS_MAX = 3
 
 function questionsOf(readme: ReadmeFile): readonly ClassQuestion[] {
@@ -123,7 +123,7 @@ function questionsOf(readme: ReadmeFile): readonly ClassQuestion[] {
   return questions
 }
 
-/** Of the first paragraph that is prose. */
+/** Returns the first sentence of the first paragraph of prose. */
 function firstSentence(text: string): string | null {
   const paragraph = text
     .split(/\n\s*\n/)
@@ -132,13 +132,13 @@ function firstSentence(text: string): string | null {
   return sentence === undefined || /[[\]<>]/.test(sentence) ? null : sentence
 }
 
-/** The first line of text alone, without pictures and links. */
+/** Returns only the first line of text, without pictures and links. */
 function firstLine(text: string): string {
   const lines = text.split('\n').map((line) => line.replace(/^>\s*/, ''))
   return lines.find((line) => /^[A-Z`*][^[\]<>]{14,}$/i.test(line)) ?? ''
 }
 
-/** Below a heading of one word: a list of three items or more. */
+/** Returns a list of three items or more below a heading of one word. */
 function firstList(text: string) {
   const match =
     /^#{2,4} ((?:[A-Z][a-z]+ )?[A-Z]?[a-z]{3,}s)\s*\n+(?:[^\n#]{10,200}:?\n\n)?((?:[-*] .+\n){3,20})/m.exec(
@@ -168,7 +168,7 @@ function comparisons(readmes: readonly ReadmeFile[]): readonly ClassQuestion[] {
   })
 }
 
-/** A table holds the licences and the sizes. */
+/** Questions about licences and sizes, which are in a table. */
 function counts(readmes: readonly ReadmeFile[]): readonly ClassQuestion[] {
   const licenses = Map.groupBy(readmes, ({ license }) => license)
   const forms = [
@@ -187,12 +187,12 @@ function counts(readmes: readonly ReadmeFile[]): readonly ClassQuestion[] {
   )
 }
 
-/** Whether the quotes hold all that is expected, each of its document. */
+/** Whether the quotes contain everything that is expected from each document. */
 export function isExpected(
   { expected }: ClassQuestion,
   { content, citations }: AskedAnswer,
 ): boolean {
-  // A statement's rows are an answer, too.
+  // The rows of a statement also count as an answer.
   const quoted = plainText(/```sql/.test(content) ? content : quotedText(content))
   return expected.every(({ document, texts, others = [] }) => {
     const isQuoted =
@@ -205,7 +205,7 @@ export function isExpected(
   })
 }
 
-/** Without marks, in single spaces and small letters. */
+/** Returns text without Markdown, in single spaces and lower case. */
 export function plainText(text: string): string {
   return text
     .replace(/[*`\\]/g, '')

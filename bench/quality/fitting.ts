@@ -1,4 +1,7 @@
-/** Small models fitted by gradient descent (Adam): a listwise one for an order, a logistic one for a probability. */
+/**
+ * Fits small models by gradient descent (Adam): a listwise one for a ranking, a logistic one for a
+ * probability.
+ */
 
 const DECAY = 0.001
 const STEPS = 150
@@ -8,7 +11,7 @@ interface Row {
   readonly isRight: boolean
 }
 
-/** Adam on a function's gradient. */
+/** Minimizes a function with Adam, based on its gradient. */
 function minimized(
   size: number,
   steps: number,
@@ -43,7 +46,7 @@ function dot(weights: Float64Array, values: readonly number[]): number {
   return sum
 }
 
-/** Weights by which the right items of each list come first. */
+/** Returns weights that rank the right items of each list first. */
 export function fitRanking(lists: readonly (readonly Row[])[]): Float64Array {
   const useful = lists.filter((list) => list.some(({ isRight }) => isRight))
   const size = useful[0]?.[0]?.values.length ?? 0
@@ -81,7 +84,7 @@ export function fitLogistic(rows: readonly (Row & { readonly weight: number })[]
   return { weights, score: (values: readonly number[]) => probability(weights, values) }
 }
 
-/** Rounded: more digits change nothing. */
+/** Rounds the weights, because further digits change nothing. */
 export function named<Name extends string>(
   names: readonly Name[],
   weights: Float64Array,

@@ -1,8 +1,7 @@
 /**
- * `bun bench/quality/main.ts <folder> [--mode vector,keyword,hybrid,0.3] [--limit n] [--title text]`:
- * how well a
- * server with the built-in model finds what people judged relevant. The folder is a collection in
- * the layout of BEIR; `--limit` asks the first n questions only.
+ * `bun bench/quality/main.ts <folder> [--mode vector,keyword,hybrid,0.3] [--limit n] [--title
+ * text]` measures how well a server with the built-in model finds what people judged relevant. The
+ * folder contains a collection in the layout of BEIR; `--limit` asks only the first n questions.
  */
 import { basename, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -18,7 +17,7 @@ import {
 import { DEEP, KNOWLEDGE_BASE, measuredMode } from './measured-mode.ts'
 import { DEFAULT_MODES, type SearchMode, searchModes } from './search-mode.ts'
 
-/** Documents of one insert. */
+/** The number of documents in one insert. */
 const ROWS_PER_INSERT = 200
 
 process.exitCode = await main().catch((error: unknown) => {

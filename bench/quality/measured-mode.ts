@@ -1,4 +1,6 @@
-/** Asks every question of a collection in one mode over HTTP, and rates what comes back. */
+/**
+ * Runs every question of a collection as a search in one mode over HTTP, and measures the results.
+ */
 import type { EiderClient } from '../../scripts/eider-client.ts'
 import {
   type MeanMetrics,
@@ -13,18 +15,18 @@ import type { SearchMode } from './search-mode.ts'
 export const KNOWLEDGE_BASE = 'collection'
 const SEARCH_PATH = `${PROJECT}/knowledge_bases/${KNOWLEDGE_BASE}/search`
 
-/** Documents from the front that recall looks at, and nDCG and the reciprocal rank. */
+/** The number of first documents that count for recall, nDCG and the reciprocal rank. */
 export const DEEP = 100
 const NEAR = 10
 
 export interface MeasuredMode {
   readonly near: MeanMetrics
   readonly deep: MeanMetrics
-  /** Of one search, at the median. */
+  /** The median time of one search. */
   readonly p50Ms: number
 }
 
-/** @throws Error with the server's message where it refuses the mode */
+/** @throws Error with the server's message if it refuses the mode */
 export async function measuredMode(
   client: EiderClient,
   mode: SearchMode,
@@ -40,7 +42,7 @@ export async function measuredMode(
 }
 
 interface Answer {
-  /** Of documents, by their best chunk. */
+  /** The IDs of documents, ranked by their best chunk. */
   readonly ids: readonly string[]
   readonly judgments: ReadonlyMap<string, number>
   readonly tookMs: number
@@ -55,7 +57,7 @@ async function answerTo(
   const askedAt = performance.now()
   const answer = await client.request('POST', SEARCH_PATH, body)
   const tookMs = performance.now() - askedAt
-  // The shape is the contract's; a server that breaks it is seen by the check below.
+  // The contract defines this form, and the check below detects a server that breaks it.
   const { results } = answer as { readonly results?: readonly { readonly id: string }[] }
   if (!Array.isArray(results)) throw new Error('no results came')
   return { ids: results.map(({ id }) => String(id)), judgments, tookMs }

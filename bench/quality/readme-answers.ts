@@ -1,7 +1,7 @@
 /**
- * `bun bench/quality/readme-answers.ts [--data folder] [--show all|wrong] [--only text]`: how useful the built-in agent's
- * answers are over the READMEs that the demo loads, asked over HTTP. With `--data` the knowledge base stays in that folder
- * for the next time.
+ * `bun bench/quality/readme-answers.ts [--data folder] [--show all|wrong] [--only text]` measures
+ * over HTTP how useful the built-in agent's answers are about the READMEs that the demo loads. With
+ * `--data`, the knowledge base stays in that folder for the next time.
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -13,7 +13,7 @@ import { PROJECT, startMeasured, withFolder } from '../scenario.ts'
 import { type AskedAnswer, askAgent, isRight, quotedText, saysNothing } from './asked-answer.ts'
 import { ANSWERABLE, FOR_SQL, UNANSWERABLE } from './readme-questions.ts'
 
-/** The documents that hold the answers, and others beside them. */
+/** The documents with the answers, and some others. */
 const README_LIMITS = {
   filesMax: 150,
   charsMax: 12_000,
@@ -42,7 +42,7 @@ if (import.meta.main) {
   await (values.data === undefined ? withFolder(run) : run(values.data))
 }
 
-/** The knowledge base `readmes` and the agent `guide` over it. */
+/** Creates the knowledge base `readmes` and the agent `guide` for it. */
 export async function fillWithReadmes(client: EiderClient): Promise<void> {
   const known = await client.sql("SELECT 1 FROM information_schema.agents WHERE name = 'guide'")
   if (known.rows.length > 0) return
@@ -115,7 +115,7 @@ async function measured(client: EiderClient, shown: Shown, only: string): Promis
   console.log(textTable(['kind', 'questions', 'right', 'by the first quote'], rows))
 }
 
-/** The statement in the answer is the right one, and it runs. */
+/** Whether the statement in the answer is the right one and runs. */
 async function runsAsTold(
   client: EiderClient,
   { content }: AskedAnswer,

@@ -1,13 +1,13 @@
 /**
- * Questions about the READMEs that the demo loads, with what an answer has to hold, written by reading those READMEs. They
- * measure; nothing is chosen to fit a single one of them.
+ * Questions about the READMEs that the demo loads, with what an answer must contain, written after
+ * reading those READMEs. They are only for measuring, so the agent is not tuned to any of them.
  */
 export interface AnswerableQuestion {
   readonly kind: 'what' | 'how' | 'default' | 'fact' | 'name' | 'why'
   readonly question: string
-  /** The package whose README answers. */
+  /** The package whose README contains the answer. */
   readonly document: string
-  /** In what is quoted, marks and line breaks aside. */
+  /** What the quotes must contain, ignoring Markdown and line breaks. */
   readonly expected: RegExp
 }
 
@@ -18,7 +18,7 @@ export interface UnanswerableQuestion {
 
 export interface TableQuestion {
   readonly question: string
-  /** A statement that the answer must hold, so that it runs; null: it only has to say what is needed. */
+  /** A statement that the answer must contain and that must run; null if words suffice. */
   readonly statement: RegExp | null
 }
 
@@ -215,7 +215,7 @@ export const UNANSWERABLE: readonly UnanswerableQuestion[] = [
   ...ON_TOPIC.map((question) => ({ kind: 'on topic', question }) as const),
 ]
 
-/** Their answer is a number of rows or a value of a column of metadata: `version`, `license`, `size_chars`. */
+/** Their answer is a number of rows or a value in a metadata column: `version`, `license`, `size_chars`. */
 export const FOR_SQL: readonly TableQuestion[] = [
   { question: 'How many documents are there?', statement: /count\(DISTINCT "?id"?\)/i },
   { question: 'Which packages have the licence MIT?', statement: /"?license"? = 'MIT'/i },

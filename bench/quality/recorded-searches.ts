@@ -1,9 +1,9 @@
-/** What searches found for the questions, so that answers can be tried again and again without a server. */
+/** Records what searches found for questions, so that answers can be tried without a server. */
 import type { EiderClient } from '../../scripts/eider-client.ts'
 import { PROJECT } from '../scenario.ts'
 import type { AnswerCase, AskedQuestion } from './answer-cases.ts'
 
-/** A chunk as `/search` shows it. */
+/** A chunk as `/search` returns it. */
 export interface FoundChunk {
   readonly id: string
   readonly chunk_id: string
@@ -16,7 +16,7 @@ export interface RecordedCase extends Omit<AnswerCase, 'questions'> {
   readonly questions: readonly (AskedQuestion & { readonly found: readonly FoundChunk[] })[]
 }
 
-/** More than an answer looks at. */
+/** More than an answer uses. */
 const RECORDED_CHUNKS = 20
 
 export async function recordedCase(
@@ -28,7 +28,7 @@ export async function recordedCase(
     const body = { query: question.text, k: RECORDED_CHUNKS, columns: [] }
     const path = `${PROJECT}/knowledge_bases/${rest.knowledgeBase}/search`
     const answer = await client.request('POST', path, body)
-    // The shape is the contract's.
+    // The contract defines this form.
     const { results } = answer as { readonly results: readonly FoundChunk[] }
     const found = results.map(({ id, chunk_id, chunk_content, relevance, distance }) => {
       return { id, chunk_id, chunk_content, relevance, distance }

@@ -1,4 +1,4 @@
-/** The built-in chat model on recorded searches: what an agent would answer, without a server. */
+/** Runs the built-in chat model on recorded searches, to see answers without a server. */
 import { observationOf } from '../../src/agents/data/agent-data.ts'
 import type { ChatMessage, Embedder, ToolCall } from '../../src/core/domain/ports/model-ports.ts'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
@@ -7,7 +7,7 @@ import { quotesIn, ratesOf } from './answer-rating.ts'
 import type { RatedCase } from './answer-report.ts'
 import type { FoundChunk, RecordedCase } from './recorded-searches.ts'
 
-/** @param limit questions of each case, from its front */
+/** @param limit the number of first questions of each case */
 export async function replayed(
   cases: readonly RecordedCase[],
   limit: number,
@@ -37,7 +37,7 @@ export function chunksOf(cases: readonly RecordedCase[]): readonly FoundChunk[] 
   return [...new Map(all.map((chunk) => [chunk.chunk_id, chunk])).values()]
 }
 
-/** The same sentences are embedded for many questions. */
+/** Many questions embed the same sentences. */
 function remembering(embed: Embedder['embed']): Embedder['embed'] {
   const known = new Map<string, Float32Array>()
   return async (texts, signal) => {
@@ -52,7 +52,7 @@ interface Recorded {
   readonly chat: ReturnType<typeof extractiveChat>
   readonly knowledgeBase: string
   readonly found: readonly FoundChunk[]
-  /** Of the knowledge base, as far as they were found by any question. */
+  /** The chunks of the knowledge base that any question found. */
   readonly chunks: readonly FoundChunk[]
 }
 
@@ -63,7 +63,7 @@ const TOOLS = ['kb_list_tool', 'kb_query_tool'].map((name) => ({
   input: null,
 }))
 
-/** Plays the loop of an agent until there is a text. */
+/** Plays an agent's loop until the model returns a text. */
 async function answerTo(question: string, recorded: Recorded): Promise<string> {
   const messages: ChatMessage[] = [{ role: 'user', content: question }]
   for (let turn = 0; turn < TURNS_MAX; turn += 1) {
@@ -87,7 +87,7 @@ async function answerTo(question: string, recorded: Recorded): Promise<string> {
   throw new Error('There is no answer after some turns')
 }
 
-/** What the tool shows for a search, or for the chunks beside some. */
+/** Returns what the tool shows for a search, or for neighbouring chunks. */
 export function rowsOf(sql: string, { found, chunks }: Pick<Recorded, 'found' | 'chunks'>): string {
   const isSearch = / WHERE content = /.test(sql)
   const limit = Number(/LIMIT (\d+)/.exec(sql)?.[1] ?? found.length)

@@ -1,7 +1,7 @@
-/** A way to search that the benchmark compares, and the fields of `POST …/search` that ask for it. */
+/** A way to search that the benchmark compares, with its fields of `POST …/search`. */
 export interface SearchMode {
   readonly name: string
-  /** Sent next to `query`. */
+  /** Sent along with `query`. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
@@ -13,12 +13,12 @@ const NAMED: Readonly<Record<string, SearchMode['fields']>> = {
   rrf: { fusion: 'rrf' },
 }
 
-/** Without those that say what is the default. */
+/** Leaves out modes that equal the default. */
 export const DEFAULT_MODES = 'default,vector,keyword,rrf'
 
 /**
  * Reads `vector,keyword,hybrid,0.3`: names, and weights of the vectors in a hybrid search.
- * @throws Error that names what is none of these
+ * @throws Error that names anything else
  */
 export function searchModes(list: string): readonly SearchMode[] {
   return list.split(',').map((part) => {

@@ -1,7 +1,8 @@
 /**
- * `bun bench/quality/train-answers.ts <recorded file>…`: fits the built-in agent's weights to searches that
- * `answers.ts --record` wrote, and writes `assets/answers/weights.json`. What it prints is measured on articles that were left
- * out of each fit: see docs/agents/measuring.md.
+ * `bun bench/quality/train-answers.ts <recorded file>…` fits the built-in agent's weights to searches that
+ * `answers.ts --record` wrote, and writes `assets/answers/weights.json`. The printed results are measured on articles that
+ * were
+ * left out of each fit; see docs/agents/measuring.md.
  */
 import { join } from 'node:path'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
@@ -34,7 +35,7 @@ const WEIGHTS_FILE = join(import.meta.dir, '../../assets/answers/weights.json')
 const FOLDS = 8
 const EMBEDDED_MAX = 10
 const EMBEDDED_CHARS = 240
-/** Questions of each kind and collection, and of each pair of collections. */
+/** The limit of questions for each kind and collection, and for each pair of collections. */
 const QUESTIONS_MAX = 1400
 const ELSEWHERE_MAX = 30
 /** How much a question of each kind counts for the answerability. */
@@ -44,10 +45,12 @@ const KIND_WEIGHTS: Readonly<Record<CaseKind, number>> = {
   impossible: 0.3,
   elsewhere: 0.5,
 }
-/** Of answerable questions, how many may be taken for one without an answer, or for a doubtful one. */
+/**
+ * The share of answerable questions that may be taken for unanswerable ones, or for doubtful ones.
+ */
 const LOST_MAX = { none: 0.02, closest: 0.06 }
 
-/** A question without its texts: what fitting needs, in little memory. */
+/** A question without its texts, which is all that fitting needs and saves memory. */
 interface Example {
   readonly set: string
   readonly kind: CaseKind
@@ -65,7 +68,7 @@ interface ExampleUnit extends FeaturedUnit {
   readonly text: string
 }
 
-/** Good enough to choose the units that are looked at; fitted ones take their place afterwards. */
+/** Good enough to choose units to examine. The fitted weights replace them. */
 const FIRST_WEIGHTS: Weights = {
   ...{ relevance: 1.5, rank: 1.5, vector: 2, passagePairs: 1.2, held: 2.5, nearby: 2.5 },
   ...{ pairs: 0.8, grams: 3.5, names: 0.5, passageNames: 0.8, date: 1.4, number: 1.4, name: 0.9 },
@@ -93,7 +96,10 @@ function isGold(gold: Gold | null, { unit }: FeaturedUnit): boolean {
   return gold.spans.some((span) => start <= span.start && span.end <= end)
 }
 
-/** SQuAD 2's articles each make a fold; XQuAD's, five passages each, join the fold of the article that they share. */
+/**
+ * SQuAD 2's articles are folds. Those of XQuAD, with five passages each, join the fold of the
+ * article they share.
+ */
 const ARTICLES = [
   ...['normans', 'computational_complexity_theory', 'huguenot', '1973_oil_crisis'],
   ...['european_union_law', 'packet_switching', 'immune_system', 'yuan_dynasty'],
@@ -155,7 +161,7 @@ function textOf({ unit }: FeaturedUnit): string {
   return inContext(unit).slice(0, EMBEDDED_CHARS)
 }
 
-/** Without the stretch, which holds all that was read. */
+/** Leaves out the stretch, which contains all the text that was read. */
 function bare(one: FeaturedUnit): FeaturedUnit {
   const { documentId, chunkId } = one.unit.passage
   const passage = { documentId, chunkId } as Passage
@@ -245,7 +251,7 @@ const ranked = chosen.map((one) => {
   return { ...one, units }
 })
 
-/** Each article by weights that were fitted without it. */
+/** Rates each article with weights that were fitted without it. */
 const folds = Array.from({ length: FOLDS }, (_, fold) => {
   const rest = examples.filter((one) => one.fold !== fold)
   const weights = fitted(
@@ -266,7 +272,7 @@ for (const set of sets) {
     const weights = folds[one.fold]?.weights
     if (weights === undefined) continue
     const [best] = scoredUnits(one.units, one.isEnglish ? weights.english : weights.other)
-    // Scored units keep what they were made of.
+    // Scored units keep their source data.
     right += Number((best as ExampleUnit | undefined)?.isGold ?? false)
     passage += Number(best?.unit.passage.documentId === one.goldDocument)
   }
@@ -317,7 +323,8 @@ for (const set of sets) {
 const weights = fitted(examples, ranked)
 const judge = fitLogistic(judgeRows(examples, weights))
 const answerable = named(JUDGE_FEATURES, judge.weights)
-// The floors of the relevance are set by hand: hardly a question with an answer has less.
+// The limits below which relevance is too low are set by hand: questions with an answer are rarely
+// below.
 const { floors } = await Bun.file(WEIGHTS_FILE).json()
 await Bun.write(
   WEIGHTS_FILE,

@@ -2,11 +2,11 @@ import { type Measure, type Scenario, withServer } from '../scenario.ts'
 import { cpuMsOf } from '../server-cpu.ts'
 
 const KEYS = 1_000
-/** Of them, those that send requests, each over a connection of its own. */
+/** How many of them send requests, each over its own connection. */
 const BUSY = 10
 const LOGIN = { username: 'ada', password: 'secret' }
 const ENVIRONMENT = { EIDER_USERNAME: LOGIN.username, EIDER_PASSWORD: LOGIN.password }
-/** Loads alternate in slices, so that a slow moment is slow for all. */
+/** Loads alternate in slices, so that a slow moment affects all of them. */
 const SLICES = 6
 
 interface Callers {
@@ -40,10 +40,10 @@ export const access: Scenario = {
     ),
 }
 
-/** @param count requests of each caller in a slice */
+/** @param count the number of requests of each caller in a slice */
 async function measured(all: readonly Callers[], count: number): Promise<readonly Measure[]> {
   const cpuMs = all.map(() => 0)
-  // Bun compiles what runs often.
+  // Warm up first, because Bun compiles code that runs often.
   for (const callers of all) await sendAll(callers, count)
   for (let slice = 0; slice < SLICES; slice += 1) {
     for (const [at, callers] of all.entries()) {
@@ -55,7 +55,7 @@ async function measured(all: readonly Callers[], count: number): Promise<readonl
   const perRequest = cpuMs.map((ms) => (ms * 1_000) / (SLICES * BUSY * count))
   const [own = 0] = perRequest
   const figures = all.map(({ what }, at): Measure => {
-    return { what: `CPU a request, ${what}`, value: perRequest[at] ?? 0, unit: 'µs' }
+    return { what: `CPU per request, ${what}`, value: perRequest[at] ?? 0, unit: 'µs' }
   })
   const more = all.slice(1).map(({ what }, at): Measure => {
     return { what: `more than open, ${what}`, value: (perRequest[at + 1] ?? 0) - own, unit: 'µs' }
@@ -84,7 +84,7 @@ async function tokenOf(baseUrl: string): Promise<string> {
 async function keysOf(baseUrl: string, authorization: string): Promise<readonly string[]> {
   const keys: string[] = []
   for (let at = 0; at < KEYS; at += 1) {
-    // A limit that is counted and never reached.
+    // A limit that is counted but never reached.
     const fields = { name: `key ${at}`, scopes: ['read'], requests_per_minute: 1_000_000 }
     const { key } = (await answerOf(baseUrl, '/api/keys', fields, authorization)) as { key: string }
     keys.push(key)

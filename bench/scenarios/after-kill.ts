@@ -35,7 +35,7 @@ async function fillAndKill(
     await fillWithVectors(vectorServer(server, vectors).client, vectors.rowCount, model)
   } finally {
     process.kill(server.pid, 'SIGKILL')
-    // It did not stop cleanly: that is the point.
+    // It did not stop cleanly, which is intended here.
     await server.stop().catch(() => undefined)
   }
 }

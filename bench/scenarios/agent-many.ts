@@ -34,7 +34,7 @@ async function once({ ask, server }: ScriptedAgent, what: string, idleMb: number
     { what: `${what}: until all are answered`, value: performance.now() - beganMs, unit: 'ms' },
     { what: `${what}: failed`, value: failed, unit: 'questions' },
     {
-      what: `${what}: CPU a question`,
+      what: `${what}: CPU per question`,
       value: (cpuMsOf(server.pid) - cpuBefore) / QUESTIONS,
       unit: 'ms',
     },

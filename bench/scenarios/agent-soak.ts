@@ -18,7 +18,7 @@ async function measure({ ask, server: { pid } }: ScriptedAgent, questions: numbe
     const load = { clients: 2, requestsMax: questions, durationMs: 600_000, pid }
     const { cpuMs } = await runLoad(load, ask)
     measures.push(...stateOf(pid, part * questions), {
-      what: `${part * questions}: CPU a question`,
+      what: `${part * questions}: CPU per question`,
       value: cpuMs / questions,
       unit: 'ms',
     })
@@ -34,7 +34,7 @@ function stateOf(pid: number, asked: number) {
   ]
 }
 
-/** NaN where there is no /proc. */
+/** Returns NaN without /proc. */
 function countIn(folder: string): number {
   try {
     return readdirSync(folder).length

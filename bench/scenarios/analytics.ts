@@ -12,7 +12,9 @@ const DOCUMENTS = { quick: 2000, normal: 100_000, full: 100_000 }
 const ROUNDS = 15
 const CHUNKS = 'project_1.kb_1_chunks'
 
-/** A statement over the knowledge base, and one over its tables that computes the same; `$1` is the query vector. */
+/**
+ * A statement on the knowledge base, and an equivalent one on its tables; `$1` is the query vector.
+ */
 const QUESTIONS: readonly (readonly [string, string, string])[] = [
   ['count', 'SELECT count(*) FROM k', `SELECT count(*) FROM ${CHUNKS}`],
   [
@@ -46,7 +48,7 @@ export const analytics: Scenario = {
   run: (size) =>
     withFolder(async (dataDirectory) => {
       const measures = await overHttp(dataDirectory, DOCUMENTS[size])
-      // The file belongs to one process at a time.
+      // Only one process at a time can use the file.
       return [...measures, ...(await inProcess(dataDirectory))]
     }),
 }
@@ -95,7 +97,7 @@ async function inProcess(dataDirectory: string): Promise<readonly Measure[]> {
   }
 }
 
-/** @param run gives the number of its rows */
+/** @param run returns the number of rows */
 async function median(what: string, run: () => Promise<number>): Promise<Measure> {
   const times: number[] = []
   for (let round = 0; round < ROUNDS; round += 1) {

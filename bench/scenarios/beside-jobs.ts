@@ -15,10 +15,13 @@ const SIZES = {
 }
 const JOB_MS_MAX = 300_000
 const POLL_MS = 200
-/** Texts of jobs lie beyond all others. */
+/** The texts of jobs start after all others. */
 const FIRST_JOB_TEXT = 30_000_000
 
-/** Searches are due by the clock, even if earlier ones are late: a slow server gets no fewer. */
+/**
+ * Searches are due by the clock even if earlier ones are late, so a slow server gets as many as a
+ * fast one.
+ */
 export const besideJobs: Scenario = {
   name: 'beside-jobs',
   title: `${SEARCHES_PER_SECOND} searches a second, quietly and while ${JOBS} inserts run in the background`,
@@ -134,7 +137,7 @@ interface JobInsert {
   readonly rows: number
 }
 
-/** One for each of as many knowledge bases. */
+/** Returns one insert per knowledge base. */
 async function jobInserts(
   bench: FeltBench,
   texts: SampleTexts,
@@ -157,7 +160,7 @@ async function jobInserts(
   return inserts
 }
 
-/** Sends all of them at once and waits until each is done. @throws Error when one is not, or chunks are missing */
+/** Sends all of them at once and waits until each is done. @throws Error if one fails or chunks are missing */
 async function runJobs(
   { client, server }: FeltBench,
   inserts: readonly JobInsert[],
@@ -171,7 +174,7 @@ async function runJobs(
   await Promise.all(started)
   const deadline = performance.now() + JOB_MS_MAX
   for (;;) {
-    // The shape is the contract's.
+    // The contract defines this form.
     const { items } = (await client.request('GET', '/jobs')) as { items: { state: string }[] }
     const states = items.map(({ state }) => state)
     if (states.every((state) => state === 'done') && states.length === inserts.length) break

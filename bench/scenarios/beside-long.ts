@@ -2,12 +2,12 @@ import { loadMeasure, runLoad } from '../load.ts'
 import { type Bench, type Measure, type Scenario, withServer } from '../scenario.ts'
 
 const LONG_STATEMENTS = 4
-/** Work for far longer than the measurement: the deadline or the client's leaving ends it. */
+/** It runs far longer than the measurement, until its deadline or until the client disconnects. */
 const LONG =
   'SELECT count(*) FROM range(400000) AS a(x), range(400000) AS b(y) WHERE (x * y) % 7 = 3'
 const SHORT = 'SELECT count(*) AS n, sum(x) AS s FROM range(1000) AS t(x)'
 
-/** Admission control: those who ask little do not wait for those who ask much. */
+/** Measures admission control: small requests must not wait for large ones. */
 export const besideLong: Scenario = {
   name: 'beside-long',
   title: `A short statement while ${LONG_STATEMENTS} long ones run`,

@@ -11,7 +11,7 @@ const ROWS_PER_INSERT = 2000
 const TICK_MS = 5
 const KNOWLEDGE_BASES = '/api/projects/mindsdb/knowledge_bases'
 
-/** The product within this process, with bodies and vectors made ahead: only its own work holds the loop. */
+/** Runs the product in this process with prepared input, so that only its own work blocks the loop. */
 export const eventLoop: Scenario = {
   name: 'event-loop',
   isInProcess: true,

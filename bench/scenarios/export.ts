@@ -5,7 +5,7 @@ import { type Bench, type Measure, residentMb, type Scenario, withServer } from 
 const TICKER = join(import.meta.dir, '../ping-ticker.ts')
 const SAMPLE_MS = 50
 
-/** A large result: how fast it comes, what it takes of memory, and what others wait for meanwhile. */
+/** Measures a large result: how fast it arrives, its memory, and how long others wait. */
 export const exportRows: Scenario = {
   name: 'export',
   title: 'One large result as JSON and as Parquet',
@@ -59,7 +59,7 @@ async function exported(
   ]
 }
 
-/** Reads the answer as it comes and keeps nothing of it. */
+/** Reads the answer as it arrives and keeps none of it. */
 async function bytesOf(baseUrl: string, accept: string, rows: number): Promise<number> {
   const query = `SELECT x AS id, 'row ' || x AS name, x / 7 AS share, x % 2 = 0 AS even FROM range(${rows}) AS t(x)`
   const answer = await fetch(`${baseUrl}/api/sql/query`, {

@@ -20,7 +20,7 @@ function statement(what: string, query: string): Flood {
   return { what, method: 'POST', path: '/api/sql/query', body: JSON.stringify({ query }) }
 }
 
-/** What is public or refused, so that anybody can send it. */
+/** Requests that are public or refused, so that anyone can send them. */
 const FLOODS: readonly Flood[] = [
   { what: 'the OpenAPI document', path: '/openapi.json' },
   { what: 'the documentation', path: '/docs' },
@@ -61,7 +61,7 @@ const FLOODS: readonly Flood[] = [
   },
 ]
 
-/** Clients that open a connection for each request: what do those wait who kept theirs? */
+/** Clients open a connection per request. Measures how long others with open connections wait. */
 export const flood: Scenario = {
   name: 'flood',
   title: 'Statements and searches that are all new, while others open a connection per request',
@@ -91,7 +91,7 @@ async function besideFlood(
   const { port } = new URL(bench.server.baseUrl)
   const sent = [port, JSON.stringify(request), String(clients), String(Number.MAX_SAFE_INTEGER)]
   const child = Bun.spawn([process.execPath, PROGRAM, ...sent], { stderr: 'inherit' })
-  // A server that the flood blocks answers once it is over.
+  // A server that the flood blocks answers when it is over.
   const timer = setTimeout(() => child.kill(), 2 * durationMs)
   try {
     await Bun.sleep(300)
@@ -139,7 +139,7 @@ async function asked(
   return [...figures(`${what}: SELECT`, statements), ...figures(`${what}: search`, searches)]
 }
 
-/** Ascending. At least one, however long that takes. */
+/** Returns at least one, in ascending order, however long that takes. */
 async function latenciesOf(
   durationMs: number,
   request: () => Promise<unknown>,

@@ -8,7 +8,7 @@ import { startStubProvider, stubEmbeddingModel } from '../stub-provider.ts'
 const ROWS = { quick: 100_000, normal: 1_000_000, full: 1_000_000 }
 const DOCUMENTS = { quick: 4000, normal: 20_000, full: 100_000 }
 
-/** Reads of a database and inserts, and what everybody else feels of them. */
+/** Measures reading from a database and inserting, and how this affects other clients. */
 export const flow: Scenario = {
   name: 'flow',
   title: 'Rows of databases and inserts: event loop, memory, processor',
@@ -25,7 +25,7 @@ export const flow: Scenario = {
 interface Read {
   readonly engine: 'postgres' | 'mysql'
   start(): Promise<TestServer | null>
-  /** A table `big` with this many rows of about 130 bytes. */
+  /** Returns SQL for a table `big` with this many rows of about 130 bytes. */
   fill(rows: number): string
 }
 
@@ -45,7 +45,7 @@ const MARIADB: Read = {
     seq * 1.5e0 AS share, repeat('word ', 10) AS body FROM seq_1_to_${rows}`,
 }
 
-/** Nothing where the database is not installed. */
+/** Returns nothing if the database is not installed. */
 async function databaseReads(
   bench: FeltBench,
   { engine, start, fill }: Read,

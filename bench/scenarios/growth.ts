@@ -21,7 +21,7 @@ const STEPS: Readonly<Record<'quick' | 'normal' | 'full', readonly number[]>> = 
   full: [1000, 10_000, 100_000, 1_000_000],
 }
 
-/** One folder that grows: what stays flat and what does not. */
+/** Measures a folder that grows, to see what stays flat and what does not. */
 export const growth: Scenario = {
   name: 'growth',
   title:

@@ -28,7 +28,7 @@ export const insert: Scenario = {
           const label = `${what}, ${filling.documents} chunks`
           return [
             { what: label, value, unit: 'per second' },
-            { what: `${label}: CPU`, value: cpuMs, unit: 'ms a chunk' },
+            { what: `${label}: CPU`, value: cpuMs, unit: 'ms per chunk' },
           ]
         }
         const { builtin, stub: stubbed } = DOCUMENTS[size]

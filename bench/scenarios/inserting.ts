@@ -10,7 +10,7 @@ const QUERIES = 50
 const CLIENTS = 4
 const DOCUMENTS_PER_INSERT = 500
 const SEARCHES_MAX = 100_000
-/** More than come in while the run lasts. */
+/** More than are inserted during the run. */
 const NEW_DOCUMENTS_MAX = { quick: 5000, normal: 40_000, full: 100_000 }
 
 export const inserting: Scenario = {

@@ -9,7 +9,7 @@ const WORDS = 100
 const TERMS = 3
 const SEARCHES = 100
 const NEW_DOCUMENTS = 1000
-/** Query texts and new documents lie beyond the texts of the documents. */
+/** Query texts and new documents start after the texts of the documents. */
 const FIRST_QUERY_INDEX = 10_000_000
 const FIRST_NEW_INDEX = 20_000_000
 

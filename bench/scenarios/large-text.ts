@@ -12,11 +12,11 @@ import {
 import { startStubProvider, stubEmbeddingModel } from '../stub-provider.ts'
 
 const SAMPLE_MS = 50
-/** Of one file. */
+/** The size of one file. */
 const FILE_MB = 64
 const MEGABYTES = { quick: 8, normal: 64, full: 1024 } as const
 
-/** Text files into chunks, with a model that takes no time: what the server holds of them meanwhile. */
+/** Splits text files into chunks with a model that takes no time, to measure the server's memory. */
 export const largeText: Scenario = {
   name: 'large-text',
   title: 'Text files of up to a gigabyte into chunks',
@@ -77,7 +77,7 @@ async function chunked(
   ]
 }
 
-/** Sentences of some thousand different words. */
+/** Writes sentences of a few thousand different words. */
 async function writeWords(path: string, megabytes: number, seed: number): Promise<void> {
   const writer = Bun.file(path).writer()
   let state = seed + 1

@@ -27,7 +27,7 @@ const OPENINGS = 5
 const DRAGS = 120
 const ASKED_MS = 100
 
-/** A map is made beside a server that goes on, and drawn where there is a Chromium. */
+/** Makes a map while the server does other work, and draws it if a Chromium is installed. */
 export const maps: Scenario = {
   name: 'maps',
   title: 'Maps of knowledge bases: seconds for 10 000 chunks, less than a minute for 100 000',
@@ -60,7 +60,7 @@ function measured({ rowCount, dimensions }: MapSize): Promise<readonly Measure[]
 /** @returns how many points it has */
 async function makeMap(client: EiderClient): Promise<number> {
   for (;;) {
-    // What the documentation of the route says.
+    // The route's documentation defines this form.
     const answer = (await client.request(
       'GET',
       `${PROJECT}/knowledge_bases/${KNOWLEDGE_BASE}/map`,
@@ -74,7 +74,7 @@ async function makeMap(client: EiderClient): Promise<number> {
   }
 }
 
-/** From opening the address, in a browser that knows the page already, to the first picture; then frames. */
+/** Measures the time from opening the address in a warm browser to the first picture, then frames. */
 async function drawing({ server }: FeltBench, what: string): Promise<readonly Measure[]> {
   const browser = await startChromium()
   try {
@@ -106,12 +106,12 @@ async function drawing({ server }: FeltBench, what: string): Promise<readonly Me
   }
 }
 
-/** Since the navigation, when the canvas has a picture. */
+/** The time since the navigation when the canvas has a picture. */
 async function drawnMs(page: Page): Promise<number> {
   const drawn = await page.waitForFunction(
     () => {
       const canvas = document.querySelector('canvas.map-points')
-      // Before it is drawn on, a canvas has the size that all have.
+      // Before anything is drawn on it, a canvas has the default size.
       const isDrawn = canvas instanceof HTMLCanvasElement && canvas.width !== 300
       return isDrawn ? performance.now() : false
     },
@@ -121,7 +121,7 @@ async function drawnMs(page: Page): Promise<number> {
   return Number(await drawn.jsonValue())
 }
 
-/** A circle, as a hand drags it. */
+/** Moves the mouse in a circle, like a user who drags. */
 function dragging(page: Page): () => Promise<void> {
   return async () => {
     const box = await page.locator('canvas.map-marks').boundingBox()

@@ -30,7 +30,7 @@ export const million: Scenario = {
   },
 }
 
-/** @returns MB that the server held before anything was in it */
+/** @returns how many MB the server used before it contained anything */
 async function filledIdleMb(
   vectors: MadeVectors,
   model: Readonly<Record<string, unknown>>,

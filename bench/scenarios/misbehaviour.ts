@@ -8,7 +8,7 @@ interface Misbehaviour {
   readonly what: string
   readonly method?: string
   readonly path?: string
-  /** Made once, before the pings begin. */
+  /** Created once, before the pings begin. */
   body(bytes: number): string
 }
 
@@ -22,7 +22,7 @@ function statement(what: string, sql: () => string, params = '{}'): Misbehaviour
 
 const KB = '/api/projects/mindsdb/knowledge_bases/kb'
 
-/** What one client sends again and again. Those of a body's size have some 60 MB. */
+/** What one client sends repeatedly. Those that depend on a body's size have about 60 MB. */
 const MISBEHAVIOURS: readonly Misbehaviour[] = [
   statement('1 MB of 1+', () => `SELECT ${'1+'.repeat(MEGABYTE / 2)}1`),
   statement('5 MB of 1+', () => `SELECT ${'1+'.repeat(2.5 * MEGABYTE)}1`),
@@ -69,7 +69,7 @@ const MISBEHAVIOURS: readonly Misbehaviour[] = [
   },
 ]
 
-/** One client misbehaves: what do the others wait? */
+/** Measures how long others wait while one client misbehaves. */
 export const misbehaviour: Scenario = {
   name: 'misbehaviour',
   title: 'GET /api/util/ping every 5 ms while one client sends one thing again and again',

@@ -16,7 +16,7 @@ const COLUMNS = [
   { label: 'Both (hybrid)', what: 'both' },
 ]
 
-/** Each key is a search in three columns at once; a person waits for the one that they look at. */
+/** Each key press is a search in three columns at once. A user waits for the one they look at. */
 export const pageSearch: Scenario = {
   name: 'page-search',
   title: 'The search lab in Chromium: from a key to its results, the built-in model',
@@ -36,7 +36,7 @@ export const pageSearch: Scenario = {
         const context = await newContext(browser)
         const address = `${bench.server.baseUrl}/projects/mindsdb/knowledge_bases/lab/search`
         const { page } = await opened(context, address)
-        // The first one is read from the disk, and does not count.
+        // The first search reads from disk, so it does not count.
         await typed(page, 'Both (hybrid)')
         const measures: Measure[] = []
         for (const { label, what } of COLUMNS) {
@@ -52,7 +52,7 @@ export const pageSearch: Scenario = {
     }),
 }
 
-/** @returns milliseconds for each key, the shortest first */
+/** @returns the milliseconds for each key, the shortest first */
 async function typed(page: Page, label: string): Promise<readonly number[]> {
   const box = page.getByRole('searchbox')
   await box.fill('')

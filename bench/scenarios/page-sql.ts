@@ -11,7 +11,7 @@ const STATEMENT = `SELECT i, i * 2 AS twice, 'row ' || i AS name, i / 7 AS seven
 const WHEEL_STEPS = 60
 const WHEEL_PX = 700
 
-/** A statement of 100 000 rows and five columns. The targets are next to the measurements. */
+/** A statement with 100 000 rows and five columns. The targets are next to the measurements. */
 export const pageSql: Scenario = {
   name: 'page-sql',
   title: 'The SQL view in Chromium, beside its server: 100 000 rows of a statement',

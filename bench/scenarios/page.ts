@@ -6,7 +6,7 @@ import { type Measure, type Scenario, startMeasured, withFolder } from '../scena
 
 const OPENINGS = { quick: 3, normal: 9, full: 21 }
 
-/** The waits of a user of the page. The targets are next to the measurements. */
+/** What a user of the page waits for. The targets are next to the measurements. */
 export const page: Scenario = {
   name: 'page',
   title: 'The page in Chromium, beside its server: what a person waits for',
@@ -21,7 +21,7 @@ export const page: Scenario = {
   },
 }
 
-/** Cold: a server that has made no page yet, and a browser that knows nothing of it. Warm: the next page in that browser. */
+/** Cold: a server that has not built the page yet, and an empty cache. Warm: the next page in that browser. */
 async function openings(browser: Browser, count: number): Promise<readonly Measure[]> {
   const cold: number[] = []
   const warm: number[] = []

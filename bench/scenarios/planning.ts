@@ -23,7 +23,7 @@ const STATEMENTS: readonly (readonly [string, string])[] = [
   ],
 ]
 
-/** What lies between a statement's text and DuckDB's work on it, repeated each time: no plan is kept here. */
+/** Measures what happens between a statement's text and DuckDB's work on it. No plan is cached here. */
 export const planning: Scenario = {
   name: 'planning',
   isInProcess: true,
@@ -88,7 +88,7 @@ async function planned(
   ]
 }
 
-/** Counts the time in which at least one call of DuckDB's parser and printer is running. */
+/** Measures the time in which at least one call of DuckDB's parser or printer is running. */
 function timedEngine(engine: SqlEngine) {
   let spent = 0
   let running = 0

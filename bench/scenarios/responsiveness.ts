@@ -7,7 +7,7 @@ import { startStubProvider, stubEmbeddingModel } from '../stub-provider.ts'
 
 const IDLE_MS = 2000
 
-/** What a ping waits for beside an insert is how long the server's event loop was held. */
+/** How long a ping waits during an insert shows how long the server's event loop was blocked. */
 export const responsiveness: Scenario = {
   name: 'responsiveness',
   title: 'GET /api/util/ping every 5 ms, seen by another process',

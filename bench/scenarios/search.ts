@@ -41,7 +41,7 @@ export const search: Scenario = {
   },
 }
 
-/** Searches in `passages`: alone, with a filter, with eight clients, by words and by both. */
+/** Measures searches in `passages`: alone, with a filter, with eight clients, and by words. */
 export async function searchMeasures(searched: Searched): Promise<readonly Measure[]> {
   return [
     await vectorSearch(searched, { clients: 1 }),

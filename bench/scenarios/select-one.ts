@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { httpMeasure } from '../http-load.ts'
 import { type Measure, type Scenario, withServer } from '../scenario.ts'
 
-/** More than are sent in the time. */
+/** More than can be sent in this time. */
 const DISTINCT = 100_000
 
 const BARE = join(import.meta.dir, '..', 'peers', 'bare-server.ts')
@@ -52,7 +52,7 @@ async function measured({ name, baseUrl, pid }: Target, seconds: number) {
   const distinct = Array.from({ length: DISTINCT }, (_, index) => {
     return JSON.stringify({ query: `SELECT ${index} AS value` })
   })
-  // Bun compiles what runs often.
+  // Warm up first, because Bun compiles code that runs often.
   for (const bodies of [same, distinct]) {
     await httpMeasure('warm-up', { ...load, bodies, seconds: Math.min(seconds, 3) })
   }

@@ -1,7 +1,7 @@
 import { whileRunning } from '../../scripts/server-process.ts'
 import { type Measure, residentMb, type Scenario, startMeasured, withFolder } from '../scenario.ts'
 
-/** After this pause a server without requests has done what it does by itself. */
+/** After this pause, an idle server has finished its own work. */
 const SETTLE_MS = 3000
 
 export const startUp: Scenario = {

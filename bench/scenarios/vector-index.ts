@@ -18,7 +18,7 @@ import type { BenchSize, Measure, Scenario } from '../scenario.ts'
 
 const DIMENSIONS = 384
 const CENTROIDS = 1000
-/** Of the parts of a vector about its centroid, when those of the centroid are 1. */
+/** The spread of a vector's parts around its centroid, relative to the parts of the centroid. */
 const SPREAD = 0.7
 const QUERIES = 200
 const ROWS_PER_CHUNK = 2048
@@ -30,7 +30,7 @@ const COUNTS: Readonly<Record<BenchSize, readonly number[]>> = {
   full: [10_000, 100_000, 1_000_000],
 }
 
-/** Both find the same rows; a scenario fails only where they do not. */
+/** Both must find the same rows, and the scenario fails only if they do not. */
 export const vectorIndex: Scenario = {
   name: 'vector-index',
   isInProcess: true,
@@ -119,7 +119,10 @@ async function databaseMeasures(rivals: Rivals): Promise<readonly Measure[]> {
   return [loadMeasure(label, alone), loadMeasure(`${label}, 8 clients`, crowd)]
 }
 
-/** The same queries, by inverted lists: how much faster, and how many of the nearest 10 are found. */
+/**
+ * Runs the same queries with inverted lists: how much faster they are, and how many of the nearest
+ * 10 they find.
+ */
 async function listMeasures({ index, queryVectors, count }: Rivals): Promise<readonly Measure[]> {
   const signal = new AbortController().signal
   const listed = new IvfIndex(index)
@@ -154,7 +157,7 @@ interface Found {
   readonly distance: number
 }
 
-/** DuckDB adds up in float32: where it sees a difference of 1e-5, so must we. */
+/** DuckDB adds in float32, so a difference of 1e-5 must be allowed here. */
 function mustAgree(found: readonly Found[], exact: readonly Found[]): void {
   for (const [place, { key, distance }] of exact.entries()) {
     const own = found[place]
@@ -200,7 +203,7 @@ async function fillTable(
   appender.closeSync()
 }
 
-/** From the table into memory, chunk by chunk; only what the index itself does is counted apart. */
+/** Reads from the table into memory by chunks, and measures the index's own work separately. */
 async function fillingMeasure(connection: DuckDBConnection, rivals: Rivals): Promise<Measure> {
   const startedAt = performance.now()
   const result = await connection.stream('SELECT chunk_key, vector FROM vectors')
@@ -213,7 +216,7 @@ async function fillingMeasure(connection: DuckDBConnection, rivals: Rivals): Pro
   return { what: `${rivals.count} from DuckDB into memory`, value, unit: 'ms' }
 }
 
-/** The numbers of a chunk's vectors, in one piece, where the library keeps them. */
+/** Returns the numbers of a chunk's vectors in one piece, where the library keeps them. */
 function floatsOf(chunk: DuckDBDataChunk): Float32Array {
   const column: unknown = chunk.getColumnVector(1)
   const child = partOf(column, 'childData')
@@ -227,7 +230,7 @@ function partOf(value: unknown, name: string): unknown {
 }
 
 function arrayOf(vector: Float32Array): DuckDBArrayValue {
-  // The value is read like an array and never changed; a copy into one would cost four times as much.
+  // The value is only read like an array. Copying it into one would take four times as long.
   return new DuckDBArrayValue(vector as unknown as readonly DuckDBValue[])
 }
 
@@ -244,7 +247,7 @@ function* clusteredVectors(random: () => number): Generator<Float32Array, never>
   }
 }
 
-/** The item at `index`, from the beginning again after the last. */
+/** Returns the item at `index`, starting again after the last. */
 function itemAt<T>(items: readonly T[], index: number): T {
   const item = items[index % items.length]
   if (item === undefined) throw new Error('there are no items')

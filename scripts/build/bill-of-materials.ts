@@ -1,4 +1,4 @@
-/** Lists what a file contains, as an SBOM (CycloneDX 1.6) and as one text of licences. */
+/** Lists what a file contains, as an SBOM (CycloneDX 1.6) and as one text with all licences. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT } from './bundle.ts'
@@ -8,17 +8,17 @@ interface Component {
   readonly name: string
   readonly version: string
   readonly license: string
-  /** The archive's digest in the lock file. */
+  /** The archive's digest from the lock file. */
   readonly integrity?: string
   readonly texts: readonly string[]
 }
 
 const LEGAL = /^(licen[sc]e|copying|notice|third.?party)/i
 
-/** The only part that is not from npm. */
+/** The only part that does not come from npm. */
 const MODEL = { folder: 'assets/all-MiniLM-L6-v2-int8', name: 'all-MiniLM-L6-v2', version: 'int8' }
 
-/** @param packages names, including the platform's own */
+/** @param packages their names, including those of the platform's own packages */
 export async function componentsOf(packages: readonly string[]): Promise<readonly Component[]> {
   const lock = await Bun.file(join(ROOT, 'package-lock.json')).json()
   const found = await Promise.all(
@@ -41,13 +41,16 @@ async function legalTexts(folder: string): Promise<readonly string[]> {
   return Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
 }
 
-/** Texts that a package should bring and does not, such as those of the libraries that Bun is linked with. */
+/**
+ * Returns texts that a package should contain but does not, such as those of the libraries linked
+ * into Bun.
+ */
 async function keptText(name: string): Promise<readonly string[]> {
   const file = Bun.file(join(ROOT, 'deploy/licences', name))
   return (await file.exists()) ? [await file.text()] : []
 }
 
-/** @throws Error where a package has neither a text nor a licence whose text is known */
+/** @throws Error if a package has no licence text and its licence is not a known standard one */
 async function standardText(license: string, holder: string): Promise<readonly string[]> {
   if (license === 'Apache-2.0') return [await readFile(join(ROOT, 'LICENSE'), 'utf8')]
   const [text] = await keptText(`${license}.txt`)
@@ -97,7 +100,7 @@ function hex(base64: string): string {
   return Buffer.from(base64, 'base64').toString('hex')
 }
 
-/** Each text once, below the packages it applies to. */
+/** Writes each text once, below the packages to which it applies. */
 export function licenceText(components: readonly Component[]): string {
   const owners = new Map<string, string[]>()
   for (const { name, version, license, texts } of components) {

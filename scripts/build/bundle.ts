@@ -1,11 +1,11 @@
-/** Bundles the program into a few files that Bun runs without the source; the single file unpacks them. */
-import { readFile } from 'node:fs/promises'
+/** Bundles the program into a few files that Bun runs without the source. The single file unpacks them. */
+import { readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { BunPlugin } from 'bun'
 
 export const ROOT = join(import.meta.dir, '../..')
 
-/** Programs and threads are started by the paths of their sources. */
+/** Entry points: programs and threads are started by the paths of their source files. */
 const ENTRIES = [
   'src/main.ts',
   'src/eider.ts',
@@ -14,7 +14,7 @@ const ENTRIES = [
 ]
 const THREADS = 'src/wiring/threads/*.ts'
 
-/** Not bundled: native packages, and those whose files are read by name. */
+/** Native packages, and packages whose files are read by name, are not bundled. */
 export const EXTERNAL = ['@duckdb/node-bindings', 'onnxruntime-node', 'snowball-stemmers']
 
 /** @returns the folders of the bundled packages, relative to the project */
@@ -34,10 +34,15 @@ export async function bundleProgram(outFolder: string): Promise<readonly string[
     metafile: true,
   })
   if (outputs.length === 0) throw new Error('The bundler wrote nothing')
+  for (const output of outputs) {
+    // Bun's compile cache leaves out files with this mark.
+    const text = (await output.text()).replace(/^(#!.*\n)?\/\/ @bun\n/, '$1')
+    await writeFile(output.path, text)
+  }
   return packagesIn(Object.keys(metafile?.inputs ?? {}))
 }
 
-/** Modules find files relative to their source; in the bundle they are somewhere else. */
+/** Modules find files relative to their source, which is elsewhere in the bundle. */
 const sourcePaths: BunPlugin = {
   name: 'source-paths',
   setup(build) {
@@ -56,9 +61,9 @@ const sourcePaths: BunPlugin = {
 }
 
 export interface BundledPage {
-  /** In the format that the server's own bundler writes. */
+  /** The files, in the format that the server's own bundler writes. */
   readonly files: Uint8Array
-  /** Folders of its packages. */
+  /** The folders of its packages. */
   readonly packages: readonly string[]
 }
 

@@ -1,10 +1,10 @@
-/** Formats of executables: checks what was built for other systems, where it cannot be run. */
+/** Checks executables for other systems by their format, since they cannot run here, and shortens them. */
 import type { Platform } from './platforms.ts'
 
 const ELF = 0x464c457f
 const MACH_O = 0xfeedfacf
 const PE = 0x4550
-/** By format and processor. */
+/** CPU numbers in the headers of executables, by format and CPU. */
 const MACHINES: Readonly<Record<string, number>> = {
   'linux-x64': 0x3e,
   'linux-arm64': 0xb7,
@@ -13,7 +13,7 @@ const MACHINES: Readonly<Record<string, number>> = {
   'win32-x64': 0x8664,
 }
 
-/** @throws Error if the file is not for this system, or lacks the payload */
+/** @throws Error if the file is for another system or lacks the payload */
 export function checkExecutable(
   { name, system, arch }: Platform,
   file: Buffer,
@@ -40,8 +40,8 @@ const LC_CODE_SIGNATURE = 0x1d
 const PAGE_BYTES = 0x1000
 
 /**
- * Bun signs what it compiles for Apple's processors. For Intel's it keeps its own signature, which no longer fits the
- * file: macOS would end the program. Without a signature it runs there.
+ * Bun signs what it compiles for Apple's processors. For Intel's, it keeps its own signature, which
+ * no longer fits the file, so that macOS would end the program. Without a signature it runs there.
  */
 export function withoutSignature(file: Buffer): Buffer {
   const count = file.readUInt32LE(16)
@@ -73,4 +73,35 @@ export function withoutSignature(file: Buffer): Buffer {
     at += bytes
   }
   return file
+}
+
+const UNIVERSAL = 0xcafebabe
+const UNIVERSAL_ENTRY_BYTES = 20
+
+/** Libraries for macOS may contain one for each processor. @returns the one for this platform */
+export function forProcessor({ name, system, arch }: Platform, file: Buffer): Buffer {
+  if (file.readUInt32BE(0) !== UNIVERSAL) return file
+  const entries = Array.from({ length: file.readUInt32BE(4) }, (_, index) => {
+    return file.subarray(8 + index * UNIVERSAL_ENTRY_BYTES)
+  })
+  const own = entries.find((entry) => entry.readUInt32BE(0) === MACHINES[`${system}-${arch}`])
+  if (own === undefined) throw new Error(`A library has no part for ${name}`)
+  const start = own.readUInt32BE(8)
+  return file.subarray(start, start + own.readUInt32BE(12))
+}
+
+const PROGRAM_HEADERS_AT = 32
+const SECTION_HEADERS_AT = 40
+
+/** Cuts off what Linux does not load, such as the symbols for debuggers. */
+export function withoutSymbols(file: Buffer): Buffer {
+  if (file.readUInt32LE(0) !== ELF) return file
+  const size = file.readUInt16LE(54)
+  const ends = Array.from({ length: file.readUInt16LE(56) }, (_, index) => {
+    const at = Number(file.readBigUInt64LE(PROGRAM_HEADERS_AT)) + index * size
+    return Number(file.readBigUInt64LE(at + 8) + file.readBigUInt64LE(at + 32))
+  })
+  const loaded = Buffer.from(file.subarray(0, Math.max(...ends)))
+  loaded.writeBigUInt64LE(0n, SECTION_HEADERS_AT)
+  return loaded.fill(0, 60, 64)
 }

@@ -1,7 +1,8 @@
 /**
- * `npm run build [-- --platforms linux-x64,darwin-arm64 | all] [--out folder] [--url address] [--fast]`: the program
+ * `npm run build [-- --platforms linux-x64,darwin-arm64 | all] [--out folder] [--url address] [--fast]` builds the
+ * program
  * as one file per system, by default this one, with an SBOM, licences, checksums, and packages for other installers.
- * `--url` is the address of all releases; `--fast` compresses less and makes no packages.
+ * `--url` is the address of all releases; `--fast` compresses less and builds no packages.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -9,6 +10,7 @@ import { parseArgs } from 'node:util'
 import { version } from '../../package.json'
 import { componentsOf, cycloneDx, licenceText } from './bill-of-materials.ts'
 import { ROOT } from './bundle.ts'
+import { checksumOf } from './checksum.ts'
 import { checkExecutable, withoutSignature } from './executable.ts'
 import { npmPackages } from './npm-packages.ts'
 import { archive, debianPackage, manifests } from './packages.ts'
@@ -16,7 +18,7 @@ import { commonPayload, nativePayload } from './payload.ts'
 import { PLATFORMS, type Platform, packageFolder } from './platforms.ts'
 import { downloadAddress, type ReleaseFile, writeRelease } from './release-notes.ts'
 
-/** A damaged one would crash, or give wrong answers. */
+/** A damaged file of these kinds would crash or give wrong answers. */
 const CHECKED = /\.(node|so(\.\d+)*|dylib|dll|onnx)$/
 
 const { values } = parseArgs({
@@ -55,7 +57,10 @@ if (!values.fast) {
   await writeRelease(DIST, sums, { version, releases: values.url })
 }
 
-/** Covers every file in the folder, including those that earlier runs built for other systems. For `sha256sum --check`. */
+/**
+ * Writes checksums of every file in the folder, including those built earlier for other systems,
+ * for `sha256sum --check`.
+ */
 async function writeSums(): Promise<ReadonlyMap<string, ReleaseFile>> {
   const names = (await Array.fromAsync(new Bun.Glob('eider*').scan({ cwd: DIST }))).sort()
   const found = new Map<string, ReleaseFile>()
@@ -82,7 +87,7 @@ interface Packed {
   readonly digest: string
 }
 
-/** In the format that `launcher.ts` reads. */
+/** Packs files in the format that `launcher.ts` reads. */
 async function packed(folders: readonly string[]): Promise<Packed> {
   const index: unknown[] = []
   const parts: Uint8Array[] = []
@@ -92,8 +97,8 @@ async function packed(folders: readonly string[]): Promise<Packed> {
       const bytes = await Bun.file(join(folder, path)).bytes()
       parts.push(bytes)
       const name = path.replaceAll('\\', '/')
-      const checksum = Bun.hash.xxHash3(bytes).toString(16)
-      index.push(CHECKED.test(name) ? [name, bytes.length, checksum] : [name, bytes.length])
+      const checksums = CHECKED.test(name) ? [checksumOf(join(folder, path))] : []
+      index.push([name, bytes.length, ...checksums])
     }
   }
   const head = Buffer.from(JSON.stringify(index))
@@ -109,7 +114,9 @@ async function compiled(platform: Platform, { bytes, digest }: Packed): Promise<
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'payload.zst'), bytes)
-  await Bun.write(join(folder, 'launcher.ts'), Bun.file(join(import.meta.dir, 'launcher.ts')))
+  for (const name of ['launcher.ts', 'checksum.ts']) {
+    await Bun.write(join(folder, name), Bun.file(join(import.meta.dir, name)))
+  }
   const isWindows = platform.system === 'win32'
   const outfile = join(DIST, `eider-${platform.name}${isWindows ? '.exe' : ''}`)
   const { success, logs } = await Bun.build({

@@ -1,11 +1,11 @@
-/** Makes the npm packages: one with the file for each system, and one that starts the file. */
+/** Creates the npm packages: one per system with its file, and one that starts the right file. */
 import { chmod, cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { description, license } from '../../package.json'
 import { ROOT } from './bundle.ts'
 import type { Platform } from './platforms.ts'
 
-/** Runs under Node: finds this system's package and runs its file. */
+/** Runs under Node, finds this system's package, and runs its file. */
 const STARTER = `#!/usr/bin/env node
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
@@ -25,7 +25,7 @@ process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'))
 child.on('exit', (code, signal) => process.exit(signal === null ? code : 1))
 `
 
-/** @param built the file of each platform */
+/** @param built the file for each platform */
 export async function npmPackages(
   built: ReadonlyMap<Platform, string>,
   { version, dist }: { readonly version: string; readonly dist: string },

@@ -1,4 +1,4 @@
-/** Makes a Debian package, and fills in the manifests of other installers. */
+/** Creates a Debian package and fills in the manifests of other installers. */
 import { chmod, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Zippable, zipSync } from 'fflate'
@@ -10,7 +10,7 @@ const DEPLOY = join(ROOT, 'deploy')
 const SCRIPTS = ['postinst', 'prerm', 'postrm']
 const MANIFESTS = new Bun.Glob('{homebrew,winget}/*')
 
-/** Compresses the file with its licences: for slow connections, and for Homebrew and winget. */
+/** Compresses the file with its licences, for slow connections and for Homebrew and winget. */
 export async function archive(platform: Platform, file: string, dist: string): Promise<void> {
   const licences = join(dist, `eider-${platform.name}.licences.txt`)
   const target = join(dist, `eider-${platform.name}`)
@@ -58,12 +58,12 @@ export async function debianPackage(
   run(['chmod', '-R', 'go+rX', folder])
   run(['chmod', '600', join(folder, 'etc/eider/eider.env')])
   const target = join(dist, `eider_${version}_${arch}.deb`)
-  // Debian 11 does not know zstd.
+  // Debian 11 does not support zstd.
   run(['dpkg-deb', '--root-owner-group', '-Zxz', '--build', folder, target])
   return target
 }
 
-/** @param url address of the release's files. Placeholders of files that were not built stay. */
+/** @param url the address of the release's files. Placeholders for missing files remain. */
 export async function manifests(
   sums: ReadonlyMap<string, ReleaseFile>,
   { version, dist, url }: { readonly version: string; readonly dist: string; readonly url: string },

@@ -1,10 +1,11 @@
-/** The folder that a file unpacks at its first start. */
+/** Collects the folder that a file unpacks when it is first started. */
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { bundlePage, bundleProgram, ROOT } from './bundle.ts'
+import { forProcessor, withoutSymbols } from './executable.ts'
 import { type Platform, packageFolder } from './platforms.ts'
 
-/** Files that the program reads. */
+/** The project's own files that the program reads. */
 const OWN = [
   'assets/all-MiniLM-L6-v2-int8',
   'assets/sample',
@@ -19,7 +20,7 @@ const OWN = [
   'bench/README.md',
 ]
 
-/** The files kept of packages that are not bundled. */
+/** The files to keep from packages that are not bundled. */
 const PACKAGE_FILES: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-bindings': ['duckdb.js'],
   'onnxruntime-node': ['dist/*.js'],
@@ -34,11 +35,11 @@ const LEGAL = '{LICENSE,LICENCE,COPYING,NOTICE,License,license,licence}*'
 
 export interface Payload {
   readonly folder: string
-  /** Names of the packages inside. */
+  /** The names of the packages inside. */
   readonly packages: readonly string[]
 }
 
-/** The part that all systems share. @param releases address for `eider upgrade --check`, empty if unknown */
+/** Collects the part that all systems share. @param releases the address for upgrades, or empty */
 export async function commonPayload(folder: string, releases: string): Promise<Payload> {
   await rm(folder, { recursive: true, force: true })
   const bundled = await bundleProgram(folder)
@@ -57,11 +58,15 @@ export async function commonPayload(folder: string, releases: string): Promise<P
   return { folder, packages: packages.map((path) => path.slice('node_modules/'.length)) }
 }
 
-/** Copies one system's native packages into a separate folder. */
+/** Copies the native packages of one system into a separate folder. */
 export async function nativePayload(platform: Platform, folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true })
   const duckdb = join(folder, 'node_modules', platform.duckdb)
   await cp(await packageFolder(platform.duckdb), duckdb, { recursive: true })
+  for (const name of new Bun.Glob('*.{so,node,dylib}').scanSync({ cwd: duckdb })) {
+    const path = join(duckdb, name)
+    await writeFile(path, withoutSymbols(forProcessor(platform, await readFile(path))))
+  }
   if (platform.onnx === null) return
   const onnx = join(await packageFolder('onnxruntime-node', platform.onnx), platform.onnx)
   const libraries = new Bun.Glob('*{.node,.so.1,libonnxruntime.1.dylib,onnxruntime.dll}')
@@ -72,7 +77,7 @@ export async function nativePayload(platform: Platform, folder: string): Promise
   }
 }
 
-/** The fields of our package.json that Node and Bun need. */
+/** Returns the fields of package.json that Node and Bun need. */
 async function manifest(releases: string): Promise<string> {
   const { name, version, description, license, type } = await Bun.file(
     join(ROOT, 'package.json'),
@@ -90,7 +95,7 @@ async function copyFiles(path: string, folder: string, patterns: readonly string
   }
 }
 
-/** Sample documents for `--demo`. */
+/** Copies sample documents for `--demo`. */
 async function copyReadmes(packages: readonly string[], folder: string): Promise<void> {
   for (const path of packages) {
     const names = new Bun.Glob('{README,readme,Readme}.md').scan({ cwd: join(ROOT, path) })

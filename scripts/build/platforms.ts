@@ -1,4 +1,4 @@
-/** The systems that we build for, and their packages. */
+/** The supported systems and their packages. */
 import { existsSync } from 'node:fs'
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,13 +7,16 @@ import { ROOT } from './bundle.ts'
 export interface Platform {
   /** Part of the file's name. */
   readonly name: string
-  /** Node's names. */
+  /** The names that Node uses. */
   readonly system: string
   readonly arch: string
-  /** The package with this platform's Bun. */
+  /** The package that contains Bun for this platform. */
   readonly bun: string
   readonly duckdb: string
-  /** Folder in the package `onnxruntime-node`, which covers all systems but those that are null here. */
+  /**
+   * The platform's folder in the package `onnxruntime-node`; null if it does not support the
+   * platform.
+   */
   readonly onnx: string | null
 }
 
@@ -21,7 +24,7 @@ function platform(system: string, arch: string, names: { name: string; bun: stri
   return {
     ...{ ...names, system, arch },
     duckdb: `@duckdb/node-bindings-${system}-${arch}`,
-    // Since 1.24 it no longer supports Intel Macs, which need a provider's embedding model.
+    // Since 1.24 it does not support Intel Macs, where embedding needs a provider's model.
     onnx: names.name === 'darwin-x64' ? null : `bin/napi-v6/${system}/${arch}`,
   }
 }
@@ -34,12 +37,13 @@ export const PLATFORMS: readonly Platform[] = [
   platform('win32', 'x64', { name: 'windows-x64', bun: '@oven/bun-windows-x64' }),
 ]
 
-/** npm fetches each package once, in the version of the lock file. */
+/** npm fetches each package once, in the version from the lock file. */
 const FETCHED = join(ROOT, 'dist/packages')
 
 /**
- * @param file must be in the package; an installed one lacks the files of other systems
- * @returns the folder of a package, which is fetched if it is not installed here
+ * @param file a file that the package must contain; an installed one lacks the files of other
+ * systems
+ * @returns the folder of the package, which is fetched if it is not installed
  */
 export async function packageFolder(name: string, file = 'package.json'): Promise<string> {
   const installed = join(ROOT, 'node_modules', name)

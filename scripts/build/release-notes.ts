@@ -8,18 +8,18 @@ export interface ReleaseFile {
   readonly bytes: number
 }
 
-/** The address of a release's files, laid out as on GitHub. */
+/** Returns the address of a release's files, laid out as on GitHub. */
 export function downloadAddress(releases: string, version: string): string {
   return `${releases}/download/v${version}`
 }
 
-/** True for every release: the catalog is never downgraded. */
+/** This applies to every release, because the catalog is never downgraded. */
 const UPGRADE = [
   'Make a backup, stop the server, replace the file, start it.',
   'The data folder is upgraded when it is opened; an older Eider refuses it from then on.',
 ].join('\n')
 
-/** The text below a version's heading, or null if there is none. */
+/** Returns the text below a version's heading, or null if it is missing. */
 export function changelogSection(
   changelog: string,
   version: string,
@@ -33,15 +33,15 @@ export function changelogSection(
   return text === '' ? null : { date: heading[1] ?? '', text }
 }
 
-/** The general steps, then the section's own `### Upgrade`. */
+/** Returns the general steps, followed by the section's own `### Upgrade`. */
 function upgradeNotes(section: string): string {
   const own = /^### Upgrade\n([\s\S]*?)(?=^### |(?![\s\S]))/m.exec(section)?.[1]?.trim()
   return own === undefined ? UPGRADE : `${UPGRADE}\n${own}`
 }
 
 /**
- * Between releases the changelog has no section for the version yet.
- * @param releases address of all releases
+ * Between releases, the changelog has no section for the version yet.
+ * @param releases the address of all releases
  */
 export async function writeRelease(
   dist: string,

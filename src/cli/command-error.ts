@@ -1,14 +1,13 @@
-/** Expected failures of a command, and its exit codes. */
+/** The expected failures of commands, and their exit codes. */
 
-/** Exit codes: docs/cli.md lists them. */
+/** The exit codes are listed in docs/cli.md. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const
 
-/** An expected failure: its message says what to do next. */
+/** An expected failure, whose message says what to do next. */
 export class CommandError extends Error {
-  /** From the server's closed list, or one of the client's own. */
   readonly code: string
   readonly exitCode: number
-  /** The HTTP status; null: none. */
+  /** The HTTP status, or null without an answer. */
   readonly status: number | null
 
   constructor(
@@ -33,7 +32,7 @@ export function usageError(message: string): CommandError {
   return new CommandError('usage', message, { exitCode: EXIT.usage })
 }
 
-/** @param what is expected there: for who sits before a terminal that waits. @throws CommandError `usage` */
+/** @param what names the expected input for a waiting terminal @throws CommandError `usage` */
 export async function readStandardInput(what: string): Promise<string> {
   if (process.stdin.isTTY === true) throw usageError(`${what} is missing`)
   const text = await Bun.stdin.text()

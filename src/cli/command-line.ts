@@ -1,17 +1,16 @@
-/** The words and options of a command line, and help for those who mistyped one. */
+/** Parses the words and options of a command line, and suggests corrections for mistyped ones. */
 import { parseArgs } from 'node:util'
 import { nearestName } from '../core/short-text.ts'
 import { type CommandSpec, type OptionSpec, Options } from './command.ts'
 import { usageError } from './command-error.ts'
 
-/** Options of every command. */
 export const COMMON_OPTIONS = {
-  json: { help: 'one JSON document for programs; errors as JSON too' },
-  quiet: { short: 'q', help: 'only results and errors' },
+  json: { help: 'print one JSON document, and errors as JSON' },
+  quiet: { short: 'q', help: 'print only results and errors' },
   help: { short: 'h', help: 'show this help' },
 } as const satisfies Readonly<Record<string, OptionSpec>>
 
-/** @throws CommandError `usage` that names what is wrong, and what is near it */
+/** @throws CommandError `usage` naming the mistake and similar valid words */
 export function parseLine(
   name: string,
   spec: CommandSpec,
@@ -63,7 +62,7 @@ function optionOf(
   const spec = Object.hasOwn(known, option) ? known[option] : undefined
   if (spec === undefined) {
     const names = Object.keys(known).map((one) => `--${one}`)
-    const hint = nearest(rawName, names) ?? `eider ${command} --help lists those there are`
+    const hint = nearest(rawName, names) ?? `eider ${command} --help lists them all`
     const said = hint.startsWith('--') ? `did you mean ${hint}?` : hint
     throw usageError(`${command}: there is no option ${rawName}; ${said}`)
   }
@@ -84,12 +83,12 @@ function isSwitch(spec: OptionSpec | undefined): boolean {
 function checkWordCount(name: string, spec: CommandSpec, words: readonly string[]): void {
   const [min, max] = spec.words
   if (words.length >= min && words.length <= max) return
-  const what = words.length < min ? 'something is missing' : `"${words[max]}" is one word too many`
+  const what = words.length < min ? 'something is missing' : `"${words[max]}" is not expected here`
   const usage = spec.usage.map((line) => `eider ${line}`).join('\n       ')
   throw usageError(`${name}: ${what}\nUsage: ${usage}\n       eider ${name} --help has examples`)
 }
 
-/** The word probably meant; undefined: none is close. */
+/** The valid word that was probably meant; undefined if none is similar. */
 export function nearest(word: string, among: readonly string[]): string | undefined {
   const begins = word.length > 2 ? among.filter((one) => one.startsWith(word)) : []
   return begins.length === 1 ? begins[0] : nearestName(word, among)

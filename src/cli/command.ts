@@ -1,33 +1,31 @@
-/** A command of `eider`: its words and options, its help, and where its code is. */
+/** A command of `eider`: its words and options, its help, and the module that runs it. */
 import { usageError } from './command-error.ts'
 import type { HttpClient } from './http-client.ts'
 import type { Output } from './output.ts'
 
 export interface OptionSpec {
   readonly help: string
-  /** What its value is called; missing: it is a switch. */
+  /** The name of the option's value; missing for a switch. */
   readonly value?: string
-  /** One letter. */
   readonly short?: string
-  /** May be given several times. */
+  /** Set if the option can be given more than once. */
   readonly isRepeated?: true
 }
 
 export interface CommandSpec {
   readonly summary: string
-  /** What follows `eider`, a line for each form. */
+  /** The text after `eider`, one line for each form. */
   readonly usage: readonly string[]
-  /** The number of words besides options. */
+  /** How many words are allowed besides options. */
   readonly words: readonly [min: number, max: number]
   readonly options?: Readonly<Record<string, OptionSpec>>
-  /** More than the options can say. */
+  /** Help text in addition to the descriptions of the options. */
   readonly notes?: string
   readonly examples: readonly (readonly [command: string, says: string])[]
-  /** Loaded only when the command runs. */
   readonly load: () => Promise<{ readonly run: RunCommand }>
 }
 
-/** @returns an exit code, unless it is 0 */
+/** @returns an exit code other than 0, if any */
 export type RunCommand = (context: CommandContext) => Promise<number | undefined>
 
 export interface CommandContext {
@@ -40,7 +38,6 @@ export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
-/** The values of a command line's options. */
 export class Options {
   readonly #values: ReadonlyMap<string, readonly string[]>
 
@@ -63,13 +60,12 @@ export class Options {
     return this.#values.get(name) ?? []
   }
 
-  /** `--name`, `--no-name`; undefined: neither is given. */
+  /** True for `--name`, false for `--no-name`, undefined if neither was given. */
   flag(name: string): boolean | undefined {
     const value = this.text(name)
     return value === undefined ? undefined : value === 'true'
   }
 
-  /** Those options that were given, as a query string. */
   asQuery(names: readonly string[], more: Readonly<Record<string, string>> = {}): URLSearchParams {
     const given = names.flatMap((name) => {
       const value = this.text(name)
@@ -98,7 +94,7 @@ export class Options {
   }
 }
 
-/** A knowledge base or an agent as people name it: `name`, or `project.name`. */
+/** A knowledge base or agent as written on the command line: `name` or `project.name`. */
 export interface NamedObject {
   readonly project: string
   readonly name: string
@@ -106,17 +102,19 @@ export interface NamedObject {
 
 export const DEFAULT_PROJECT_NAME = 'mindsdb'
 
-/** @throws CommandError `usage` where `--project` says otherwise */
+/** @throws CommandError `usage` if `--project` names another project */
 export function namedObject(word: string, options: Options): NamedObject {
   const given = options.text('project')
   const [, prefix, name = word] = /^([^.]+)\.(.+)$/s.exec(word) ?? []
   if (prefix !== undefined && given !== undefined && prefix !== given) {
-    throw usageError(`"${word}" names the project ${prefix}, --project names ${given}: give one`)
+    throw usageError(
+      `"${word}" is in the project ${prefix}, but --project is ${given}: give only one`,
+    )
   }
   return { project: prefix ?? given ?? DEFAULT_PROJECT_NAME, name }
 }
 
-/** `/api/projects/{project}/{kind}/{name}`. */
+/** Returns `/api/projects/{project}/{kind}/{name}`. */
 export function pathOf(kind: 'knowledge_bases' | 'agents', { project, name }: NamedObject): string {
   return `/api/projects/${encodeURIComponent(project)}/${kind}/${encodeURIComponent(name)}`
 }

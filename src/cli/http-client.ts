@@ -1,23 +1,19 @@
-/** A client of a running server. */
+/** The HTTP client for a running server. */
+import { uriDecoded } from '../core/short-text.ts'
 import { CommandError, usageError } from './command-error.ts'
 
-export interface ClientOptions {
-  /** The server's address, without a login. */
+interface ClientOptions {
+  /** The server's URL without a login. */
   readonly url: string
-  /** Sent as a bearer token. */
   readonly apiKey?: string | undefined
-  /** Log in with these if no key is set. */
+  /** Used to log in without an API key. */
   readonly username?: string | undefined
   readonly password?: string | undefined
 }
 
-/** The default port of a server. */
 const DEFAULT_PORT = '47334'
 
-/**
- * An empty variable counts as unset. A login in EIDER_URL is removed from it, so that no message shows it.
- * @throws CommandError `usage`
- */
+/** A login in EIDER_URL is moved out of the URL, so that no message shows it. */
 export function clientOptionsOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): ClientOptions {
@@ -42,18 +38,9 @@ function checkedAddress(text: string): URL {
   throw usageError('EIDER_URL: expected an http or https address, such as http://127.0.0.1:47334')
 }
 
-function uriDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
 export interface RequestInit {
-  /** Sent as JSON. */
   readonly json?: unknown
-  /** Sent unchanged. */
+  /** A body sent as it is. */
   readonly body?: ReadableStream<Uint8Array>
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
@@ -62,18 +49,15 @@ export interface RequestInit {
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface HttpClient {
-  /** The target, without a login. */
+  /** The server's address, without a login. */
   readonly address: string
-  /**
-   * An answer of success, with its body unread.
-   * @throws CommandError with the server's own words, or if it cannot be reached; the signal's reason
-   */
+  /** A successful response, body unread. @throws CommandError; the signal's reason */
   open(method: Method, path: string, init?: RequestInit): Promise<Response>
-  /** The JSON of the answer, whose form the server's routes define. @throws as `open` */
+  /** The JSON of the answer, typed by the server's routes. @throws like `open` */
   send<Answer = unknown>(method: Method, path: string, init?: RequestInit): Promise<Answer>
 }
 
-/** A client that logs in at its first request, unless it has a key. */
+/** Creates a client. Unless it has an API key, it logs in with its first request. */
 export function httpClient(options: ClientOptions): HttpClient {
   const address = options.url.replace(/\/+$/, '')
   const { apiKey, username, password } = options
@@ -84,7 +68,7 @@ export function httpClient(options: ClientOptions): HttpClient {
       await exchange(address, 'POST', '/api/login', sent),
       address,
     )
-    // The server's own answer, whose form its routes define.
+    // The server's route defines the form of this answer.
     return ((await jsonOf(answer, address)) as { readonly token: string }).token
   }
   let login: Promise<string | undefined> | undefined
@@ -92,7 +76,7 @@ export function httpClient(options: ClientOptions): HttpClient {
     login ??= loggedIn()
     const used = login
     const token = await used.catch((error: unknown) => {
-      // A server that could not be reached may be there the next time.
+      // Forgets the failed login, because the next attempt may reach the server.
       login = undefined
       throw error
     })
@@ -105,7 +89,7 @@ export function httpClient(options: ClientOptions): HttpClient {
   }
   const open: HttpClient['open'] = async (method, path, init = {}) => {
     let response = await sent(method, path, init)
-    // A login expires: a program that runs for days logs in again. A stream cannot be sent twice.
+    // Logins expire, so a long-running program logs in again. A stream cannot be sent twice.
     const isLogin = apiKey === undefined && username !== undefined
     if (response.status === 401 && isLogin && init.body === undefined) {
       await response.body?.cancel()
@@ -117,7 +101,7 @@ export function httpClient(options: ClientOptions): HttpClient {
     address,
     open,
     send: async <Answer>(method: Method, path: string, init?: RequestInit) => {
-      // The server is ours; see there.
+      // The server's routes define the form of the answer.
       return (await jsonOf(await open(method, path, init), address)) as Answer
     },
   }
@@ -139,9 +123,9 @@ async function exchange(
       },
       ...(sent === undefined ? {} : { body: sent }),
       ...(signal === undefined ? {} : { signal }),
-      // Never send a key to another address.
+      // The key must not be sent to another address.
       redirect: 'error',
-      // A backup may take long; Bun would give up after five minutes.
+      // A backup may take long; by default, Bun gives up after five minutes.
       timeout: false,
     })
   } catch (error) {
@@ -151,7 +135,7 @@ async function exchange(
 }
 
 function unreachable(address: string, cause: unknown): CommandError {
-  // Node's and Bun's errors of connections have a code.
+  // Connection errors of Node and Bun have a code.
   const { code } = cause as { readonly code?: unknown }
   const isRefused = code === 'ConnectionRefused' || code === 'ECONNREFUSED'
   const why = isRefused || typeof code !== 'string' ? '' : ` (${code})`
@@ -162,7 +146,7 @@ function unreachable(address: string, cause: unknown): CommandError {
 async function requireSuccess(response: Response, address: string): Promise<Response> {
   if (response.ok) return response
   const parsed = await jsonOf(response, address)
-  // Reads a field of any JSON value; undefined if it is missing.
+  // Any JSON value can be read like this; missing fields are undefined.
   const problem = (parsed ?? {}) as {
     readonly title?: unknown
     readonly detail?: unknown
@@ -182,7 +166,7 @@ async function jsonOf(response: Response, address: string): Promise<unknown> {
   try {
     return text === '' ? null : JSON.parse(text)
   } catch {
-    throw new CommandError('no_server', `What answers at ${address} is no Eider: check EIDER_URL`)
+    throw new CommandError('no_server', `The server at ${address} is not Eider: check EIDER_URL`)
   }
 }
 
@@ -196,11 +180,11 @@ async function answerText(response: Response, address: string): Promise<string> 
 }
 
 export function connectionLost(address: string, cause: unknown): CommandError {
-  const message = `The connection to ${address} broke off before the answer was whole`
+  const message = `The connection to ${address} broke off before the answer was complete`
   return new CommandError('connection_lost', `${message}: try again`, { cause })
 }
 
-/** The lines of an answer as they arrive. @throws CommandError `connection_lost`; the signal's reason */
+/** @throws CommandError `connection_lost`; the signal's reason */
 export async function* streamLines(
   response: Response,
   { address }: Pick<HttpClient, 'address'>,
@@ -227,7 +211,6 @@ export async function* streamLines(
   if (rest !== '') yield rest
 }
 
-/** The events of a stream of server-sent events, each the JSON of its `data`. */
 export async function* eventsOf(
   response: Response,
   client: Pick<HttpClient, 'address'>,

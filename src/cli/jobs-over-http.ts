@@ -1,4 +1,4 @@
-/** Jobs of the server: watched until they are over. */
+/** Watches server jobs until they end. */
 import type { JOB } from '../api/http/answers/records/catalog-schemas.ts'
 import type { Wire } from '../api/http/request/schema-words.ts'
 import { CommandError } from './command-error.ts'
@@ -6,15 +6,11 @@ import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
 import { counted, type Output } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
-/** The server's record of a job. */
 export type JobRecord = Wire<typeof JOB>
 
 const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
 
-/**
- * Shows a job's progress until it is over.
- * @throws CommandError `job_failed`, `job_cancelled`; the signal's reason, after which the job continues
- */
+/** @throws CommandError `job_failed`, `job_cancelled`; the signal's reason: the job continues */
 export async function watchJob(
   id: number,
   given: {
@@ -27,13 +23,13 @@ export async function watchJob(
   const shown = new ShownProgress(output)
   let last: JobRecord | null = null
   try {
-    // Reconnects a broken stream: the job does not depend on it.
+    // Reopens a broken stream, since the job continues without it.
     for (let attempt = 0; last === null || !OVER.has(last.state); attempt += 1) {
       if (attempt >= CONNECTIONS_MAX) throw connectionLost(client.address, null)
       const response = await client.open('GET', `/api/jobs/${id}/events`, { signal })
       try {
         for await (const event of eventsOf(response, client, signal)) {
-          // The server's own record, whose form its routes define.
+          // The server's routes define the form of this record.
           last = event as JobRecord
           attempt = 0
           shown.show(last)
@@ -50,9 +46,9 @@ export async function watchJob(
 
 const CONNECTIONS_MAX = 5
 
-/** @throws CommandError unless it is done */
+/** @throws CommandError unless the job completed */
 export function requireDone(job: JobRecord): void {
-  const next = `eider jobs resume ${job.id} goes on with it`
+  const next = `eider jobs resume ${job.id} continues it`
   if (job.state === 'failed') {
     throw new CommandError('job_failed', `${job.error ?? 'The job failed'}; ${next}`)
   }
@@ -63,7 +59,7 @@ export function requireDone(job: JobRecord): void {
 
 const ERRORS_SHOWN = 20
 
-/** Names what a job left out, to stderr. */
+/** Reports on stderr which items a job skipped. */
 export function sayLeftOut({ id, errors, error_count: count }: JobRecord, output: Output): void {
   const shown = errors.slice(0, ERRORS_SHOWN)
   for (const { item, message } of shown) {
@@ -78,12 +74,14 @@ export function sayLeftOut({ id, errors, error_count: count }: JobRecord, output
 
 export function progressText(job: JobRecord): string {
   const { rows, total, documents, chunks, rate, remaining_seconds: seconds } = job
+  const embedded = job.embedded_chunks ?? 0
   const share =
     total === null || total === 0 ? '' : ` of ${total} (${Math.floor((100 * rows) / total)}%)`
   const parts = [
     share === '' ? counted(rows, 'row') : `${rows}${share} rows`,
     counted(documents, 'document'),
     counted(chunks, 'chunk'),
+    ...(embedded > chunks ? [`${embedded} embedded`] : []),
     ...(rate === null ? [] : [`${rate < 10 ? rate.toFixed(1) : Math.round(rate)} rows/s`]),
     ...(seconds === null || OVER.has(job.state) ? [] : [`${durationText(seconds)} left`]),
     ...(job.error_count === 0 ? [] : [`${job.error_count} left out`]),
@@ -99,7 +97,7 @@ export function durationText(seconds: number): string {
 
 const LINE_MS = 10_000
 
-/** On a terminal one changing line, otherwise a line every ten seconds. */
+/** On a terminal, one line that is updated; otherwise, a line every ten seconds. */
 class ShownProgress {
   readonly #output: Output
   readonly #isLive: boolean

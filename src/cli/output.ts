@@ -1,6 +1,6 @@
-/** A command's output: results to stdout, everything else to stderr. */
+/** Writes a command's output: results to stdout, everything else to stderr. */
 
-/** The reader of our output has left (`| head`): not a failure. */
+/** The program that reads the output has ended (as with `| head`), which is not a failure. */
 export class ReaderLeft extends Error {}
 
 const COLUMNS_UNKNOWN = 80
@@ -8,12 +8,11 @@ const COLUMNS_UNKNOWN = 80
 export class Output {
   readonly isJson: boolean
   readonly isQuiet: boolean
-  /** Results are read by people. */
   readonly isTerminal: boolean
   readonly #colours: { readonly out: boolean; readonly err: boolean }
 
   constructor(given: {
-    /** For programs: prints only results. */
+    /** Whether a program reads the output, so that only results are printed. */
     readonly isJson: boolean
     readonly isQuiet: boolean
     readonly environment: Readonly<Record<string, string | undefined>>
@@ -27,17 +26,17 @@ export class Output {
       out: isAllowed && this.isTerminal,
       err: isAllowed && process.stderr.isTTY === true,
     }
-    // The callback of each write gets it; without a listener it would end the process.
+    // Each write's callback gets the error. Without a listener, it would end the process.
     process.stdout.on('error', () => {})
     process.stderr.on('error', () => {})
   }
 
-  /** The terminal's width; null: results are not read on a terminal. */
+  /** The width of the terminal; null if results do not go to one. */
   get columns(): number | null {
     return this.isTerminal ? process.stdout.columns || COLUMNS_UNKNOWN : null
   }
 
-  /** Writes a result. It resolves when there is room for more. @throws ReaderLeft */
+  /** Writes a result, and resolves when there is room for more. @throws ReaderLeft */
   async write(data: string | Uint8Array): Promise<void> {
     if (data.length === 0) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -52,17 +51,16 @@ export class Output {
     await this.write(`${text}\n`)
   }
 
-  /** The result of a command as JSON, and nothing else. */
   async json(value: unknown): Promise<void> {
     await this.write(`${JSON.stringify(value)}\n`)
   }
 
-  /** Progress: to stderr, unless quiet. */
+  /** Reports progress on stderr, except in quiet mode. */
   say(text: string): void {
     if (!this.isQuiet) process.stderr.write(`${text}\n`)
   }
 
-  /** Facts that the user must know even in quiet mode. */
+  /** Reports what users must know even in quiet mode. */
   warn(text: string): void {
     process.stderr.write(`${text}\n`)
   }
@@ -79,12 +77,10 @@ export class Output {
     return this.#styled('36', text)
   }
 
-  /** Words of the search. */
   highlight(text: string): string {
     return this.#styled('1;33', text)
   }
 
-  /** On stderr. */
   red(text: string): string {
     return this.#colours.err ? `\x1b[31m${text}\x1b[0m` : text
   }
@@ -102,7 +98,7 @@ function isBrokenPipe(error: Error): boolean {
   return 'code' in error && (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED')
 }
 
-/** `512 B`, `1.4 KB`, `20 MB`. */
+/** Formats sizes: `512 B`, `1.4 KB`, `20 MB`. */
 export function sizeText(bytes: number): string {
   const units = ['B', 'KB', 'MB', 'GB', 'TB']
   let [value, unit] = [bytes, 0]
@@ -110,7 +106,7 @@ export function sizeText(bytes: number): string {
   return `${unit === 0 || value >= 10 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
 
-/** `1 document`, `3 documents`. */
+/** Formats counts: `1 document`, `3 documents`. */
 export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }

@@ -1,20 +1,20 @@
-/** Rows of a statement as people read them. */
+/** Formats the rows of a statement for people. */
 import { padded, safeLine, safeText, truncated, widthOf, wrapped } from './terminal-text.ts'
 
 export interface TableStyle {
-  /** The terminal's width: cells are cut so that rows fit; null: uncut. */
+  /** The terminal's width, to which cells are truncated; null to truncate nothing. */
   readonly columns: number | null
-  /** auto: if this many columns do not fit. */
+  /** `auto` expands rows if the columns do not fit. */
   readonly expanded: 'on' | 'off' | 'auto'
-  /** Lines between columns as box characters, or as `|` and `-`. */
+  /** Whether to draw lines with `|` and `-` instead of box characters. */
   readonly isPlain: boolean
   readonly dim: (text: string) => string
   readonly bold: (text: string) => string
 }
 
-/** The first rows decide the column widths; later ones are written as they arrive. */
+/** The first rows determine the column widths; later ones are written as they arrive. */
 const LAYOUT_ROWS = 1000
-/** Narrower cells say nothing. */
+/** Narrower cells would be unreadable. */
 const CELL_COLUMNS_MIN = 8
 const NULL_TEXT = 'NULL'
 
@@ -23,7 +23,7 @@ interface Layout {
   readonly isRight: readonly boolean[]
 }
 
-/** Writes rows as they arrive, holding only as many as it takes to lay out the columns. */
+/** Writes rows as they arrive, holding back only as many as are needed for the layout. */
 export class ResultTable {
   readonly #names: readonly string[]
   readonly #style: TableStyle
@@ -36,14 +36,14 @@ export class ResultTable {
     this.#style = style
   }
 
-  /** @returns what can be written now */
+  /** @returns the text that can already be written */
   add(rows: readonly (readonly unknown[])[]): string {
     if (this.#layout !== null) return rows.map((row) => this.#row(row)).join('')
     this.#waiting.push(...rows)
     return this.#waiting.length < LAYOUT_ROWS ? '' : this.#begin()
   }
 
-  /** @returns the rest, with the number of rows */
+  /** @returns the remaining text, with the number of rows */
   end(note = ''): string {
     const rest = this.#layout === null ? this.#begin() : ''
     const count = `(${this.#rowCount} ${this.#rowCount === 1 ? 'row' : 'rows'})`
@@ -104,7 +104,6 @@ export class ResultTable {
     return ` ${cells.join(` ${bar} `)}`.trimEnd().concat('\n')
   }
 
-  /** Each column on a separate line. */
   #record(row: readonly unknown[]): string {
     const { isPlain, columns, dim, bold } = this.#style
     const [line, bar] = isPlain ? ['-', '|'] : ['─', '│']
@@ -128,11 +127,11 @@ export class ResultTable {
   }
 }
 
-/** Narrows the widest columns until all fit; null: too many columns. */
+/** Narrows the widest columns until all fit; null if there are too many columns. */
 export function fitting(wanted: readonly number[], room: number): readonly number[] | null {
   const total = wanted.reduce((sum, width) => sum + width, 0)
   if (total <= room) return wanted
-  // The largest bound under which all fit.
+  // Finds the largest width limit with which all columns fit.
   let low = 0
   let high = Math.max(0, ...wanted)
   while (low < high) {
@@ -159,7 +158,7 @@ function valueText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Integers beyond the range of JSON arrive as text. */
+/** Integers that JSON numbers cannot hold arrive as strings. */
 function isNumber(value: unknown): boolean {
   return typeof value === 'number' || (typeof value === 'string' && /^-?\d{16,39}$/.test(value))
 }

@@ -1,15 +1,15 @@
-/** Foreign text on a terminal: measured as displayed, and without control sequences. */
+/** Prepares untrusted text for a terminal: measures its width and removes control sequences. */
 
-/** What moves a cursor, colours or renames a window; line ends and tabs stay. */
+/** Matches sequences that move the cursor, change colours or rename the window. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
 const CONTROL_SIGNS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
-/** Several lines: what a terminal would obey is shown as text. */
+/** Keeps several lines, but makes control characters visible and harmless. */
 export function safeText(text: string): string {
   return text.replaceAll('\r\n', '\n').replaceAll(CONTROL_SIGNS, escaped)
 }
 
-/** One line: line ends too. */
+/** Makes one line: line breaks become visible too. */
 export function safeLine(text: string): string {
   return safeText(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 }
@@ -20,16 +20,15 @@ function escaped(char: string): string {
   return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16)}`
 }
 
-/** In terminal columns. */
 export function widthOf(text: string): number {
   return Bun.stringWidth(text)
 }
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
-/** The text if it fits; else the part of its beginning that fits with `…`. */
+/** The text if it fits, otherwise as much of it as fits before a `…`. */
 export function truncated(text: string, columns: number): string {
-  // Nothing is wider than two columns a code unit.
+  // A code unit is at most two columns wide.
   if (text.length * 2 <= columns || (text.length <= columns * 20 && widthOf(text) <= columns))
     return text
   let kept = ''
@@ -47,7 +46,7 @@ export function padded(text: string, columns: number, isRight = false): string {
   return isRight ? space + text : text + space
 }
 
-/** Lines of at most this many columns, broken between words where possible. */
+/** Lines of at most this many columns, broken between words if possible. */
 export function wrapped(text: string, columns: number): readonly string[] {
   return text.split('\n').flatMap((line) => wrappedLine(line, columns))
 }
@@ -72,27 +71,26 @@ function wrappedLine(line: string, columns: number): readonly string[] {
   return [...lines, current.trimEnd()]
 }
 
-/** Splits a word wider than a line, such as a sentence in Japanese, where it may be broken. */
+/** Splits a word wider than a line, such as a Japanese sentence, where breaks are allowed. */
 function linePieces(word: string, columns: number): readonly string[] {
   if (widthOf(word.trimEnd()) <= columns) return [word]
   return [...graphemes.segment(word)].map(({ segment }) => segment)
 }
 
-/** Streamed text, in lines of at most this many columns that break between words. */
+/** Wraps streamed text between words, to at most this many columns. */
 export class FlowingText {
   readonly #columns: number | null
   #column = 0
-  /** Blanks written only if a word follows them on the line. */
+  /** White space that is written only if a word follows on the same line. */
   #blanks = ''
-  /** The start of a word whose rest may follow. */
   #word = ''
 
-  /** @param columns null: lines are left as they are */
+  /** @param columns the width; null to leave lines unchanged */
   constructor(columns: number | null) {
     this.#columns = columns
   }
 
-  /** @returns what can be written now */
+  /** @returns the text that can already be written */
   add(text: string): string {
     if (this.#columns === null) return text
     const parts = (this.#word + text).split(/(\n|[^\S\n]+)/)
@@ -123,7 +121,7 @@ export class FlowingText {
     this.#blanks = ''
     const width = widthOf(part)
     const isBreak = this.#column > 0 && this.#column + widthOf(blanks) + width > columns
-    // The terminal wraps a word wider than a line.
+    // The terminal wraps a word that is wider than a line.
     this.#column = (isBreak ? width : this.#column + widthOf(blanks) + width) % columns
     return isBreak ? `\n${part}` : `${blanks}${part}`
   }

@@ -1,15 +1,14 @@
-export interface ErrorKind {
-  /** The HTTP status. */
+interface ErrorKind {
   readonly status: number
   /** The `error_code` of a failed SQL statement: stable, never reused. */
   readonly number: number
-  /** The wording that existing clients know. */
+  /** The wording that existing clients expect. */
   readonly title: string
-  /** When the client may retry, if waiting helps. */
+  /** After how many seconds the client may retry, if waiting helps. */
   readonly retryAfterSeconds?: number
 }
 
-/** Every expected failure has one code from this closed list. */
+/** The closed list of error codes; every expected failure has one of them. */
 export const ERRORS = {
   invalid_json: { status: 400, number: 1001, title: 'Bad Request' },
   invalid_request: { status: 400, number: 1002, title: 'Wrong arguments' },
@@ -34,7 +33,7 @@ export const ERRORS = {
   too_many_keys: { status: 409, number: 1303, title: 'Too many keys' },
   user_not_found: { status: 404, number: 1304, title: 'User not found' },
   user_exists: { status: 409, number: 1305, title: 'User already exists' },
-  user_of_settings: { status: 409, number: 1306, title: 'User of the settings' },
+  user_of_settings: { status: 409, number: 1306, title: 'User defined in the settings' },
   login_off: { status: 409, number: 1307, title: 'The login is off' },
   not_found: { status: 404, number: 1201, title: 'Not found' },
   method_not_allowed: { status: 405, number: 1202, title: 'Method Not Allowed' },
@@ -73,9 +72,9 @@ export const ERRORS = {
   file_not_found: { status: 404, number: 2301, title: 'File not found' },
   file_exists: { status: 400, number: 2302, title: 'File already exists' },
   file_unreadable: { status: 400, number: 2303, title: 'File could not be read' },
-  file_ambiguous: { status: 409, number: 2304, title: 'Several files of that name' },
+  file_ambiguous: { status: 409, number: 2304, title: 'Several files have that name' },
   file_changed: { status: 409, number: 2305, title: 'File was changed meanwhile' },
-  ocr_unconfirmed: { status: 409, number: 2306, title: 'Reading its pictures costs' },
+  ocr_unconfirmed: { status: 409, number: 2306, title: 'Cost not confirmed' },
   view_not_found: { status: 404, number: 2401, title: 'View not found' },
   table_not_found: { status: 404, number: 2402, title: 'Table not found' },
   relation_exists: { status: 409, number: 2403, title: 'Name already exists' },
@@ -93,7 +92,7 @@ export const ERRORS = {
   job_state: { status: 409, number: 2702, title: 'Not possible in this state of the job' },
   job_items_missing: { status: 500, number: 2703, title: 'Rows of the job are missing' },
   document_not_found: { status: 404, number: 2901, title: 'Document not found' },
-  import_mismatch: { status: 409, number: 2902, title: 'Another embedding model' },
+  import_mismatch: { status: 409, number: 2902, title: 'Embedding models differ' },
   source_not_found: { status: 404, number: 2801, title: 'Source not found' },
   source_exists: { status: 409, number: 2802, title: 'Source already exists' },
   invalid_source: { status: 400, number: 2803, title: 'Wrong arguments' },
@@ -124,7 +123,7 @@ export const ERRORS = {
     title: 'Model provider busy',
     retryAfterSeconds: 10,
   },
-  context_exceeded: { status: 400, number: 3207, title: 'Too much for the model' },
+  context_exceeded: { status: 400, number: 3207, title: 'Context size exceeded' },
   dimension_mismatch: { status: 400, number: 3204, title: 'Dimension mismatch' },
   sql_syntax: { status: 400, number: 4001, title: 'Syntax error' },
   sql_not_supported: { status: 400, number: 4002, title: 'Statement not supported' },
@@ -136,7 +135,7 @@ export const ERRORS = {
   statement_too_large: { status: 413, number: 4008, title: 'Statement too large' },
   sql_constraint: { status: 409, number: 4010, title: 'Constraint not met' },
   sql_too_costly: { status: 400, number: 4009, title: 'Too much for one step' },
-  sql_not_a_query: { status: 400, number: 4101, title: 'Not for a link' },
+  sql_not_a_query: { status: 400, number: 4101, title: 'Not a query' },
   url_key_refused: { status: 403, number: 4102, title: 'Forbidden' },
   request_not_found: { status: 404, number: 4103, title: 'Request not found' },
   timeout: { status: 504, number: 5001, title: 'Timeout' },
@@ -153,19 +152,20 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** An expected failure: `message` is written for the caller and contains no secret. */
+/** An expected failure. `message` is written for the caller and contains no secret. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly title: string
   readonly excerpt: string | undefined
   readonly retryAfterSeconds: number | undefined
-  /** The wrong field of the request, if there is one. */
+  /** The invalid field of the request, if any. */
   readonly param: string | undefined
 
   /**
-   * @param options `cause`: for the log, never for the caller; `title` replaces the code's usual title if clients know
-   * another wording; `excerpt`: the line of the caller's text with a caret under the position, shown below the message if it
-   * fits; `retryAfterSeconds` replaces the code's usual time
+   * @param options `cause` is for the log only, never for the caller; `title` replaces the code's
+   * usual title where clients expect another wording; `excerpt` is the line of the caller's text
+   * with a caret under the position, shown below the message if it fits; `retryAfterSeconds`
+   * replaces the code's usual time
    */
   constructor(
     code: ErrorCode,
@@ -202,19 +202,23 @@ const NOUNS = {
   schedule: 'Job',
 } as const
 
-/** For a name that does not exist or no longer does. */
+export function shuttingDown(): AppError {
+  return new AppError('shutting_down', 'The server is shutting down')
+}
+
+/** For a name that does not exist or no longer exists. */
 export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
   const what = kind === 'document' ? `id ${name.slice(0, 200)}` : `name ${name}`
   return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist`)
 }
 
-/** The same failure for every caller: anything but an `AppError` is a bug and reveals nothing about itself. */
+/** Other errors become a generic one, so that bugs reveal nothing. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
   return new AppError('internal', 'Internal error', { cause: error })
 }
 
-/** Why the program cannot start, written for the user who starts it. */
+/** Explains to the user why the program cannot start. */
 export class StartError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
@@ -222,13 +226,12 @@ export class StartError extends Error {
   }
 }
 
-/** The `code` of a failed call of the operating system: `EACCES`, `ENOSPC`. */
+/** The `code` of a failed system call, such as `EACCES` or `ENOSPC`. */
 export function systemCodeOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }
 
-/** The text of any failure. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -1,4 +1,4 @@
-/** Reads external values of unknown shape. */
+/** Reads external JSON values of unknown shape. */
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
@@ -6,7 +6,6 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** undefined: the text is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -15,47 +14,50 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** null: the text is not a JSON object. Empty text gives an empty object: models often send it for "no arguments". */
+/** null if not an object. Models often send an empty text for "no arguments". */
 export function parsedArguments(text: string): JsonObject | null {
   const value = text.trim() === '' ? {} : parsedJson(text)
   return isObject(value) ? value : null
 }
 
-/** A whole number from 0 on that a double holds exactly. */
+/** Whether the value is a non-negative integer that a double represents exactly. */
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}
+
+/** Whether a value has at most this many levels of nested objects and arrays. */
+export function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true
+  return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1))
 }
 
 export function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-/** The fields with a value, so that spreading them over others changes nothing else. */
+/** So that spreading them over another object overrides nothing else. */
 export function definedFields<T extends object>(
   fields: T,
 ): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
-  // The entries that stay have their own types.
+  // Removing undefined values does not change the types of the others.
   return Object.fromEntries(defined) as { [K in keyof T]?: Exclude<T[K], undefined> }
 }
 
-/** Where a text stops being JSON, and why: the engine's own parser does not say where. */
+/** Finds where and why a text stops being valid JSON, because the engine's parser does not say. */
 
 interface JsonText {
   readonly bytes: Uint8Array
-  /** What the text is: its end is called "the end of the body". */
+  /** What messages call the text, as in "the end of the body". */
   readonly whole: 'body' | 'file'
-  /** Like DuckDB: values may follow each other, and numbers may be NaN or Infinity. */
+  /** As DuckDB is: values may follow each other, numbers may be NaN or Infinity. */
   readonly isLenient?: boolean
 }
 
-/** Steps between two calls of `giveWay`. */
+/** How many steps to take between two calls of `giveWay`. */
 const STEPS_PER_LOOK = 16_384
 
-/**
- * The first mistake in a text that does not parse: `line 2, column 9: expected a value, found "}"`. Columns count UTF-16 code
- * units from 1. null: none was found.
- */
+/** `line 2, column 9: expected a value, found "}"`, in UTF-16 units from 1; null if none. */
 export async function jsonMistake(
   text: JsonText,
   giveWay: () => Promise<void>,
@@ -107,11 +109,11 @@ const NAME_IN_QUOTES = 'a name in double quotes'
 class Scanner {
   readonly #text: JsonText
   readonly #bytes: Uint8Array
-  /** The closing bracket of each open list or object. */
+  /** The closing bracket for each open array or object. */
   readonly #open: string[] = []
   #state: State = 'value'
   at: number
-  /** Set at a mistake, which is at `at`. */
+  /** What was expected at `at`; set once a mistake is found. */
   expected: string | null = null
 
   constructor(text: JsonText) {
@@ -121,7 +123,7 @@ class Scanner {
     this.at = first === 0xef && second === 0xbb && third === 0xbf ? 3 : 0
   }
 
-  /** False at the end, or at a mistake. */
+  /** Returns false at the end, or at a mistake. */
   step(): boolean {
     while (BLANK.has(this.#bytes[this.at] ?? 0)) this.at += 1
     const mayEnd = this.#text.isLenient === true && this.#open.length === 0
@@ -196,12 +198,12 @@ class Scanner {
     const word = JSON_WORD.exec(text.toString('latin1'))?.[0] ?? ''
     const isKnown =
       LITERAL.test(word) || (this.#text.isLenient === true && LENIENT_LITERAL.test(word))
-    // What is longer was read by the parser: it is a number.
+    // A longer word was accepted by the parser, so it is a number.
     if (word === '' || (!isKnown && word.length < WORD_BYTES_MAX)) return this.#wrong(VALUE)
     return this.#go(this.#afterValue(), this.at + word.length)
   }
 
-  /** From one quote to after the other. */
+  /** Moves from the opening quote to just after the closing quote. */
   #string(after: State): boolean {
     const bytes = this.#bytes
     for (let at = this.at + 1; at < bytes.length; at += 1) {

@@ -1,16 +1,25 @@
-/** Texts as they fit into one line of a message or a title. */
+/** Shortens texts to fit on one line of a message or a title. */
 
-/** White space, line ends included, becomes single spaces. */
+/** Replaces white space, including line breaks, by single spaces. */
 export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
-/** @param charsMax code units kept of a longer text, before "…" */
+/** @param charsMax how many code units of a longer text are kept before "…" */
 export function shortened(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed()}…`
 }
 
-/** The candidate probably meant by a misspelt name; undefined: none is near. Ignores case. */
+/** Decodes percent-encoding; a text with an invalid `%` is returned unchanged. */
+export function uriDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The candidate that a misspelt name probably means, ignoring case; or undefined. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = name.toLowerCase()
   let best: string | undefined
@@ -26,7 +35,7 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best
 }
 
-/** Letters to insert, delete, replace or swap (optimal string alignment). */
+/** The number of letters to insert, delete, replace or swap (optimal string alignment). */
 function editDistance(first: string, second: string): number {
   const rows = [Array.from({ length: second.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= first.length; i += 1) {

@@ -1,10 +1,10 @@
-/** Units of time. Shorter ones, and other meanings, are named where they are used. */
+/** Units of time. Shorter or special ones are defined where they are used. */
 export const SECOND_MS = 1000
 export const MINUTE_MS = 60 * SECOND_MS
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** Microseconds since 1970 as `YYYY-MM-DD HH:MM:SS.ffffff`, UTC: the API's only format. */
+/** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC, the API's only timestamp format. */
 export function timestampOf(micros: bigint): string {
   const millis = micros >= 0n ? micros / 1000n : -((-micros + 999n) / 1000n)
   const rest = micros - millis * 1000n
@@ -13,15 +13,17 @@ export function timestampOf(micros: bigint): string {
   return `${date.toISOString().replace('T', ' ').replace('Z', '')}${rest.toString().padStart(3, '0')}`
 }
 
-/** The same for a point in time in milliseconds. */
+/** Like `timestampOf`, for milliseconds. */
 export function timestampOfMillis(millis: number): string {
   return timestampOf(BigInt(Math.round(millis * 1000)))
 }
 
-/**
- * A date, time or timestamp of DuckDB or `timestampOf`, in PostgreSQL's notation: no trailing zeros in a fraction, the era
- * last.
- */
+/** Converts an API timestamp to milliseconds since 1970. */
+export function millisOf(timestamp: string): number {
+  return Date.parse(`${timestamp.replace(' ', 'T')}Z`)
+}
+
+/** From DuckDB or `timestampOf`: fractions without trailing zeros, BC at the end. */
 export function postgresMoment(text: string, zone = ''): string {
   if (text.endsWith('infinity')) return text
   const short = text.endsWith('0') && text.includes('.') ? text.replace(/\.?0+$/, '') : text
@@ -30,7 +32,7 @@ export function postgresMoment(text: string, zone = ''): string {
   const [, sign, year = '', rest = ''] = /^([-+]?)(\d+)(.*)$/.exec(short.replace(' (BC)', '')) ?? []
   const hasEra = short.includes('(BC)')
   const isBefore = hasEra || sign === '-' || Number(year) === 0
-  // ISO counts years before the first from 0.
+  // In ISO 8601, the year before year 1 is 0.
   const shown = isBefore && !hasEra ? Number(year) + 1 : Number(year)
   return `${String(shown).padStart(4, '0')}${rest}${zone}${isBefore ? ' BC' : ''}`
 }

@@ -1,52 +1,50 @@
-/** Limits of an insert that are not settings. Reaching one is an error that names it. */
+/** Limits of an insert that are not settings. Exceeding one is an error that names it. */
 export const INGEST_LIMITS = {
-  /** Texts per call of an embedder: enough to fill all the calls that may run at once. */
+  /** Texts per call of an embedder: enough for all requests that may run at once. */
   insertBatchChunks: 1024,
   /**
-   * Rows of unknown number are stored in pieces of about this many chunks, or characters of them; whole documents, one
-   * transaction each. Three pieces are processed at once, and a chunk takes about ten times its characters there.
+   * An unknown number of rows is stored in batches of about this many chunks, or this many
+   * characters of them. Each batch consists of whole documents and is one transaction. Three are
+   * processed at once, and a chunk takes ten times its characters in memory.
    */
   batchChunks: 2_000,
   batchChars: 2_000_000,
-  /** Characters of a `query`'s rows to read before embedding the first: a small one is read whole, or fails before that. */
+  /** Small queries are read completely before embedding starts. */
   queryReadAheadChars: 16_000_000,
-  /** The other sources are stored in one transaction each, so all their chunks are in memory at once. */
+  /** Other sources are stored in one transaction each, with all of their chunks in memory. */
   sourceChunksMax: 500_000,
-  /** Every chunk repeats its document's id and metadata: the total characters for one document. */
+  /** Counted once for every chunk, because each repeats a document's id and metadata. */
   metadataCharsMax: 100_000_000,
   idCharsMax: 4096,
-  /** Nesting of objects and lists in one value. */
+  /** The deepest nesting of objects and lists in one value. */
   nestingMax: 200,
-  /** JSON is parsed in one go, which cannot be interrupted. */
+  /** JSON is parsed in one step that cannot be interrupted. */
   jsonCharsMax: 10_000_000,
-  /** Fields of one element of JSON that the metadata of its chunk lists. */
+  /** The most fields of a JSON element to list in its chunk's metadata. */
   jsonFactsMax: 100,
-  /** A preview reads this much of its source. */
   previewRows: 100,
   previewChars: 1_000_000,
-  /** Documents whose stored chunks are looked up at once. */
+  /** Look up the stored chunks of this many documents at a time. */
   lookupDocuments: 1000,
-  /** Chunks that get a vector of the next embedding model per round. */
+  /** Embed this many chunks with the next model per round. */
   reembedBatchChunks: 200,
-  /** After a failed round; doubled after each further one. */
+  /** The pause after a failed round. It doubles after each further failure. */
   reembedPauseMs: 1_000,
   reembedPauseMsMax: 300_000,
-  /** Characters of documents that are chunked together. */
+  /** Chunk this many characters of documents together. */
   chunkingBatchChars: 262_144,
-  /** Characters that are chunked on the main thread: about a millisecond. */
+  /** Chunk up to this many characters on the main thread, in about a millisecond. */
   chunkingAtOnceChars: 16_384,
-  /** Longer texts are chunked in a separate thread. */
+  /** Longer texts are chunked in a thread of their own. */
   longTextChars: 2_000_000,
-  /** Chunking one batch: some hundred million characters of one document at most. */
+  /** For one batch, which may be one document of some hundred million characters. */
   chunkingMs: 600_000,
-  /** How long an insert may hold the event loop. */
+  /** How long an insert may block the event loop at a time. */
   loopSliceMs: 5,
 
-  /** Bytes of a crawled page, after decompression. */
   pageBytesMax: 10 * 1024 * 1024,
-  /** One request, from the look-up of its host to its last byte. */
   pageMs: 20_000,
-  /** Fetching one file, which may be large. */
+  /** The time limit for fetching one file, which may be large. */
   downloadMs: 600_000,
   redirectsMax: 5,
   urlCharsMax: 2048,
@@ -54,28 +52,26 @@ export const INGEST_LIMITS = {
   crawlDelayMsMax: 10_000,
   pagesAtOnce: 8,
   pagesAtOncePerHost: 2,
-  /** The number of addresses searched for some of other hosts. */
+  /** Examine this many addresses to find some on other hosts. */
   frontierLookAhead: 1000,
-  /** Addresses that differ only in their parameters. */
   variantsPerPath: 200,
-  /** Messages of a linked mailbox. */
+  /** The most messages to read from a linked mailbox. */
   documentsPerPageMax: 1000,
-  /** Different pages may share a text shorter than this. */
+  /** Different pages may happen to share a text shorter than this. */
   tellingChars: 200,
-  /** Retries of a page when its server asks for them, and the longest pause it may demand. */
+  /** How often to try again if a server asks for it, and the longest pause it may ask for. */
   retriesMax: 2,
   retryMsMax: 10_000,
   sitemapsMax: 20,
   sitemapUrlsMax: 10_000,
   sitemapBytesMax: 2 * 1024 * 1024,
-  /** Links from a start address if a crawl names only its pages. */
+  /** The depth of a crawl that sets only a number of pages. */
   depthByPagesMax: 100,
   frontierUrlsMax: 100_000,
   linksPerPageMax: 5000,
   patternCharsMax: 512,
   patternsMax: 100,
 
-  /** Reading one document, or matching one page's links. */
   readMs: 30_000,
   matchMs: 2000,
   readsQueuedMax: 1000,

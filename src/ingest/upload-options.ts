@@ -1,4 +1,4 @@
-/** A sender's options for a file: query parameters, fields of a form. */
+/** A client's options for a file: query parameters or form fields. */
 import {
   OCR_WISHES,
   type OcrWish,
@@ -9,17 +9,15 @@ import { AppError } from '../core/errors.ts'
 
 export interface UploadOptions {
   readonly reading: ReadingOptions
-  /** Replaces a file of that name. */
   readonly replace: boolean
-  /** The client's own name for it. */
+  /** The client's own name for the file. */
   readonly originalName: string | null
-  /** The id of its document; null: its name. */
+  /** The id of its document; null: the file's name. */
   readonly documentId: string | null
-  /** The address that the server fetches. */
   readonly url: string | null
 }
 
-/** How the bytes are read. */
+/** Options for reading the bytes. */
 export const READING_FIELDS = [
   'format',
   'encoding',
@@ -37,16 +35,13 @@ const KNOWN_OPTIONS = [
   'document_id',
   'source_type',
   'source',
-  // Existing clients repeat it.
+  // Some clients repeat the name.
   'name',
 ] as const
 
 export type UploadField = (typeof KNOWN_OPTIONS)[number]
 
-/**
- * @param known the fields that have an effect
- * @throws AppError `invalid_request`, `unknown_field`, `missing_parameter`
- */
+/** @throws AppError `invalid_request`, `unknown_field`, `missing_parameter` */
 export function uploadOptions(
   fields: ReadonlyMap<string, string>,
   known: readonly UploadField[] = KNOWN_OPTIONS,
@@ -81,9 +76,9 @@ export function uploadOptions(
   }
 }
 
-/** In the JSON of a knowledge base's files, as in other places, an unset option is missing. */
+/** Leaves out an unset option, as in the JSON of a knowledge base's files. */
 function defined<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
-  // A computed key is typed as a string; it is K.
+  // TypeScript widens a computed key to a string.
   return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })
 }
 
@@ -161,7 +156,7 @@ function ocrWish(text: string): OcrWish {
 function urlOf(sourceType: string | undefined, source: string | undefined): string | null {
   if (sourceType === undefined || sourceType === 'file') {
     if (source === undefined) return null
-    const message = 'Parameter "source" needs source_type=url beside it'
+    const message = 'Parameter "source" requires source_type=url'
     throw new AppError('invalid_request', message)
   }
   if (sourceType !== 'url') throw wrongOption('source_type', sourceType, 'file or url')

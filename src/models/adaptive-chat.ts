@@ -4,17 +4,14 @@ import type { ChatConfig } from './chat-stream.ts'
 import { FeatureRefused } from './chat-stream.ts'
 import { textToolTurn } from './text-tools.ts'
 
-/** One turn of a model without the features that its server refuses. @throws FeatureRefused for another one */
-export type PlainTurn = (
+/** @throws FeatureRefused for a feature that the server has not refused before */
+type PlainTurn = (
   request: ChatRequest,
   refused: ReadonlySet<ModelFeature>,
   signal: AbortSignal,
 ) => AsyncIterable<ChatDelta>
 
-/**
- * A model that makes do with what its server supports: refused features are remembered, and the turn is repeated without
- * them. If the server has no tools, they are called through text.
- */
+/** Remembers refused features and repeats the turn without. Tools may be called through text. */
 export function adaptiveChat(
   config: ChatConfig & { readonly url: string },
   plain: PlainTurn,
@@ -23,9 +20,9 @@ export function adaptiveChat(
   return {
     url: config.url,
     async *respond(request, signal) {
-      // Other threads may learn about the same server meanwhile; a turn keeps its initial knowledge.
+      // A copy, so that discoveries of other threads do not change a running turn.
       const refused = new Set(features.refused)
-      // Bounded: each round knows one feature more.
+      // Ends in any case, because each round rules out one more feature.
       for (;;) {
         try {
           yield* withLosses(turn(request, { plain, refused }, signal), request, {
@@ -57,7 +54,7 @@ function turn(
   return textToolTurn(request, (text) => plain(text, refused, signal))
 }
 
-/** Also in its last turn, because the conversation contains its calls. */
+/** Counts tools in the last turn too, because the conversation contains calls to them. */
 function hasTools({ tools, messages }: ChatRequest): boolean {
   return tools.length > 0 || messages.some(({ role }) => role === 'tool')
 }

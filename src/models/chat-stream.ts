@@ -8,15 +8,13 @@ import { type AnswerEnd, member } from './provider-answer.ts'
 import { type CallLimits, callProvider } from './provider-call.ts'
 import { statusOf } from './provider-failure.ts'
 
-/** Limits of one chat model answer. The agent's own deadline usually comes first. */
+/** The limits of one chat model answer. The agent's own deadline usually comes first. */
 export interface ChatLimits extends CallLimits {
-  /** Between two pieces of the answer. */
   readonly idleMs: number
-  /** Of the whole answer, from its first piece on. */
+  /** The time limit for the whole answer, from its first piece. */
   readonly answerMs: number
-  /** Of the answer as sent over the network. */
   readonly answerBytesMax: number
-  /** Tokens of an answer, for providers that require a limit. */
+  /** The token limit of an answer, for providers that require one. */
   readonly answerTokensMax: number
 }
 
@@ -25,7 +23,7 @@ export const CHAT_LIMITS: ChatLimits = {
   delayMs: 500,
   timeoutMs: 180_000,
   totalMs: 300_000,
-  // The deadline alone says how long a pause may be.
+  // A pause is limited only by the deadline.
   waitMsMax: 300_000,
   idleMs: 120_000,
   answerMs: 900_000,
@@ -33,14 +31,13 @@ export const CHAT_LIMITS: ChatLimits = {
   answerTokensMax: 8192,
 }
 
-/** The model, its address, and its time limits. */
 export interface ChatConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: ChatLimits
-  /** Other options of the model's definition: `temperature`, `max_tokens`, … */
+  /** Other options in the model's definition: `temperature`, `max_tokens`, … */
   readonly options?: Readonly<Record<string, unknown>>
-  /** The known features of the server; unset: none yet. */
+  /** Which features the server has refused; if unset, none so far. */
   readonly features?: FeatureMemory
 }
 
@@ -50,35 +47,32 @@ export type SpokenDelta = Extract<ChatDelta, { kind: 'text' | 'reasoning' }>
 export interface PartialAnswer {
   /** Whether the server marked the end of the answer. */
   readonly isComplete: boolean
-  /** @returns what the piece adds; a piece may be a whole answer. */
+  /** @returns what the piece adds; a piece may also be the whole answer */
   add(piece: unknown): readonly SpokenDelta[]
-  /** Text held back in case more followed. */
+  /** Returns text that was held back in case more followed. */
   rest(): readonly SpokenDelta[]
   toolCalls(): readonly ToolCall[]
   end(): AnswerEnd
 }
 
 export interface ProviderCall {
-  /** The URL, safe for messages. */
+  /** The URL to show in messages. */
   readonly url: string
   readonly limits: ChatLimits
   readonly answer: PartialAnswer
-  /** The features used by the request that its server may refuse. */
+  /** Features that the request uses and that a server may refuse. */
   readonly used: ReadonlySet<ModelFeature>
-  /** One attempt: the pieces of its answer. */
+  /** Makes one attempt and returns the pieces of its answer. */
   send(signal: AbortSignal): Promise<AsyncIterable<unknown>>
   failureOf(error: unknown): AppError
 }
 
-/**
- * The turn that a provider's stream holds, or the one JSON answer of a server that does not stream.
- * @throws FeatureRefused before anything has arrived
- */
+/** Also reads the single answer of a server that does not stream. @throws FeatureRefused first */
 export async function* chatDeltas(
   call: ProviderCall,
   signal: AbortSignal,
 ): AsyncGenerator<ChatDelta> {
-  // However this generator ends, the request ends with it: a stall, a break, the caller's abort.
+  // However this generator ends (stall, break, the caller's abort), it also ends the request.
   const stop = new AbortController()
   const { answer, failureOf } = call
   try {
@@ -99,11 +93,11 @@ export async function* chatDeltas(
   yield { kind: 'end', ...answer.end() }
 }
 
-/** How Azure, OpenAI, Gemini and Anthropic refuse content. */
+/** How Azure, OpenAI, Gemini and Anthropic say that they refuse the content. */
 const CONTENT_WORDS =
   /content[_ ](filter|policy|management)|responsible ?ai|safety (system|setting|filter)|prohibited[_ ]content|usage polic/i
 
-/** Failures that a client can act on have separate codes. */
+/** Gives failures that a client can act on their own codes. */
 function typedFailure(failure: AppError): AppError {
   const { code, message, cause, retryAfterSeconds } = failure
   if (code === 'provider_failed' && statusOf(failure) === 429) {
@@ -114,13 +108,13 @@ function typedFailure(failure: AppError): AppError {
   return new AppError('content_refused', failure.message, { cause: failure.cause })
 }
 
-/** The answer once its first piece has arrived: a failure sent as the first event is handled like any other. */
+/** A failure sent as the first event is handled like any other. */
 async function begunAnswer(
   { url, limits, used, send, failureOf }: ProviderCall,
   signal: AbortSignal,
 ): Promise<AsyncIterable<unknown>> {
   const timeoutError = (ms: number) => {
-    return new AppError('timeout', `${url} did not begin its answer within ${Math.round(ms)} ms`)
+    return new AppError('timeout', `${url} did not start its answer within ${Math.round(ms)} ms`)
   }
   let isRedrawn = false
   const attempt = async (one: AbortSignal): Promise<AsyncIterable<unknown>> => {
@@ -140,10 +134,10 @@ async function begunAnswer(
   return callProvider(attempt, { limits, timeoutError, failureOf }, signal)
 }
 
-/** Groq's server could not parse the model's call: the next one may be better. */
+/** Groq's server could not parse the model's tool call; another attempt may succeed. */
 const BAD_DRAW = /tool_use_failed|failed_generation/
 
-/** The whole text of a failed answer, for matching, never for display. */
+/** The whole text of a failed answer, for matching only, never for display. */
 function errorWords(error: unknown): string {
   if (!(error instanceof Error)) return ''
   const body = 'error' in error ? error.error : undefined
@@ -158,17 +152,14 @@ async function* resumed(
   iterator: AsyncIterator<unknown>,
 ): AsyncGenerator<unknown> {
   try {
-    // Bounded by the stream's own limits.
+    // Ends in any case, because the stream is limited.
     for (let next = first; next.done !== true; next = await iterator.next()) yield next.value
   } finally {
     iterator.return?.()?.catch(() => undefined)
   }
 }
 
-/**
- * The pieces that a provider's client returns for a request, streamed or not. @throws the result of `failed` for an invalid
- * answer
- */
+/** @throws the result of `failed` for an invalid answer */
 export async function* streamPieces(
   data: unknown,
   response: Response,
@@ -177,8 +168,8 @@ export async function* streamPieces(
   const type = response.headers.get('content-type') ?? ''
   const isStream = typeof data === 'object' && data !== null && Symbol.asyncIterator in data
   if (/^text\/html/i.test(type))
-    throw new Error('a web page came, so this is no address of a model')
-  // A server that does not stream, without saying so.
+    throw new Error('the answer was a web page, so this is not the address of a model')
+  // Some servers do not stream even if asked to.
   const isWhole = !isStream || /^application\/json/i.test(type)
   if (!isWhole) {
     yield* data as AsyncIterable<unknown>
@@ -192,14 +183,10 @@ export async function* streamPieces(
   yield answer
 }
 
-/** How long a stream is read after its answer's end, for token counts. */
+/** How long a stream is read after the end of its answer, for token counts. */
 const TAIL_MS = 2_000
 
-/**
- * Passes on what a stream yields; `timeout` when nothing comes for too long or the whole takes too long, the signal's
- * reason when it is aborted. A provider's stream ends without an error on abort, which must not look like the end of an
- * answer.
- */
+/** Checks for `timeout` and abort: an aborted provider stream ends like a complete answer. */
 async function* withIdleTimeout<T>(
   source: AsyncIterable<T>,
   { url, answer, limits: { idleMs, answerMs } }: ProviderCall,
@@ -232,12 +219,13 @@ async function* withIdleTimeout<T>(
       yield next.value
     }
   } finally {
-    // Not awaited: a stream that hangs may hang in its own end too, and its failure no longer matters.
+    // Not awaited: a hanging stream may also hang while being closed, and its failure no longer
+    // matters.
     iterator.return?.().catch(() => undefined)
   }
 }
 
-/** Thrown before any of the answer has arrived: the request may succeed without the feature. */
+/** Thrown before anything has arrived, because the request may succeed without the feature. */
 export class FeatureRefused extends AppError {
   readonly feature: ModelFeature
 
@@ -247,7 +235,7 @@ export class FeatureRefused extends AppError {
   }
 }
 
-/** Words of a server that refuses, as opposed to one that found a mistake. */
+/** Words with which a server refuses a feature, as opposed to reporting a mistake. */
 const REFUSAL = new RegExp(
   [
     'not? (yet |be |currently )*(support|allow|permit|implement|enabl|recogni|accept|available)',
@@ -264,11 +252,11 @@ const REFUSAL = new RegExp(
 interface Rule {
   readonly feature: ModelFeature
   readonly words: RegExp
-  /** The words alone say it. */
+  /** Whether these words alone are enough. */
   readonly isEnough?: true
 }
 
-/** The first match counts: specific ones precede general ones. */
+/** The first match counts, so specific rules come first. */
 const RULES: readonly Rule[] = [
   // Mistral, code 3280: "Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9".
   {
@@ -276,7 +264,7 @@ const RULES: readonly Rule[] = [
     words: /tool call id was|tool_call_id.{0,40}(length|format)/i,
     isEnough: true,
   },
-  // The template of Llama 3.1 in vLLM and llama.cpp.
+  // From the template of Llama 3.1 in vLLM and llama.cpp.
   {
     feature: 'parallel_calls',
     words: /single tool-?\s?calls? at once|one tool call at/i,
@@ -290,7 +278,8 @@ const RULES: readonly Rule[] = [
       /roles? must alternate|unexpected role .{0,20} after role|expected last role|after the optional system message/i,
     isEnough: true,
   },
-  // "System role not supported" of Gemma's template, "Developer instruction is not enabled" of Gemini's server for Gemma.
+  // "System role not supported" in Gemma's template; "Developer instruction is not enabled" from
+  // Gemini's server for Gemma.
   {
     feature: 'system_role',
     words: /system[ _]?(role|message|prompt|instruction)|developer instruction|role.{0,12}system/i,
@@ -300,7 +289,8 @@ const RULES: readonly Rule[] = [
   { feature: 'max_tokens', words: /max_tokens/i },
   { feature: 'reasoning_history', words: /reasoning_content/i },
   { feature: 'caching', words: /cache_control/i },
-  // Before tools: Gemini says "Function calling with a response mime type: 'application/json' is unsupported".
+  // Must come before the rule for tools: Gemini says "Function calling with a response mime type: …
+  // is unsupported".
   {
     feature: 'response_format',
     words:
@@ -319,16 +309,14 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-/** 404: OpenRouter. 500: llama.cpp, and servers that let a template's exception through. */
+/** 404: OpenRouter. 500: llama.cpp, and servers that pass on a template's exception. */
 const STATUSES: ReadonlySet<number> = new Set([400, 404, 405, 415, 422, 500, 501])
 
 /** A conversation that is too long has nothing to do with features. */
 const OTHER_MATTERS =
   /context.{0,12}(length|window)|too (long|large|many tokens)|maximum.{0,30}tokens/i
 
-/**
- * The feature of the request that the server refuses, judging by the error text; null: none.
- */
+/** The feature that the server refused, judged by its error; null if none. */
 function refusedFeature(
   { status, words }: { readonly status: number | null; readonly words: string },
   used: ReadonlySet<ModelFeature>,

@@ -2,31 +2,31 @@ import { type ChatDefaults, compatibleServer, type ModelRef } from '../core/doma
 import { AppError } from '../core/errors.ts'
 import { definedFields } from '../core/json.ts'
 import { checkNamedAddress, type Guard, isTrustedHost } from '../core/runtime/address-policy.ts'
+import { uriDecoded } from '../core/short-text.ts'
 
-/** A model's address and key. */
 export interface Endpoint {
-  /** Origin and path without a slash at the end, credentials and query. Fit for messages. */
+  /**
+   * Origin and path without a trailing slash, credentials and query, so that messages may show it.
+   */
   readonly url: string
   /** The query of the configured address, sent with each request. */
   readonly query: Readonly<Record<string, string>>
   /** Extra headers for each request. */
   readonly headers?: Readonly<Record<string, string>>
   readonly apiKey: string | null
-  /** Texts that no message may hold. */
+  /** Secrets that must not appear in messages. */
   readonly secrets: readonly string[]
-  /** Checks each connection; null: the operator chose the address. */
+  /** Checks each connection; null if the operator chose the address. */
   readonly guard: Guard | null
 }
 
-/** The model's own address and key, and the settings' defaults. */
-export interface EndpointChoice {
+interface EndpointChoice {
   readonly own: EndpointAddress
   readonly defaults: EndpointAddress
-  /** The provider's public address, with the API's prefix; null: it has none. */
+  /** The provider's public address including the API's path prefix; null if none. */
   readonly publicUrl: string | null
-  /** Unset: every address may be connected to. */
+  /** If unset, any address is allowed. */
   readonly guard?: Guard | undefined
-  /** The failure's code when these do not do. */
   readonly code: 'invalid_knowledge_base' | 'invalid_agent'
 }
 
@@ -35,15 +35,12 @@ interface EndpointAddress {
   readonly apiKey?: string | undefined
 }
 
-/**
- * The address of a provider with its own protocol, by each of its names.
- * @throws AppError with the given code, as `chosenEndpoint`
- */
+/** @throws AppError with the given code, like `chosenEndpoint` */
 export function modelEndpoint(
   ref: ModelRef,
   given: {
     readonly chat: ChatDefaults
-    /** Which addresses a model may name; unset: any. */
+    /** Which addresses a model may use; if unset, any. */
     readonly guard?: Guard | undefined
     readonly code: EndpointChoice['code']
   },
@@ -74,7 +71,8 @@ export function modelEndpoint(
     const defaults = withOperators(known, operators)
     return withAzure(chosenEndpoint({ own, defaults, publicUrl: server.address, guard, code }), ref)
   }
-  // A name implies an address that its user might not be allowed to name.
+  // Only the operator's own provider skips the check: any other name may imply an address that
+  // the user is not allowed to use.
   const isOperators = own.baseUrl === undefined && chat.operatorProvider === ref.provider
   const usual = operators.baseUrl ?? server.address ?? undefined
   const address = {
@@ -96,22 +94,22 @@ function operatorsAddress(provider: string, chat: ChatDefaults): EndpointAddress
   }
 }
 
-/** The key of a service is not sent to the address that the operator has named instead. */
+/** If the operator configured another address, the service's own key is not sent there. */
 function withOperators(known: EndpointAddress, operators: EndpointAddress): EndpointAddress {
   return operators.baseUrl === undefined ? { ...known, ...operators } : operators
 }
 
-/** Names of the same service share a key. */
+/** Different names of the same service share a key. */
 function keyNameOf(provider: string): string {
   return provider === 'google' ? 'gemini' : provider
 }
 
-/** The classic form of Azure's addresses, one deployment each, which wants a version. */
+/** The classic form of Azure addresses, one per deployment, which requires an API version. */
 const AZURE_DEPLOYMENT = /\/openai\/deployments\//
 const AZURE_VERSION = '2024-10-21'
 const AZURE_HOST = /\.(openai|services\.ai|cognitiveservices)\.azure\.com$/
 
-/** Azure wants the key as `api-key`; a resource's address alone has OpenAI's API below `/openai/v1`. */
+/** Azure expects the key in `api-key`. A plain resource has OpenAI's API below `/openai/v1`. */
 function withAzure(endpoint: Endpoint, { provider, options }: ModelRef): Endpoint {
   const version = typeof options.api_version === 'string' ? options.api_version : undefined
   const { hostname, pathname } = new URL(endpoint.url)
@@ -126,9 +124,11 @@ function withAzure(endpoint: Endpoint, { provider, options }: ModelRef): Endpoin
 }
 
 /**
- * A model's own address and key win. The settings' key is sent only to the settings' address (same origin): a user who may
- * name an address must not receive a key they do not know.
- * @throws AppError with the choice's code for a missing address, one that is not http, and the public address without a key
+ * A model's own address and key take precedence. The key from the settings is sent only to the
+ * address from the settings (same origin); otherwise a user could name an address of their own and
+ * receive a key they do not know.
+ * @throws AppError with the choice's code for a missing address, one that is not HTTP, or the
+ * public address without a key
  */
 export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultUrl = choice.defaults.baseUrl ?? choice.publicUrl
@@ -144,7 +144,7 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
     throw new AppError(choice.code, `An api_key is required for ${url.origin}`)
   }
   const query = Object.fromEntries(url.searchParams)
-  const credentials = [url.username, url.password].flatMap((text) => [text, decode(text)])
+  const credentials = [url.username, url.password].flatMap((text) => [text, uriDecoded(text)])
   const queryValues = Object.values(query).filter((text) => text.length >= SECRET_CHARS_MIN)
   return {
     url: `${url.origin}${url.pathname.replace(/\/+$/, '')}`,
@@ -155,15 +155,12 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   }
 }
 
-/** null if the operator allowed all addresses, or this host by name. */
+/** Returns null if the operator allows all addresses or listed this host. */
 function guardFor(url: URL, guard: Guard | undefined): Guard | null {
   return guard === undefined || isTrustedHost(url.hostname, guard.policy) ? null : guard
 }
 
-/**
- * Checks the address that a model names, if any, before it is stored.
- * @throws AppError `address_refused`
- */
+/** @throws AppError `address_refused` */
 export async function checkModelAddress(
   { baseUrl, provider }: ModelRef,
   defaults: ChatDefaults,
@@ -180,10 +177,10 @@ export async function checkModelAddress(
   await checkNamedAddress(url, guard)
 }
 
-/** A shorter value of the query (`api-version=1`) is not a secret. */
+/** A shorter value in the query (`api-version=1`) is not a secret. */
 const SECRET_CHARS_MIN = 8
 
-/** An empty text is what clients send for "not set". */
+/** Clients send an empty string for "not set". */
 function nonBlank(text: string | undefined): string | undefined {
   return text?.trim() === '' ? undefined : text
 }
@@ -194,14 +191,6 @@ function parseUrl(text: string, choice: EndpointChoice): URL {
   throw new AppError(choice.code, 'base_url must be an http or https address')
 }
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
 /** The path of OpenAI's API at these services, for users who give only the host. */
 const API_PATHS: Readonly<Record<string, string>> = {
   'api.groq.com': '/openai/v1',
@@ -209,11 +198,7 @@ const API_PATHS: Readonly<Record<string, string>> = {
   'generativelanguage.googleapis.com': '/v1beta/openai',
 }
 
-/**
- * A compatible server's address up to and with `/v1`, from what users write: with or without it,
- * with a slash at the end, or with the path of one call. A path of the server's own (`/openai/v1`,
- * `/api/paas/v4`) stays.
- */
+/** Adds `/v1` or removes the path of a call. Paths such as `/openai/v1`, `/api/paas/v4` stay. */
 export function openaiBaseUrl(url: string): string {
   const { origin, pathname, hostname } = new URL(url)
   const path = pathname.replace(/\/(chat\/completions|embeddings)?\/*$/, '').replace(/\/+$/, '')
@@ -224,13 +209,11 @@ export function openaiBaseUrl(url: string): string {
   return `${origin}${path}`
 }
 
-/** An Anthropic address without the `/v1` that the client adds itself. */
+/** An Anthropic address without `/v1`, which the client library adds itself. */
 export function anthropicBaseUrl(url: string): string {
   return url.replace(/\/+$/, '').replace(/\/v1(\/messages)?$/, '')
 }
 
-/** Address of the openai provider if none is configured. */
 export const OPENAI_PUBLIC_URL = 'https://api.openai.com/v1'
 
-/** Address of the anthropic provider if none is configured. */
 export const ANTHROPIC_PUBLIC_URL = 'https://api.anthropic.com'

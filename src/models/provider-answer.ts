@@ -3,13 +3,14 @@ import type { ChatDelta } from '../core/domain/ports/model-ports.ts'
 import { isCount } from '../core/json.ts'
 import { type Guard, pinnedFetch } from '../core/runtime/address-policy.ts'
 
-/** Of the body of a failed answer: its message is short. */
+/** How much of a failed answer's body is read; its message is short. */
 const FAILURE_BYTES_MAX = 65_536
 
 /**
- * `fetch` for a provider's client. No redirect is followed: another address must be sent neither the key nor the question.
- * An answer breaks off after `bytesMax`: a server that never stops must not fill the memory.
- * @param guard null: the operator chose the address, and a proxy of the environment is used
+ * `fetch` for a provider's client. It follows no redirects, because neither the key nor the
+ * question may go to another address. An answer is cut off after `bytesMax`, so that a server that
+ * never stops cannot fill the memory.
+ * @param guard null if the operator chose the address; then a proxy from the environment is used
  */
 export function providerFetch(guard: Guard | null, bytesMax: number): typeof fetch {
   const bounded = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
@@ -19,18 +20,15 @@ export function providerFetch(guard: Guard | null, bytesMax: number): typeof fet
     const limit = byteLimit(ok ? bytesMax : FAILURE_BYTES_MAX)
     const body = response.body.pipeThrough(limit)
     if (ok) return new Response(body, { status, statusText, headers })
-    // One that is too long or breaks off still has its status.
+    // Even if the body is too long or incomplete, the status counts.
     const said = await new Response(body).text().catch(() => '')
     return new Response(withError(said), { status, statusText, headers })
   }
-  // Bun's `fetch` also has a method.
+  // Bun's `fetch` also has this method.
   return Object.assign(bounded, { preconnect: fetch.preconnect })
 }
 
-/**
- * The clients read the member `error` of a failed answer only. Gemini wraps all in a list; Mistral and older vLLM have
- * `{object: "error", message}`, FastAPI's `{detail}` is looked through and never shown.
- */
+/** Clients read only `error`. Gemini wraps it in a list; Mistral and older vLLM send `message`. */
 function withError(text: string): string {
   try {
     const parsed: unknown = JSON.parse(text)
@@ -63,15 +61,13 @@ function byteLimit(bytesMax: number): TransformStream<Uint8Array, Uint8Array> {
   })
 }
 
-/**
- * An own member of a value of unknown shape, or `undefined`. Lists have `'0'`, `'1'`, …
- */
+/** An own property of a value of unknown shape, or `undefined`. Arrays have `'0'`, `'1'`, … */
 export function member(value: unknown, key: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined
   return Object.getOwnPropertyDescriptor(value, key)?.value
 }
 
-/** null: not reported by the provider. */
+/** Returns null if the provider did not report it. */
 export function tokenCount(value: unknown): number | null {
   return isCount(value) ? value : null
 }
@@ -82,8 +78,8 @@ export type AnswerEnd = Omit<Extract<ChatDelta, { kind: 'end' }>, 'kind'>
 const WARNINGS: Readonly<Record<FinishReason, readonly string[]>> = {
   stop: [],
   tool_calls: [],
-  length: ['The answer was cut off: the model had reached its limit of tokens'],
-  filter: ['The content filter of the model withheld the answer or a part of it'],
+  length: ['The answer was cut off: the model reached its token limit'],
+  filter: ['The content filter of the model withheld all or part of the answer'],
   refusal: ['The model refused to answer'],
 }
 

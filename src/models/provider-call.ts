@@ -3,35 +3,34 @@ import { abortable, sleep, withDeadline } from '../core/runtime/cancellation.ts'
 import { MINUTE_MS } from '../core/time.ts'
 import { isTransientStatus, statusOf } from './provider-failure.ts'
 
-/** How often and how long a provider is called for one answer. */
 export interface CallLimits {
-  /** Retries on 408, 409, 425, 429, 5xx and broken connections; they respect `Retry-After`. */
+  /** Retries after 408, 409, 425, 429, 5xx and broken connections. They respect `Retry-After`. */
   readonly retriesMax: number
-  /** Before the first retry; doubled before each further one. */
+  /** The pause before the first retry; it doubles with each further one. */
   readonly delayMs: number
-  /** Of one attempt. One that takes this long is not repeated. */
+  /** The time limit for one attempt. An attempt that reaches it is not repeated. */
   readonly timeoutMs: number
-  /** Of all attempts and the pauses between them. */
+  /** The time limit for all attempts and the pauses between them. */
   readonly totalMs: number
-  /** When all is over, on the clock of `performance.now()`, for a caller who makes several calls; unset: whenever. */
+  /** In the time of `performance.now()`, for a caller that makes several calls. */
   readonly endMs?: number
-  /** A server that wants a longer pause before the next try has failed. */
+  /** A server that asks for a longer pause counts as failed. */
   readonly waitMsMax: number
 }
 
 /**
- * One answer through a provider's client, which must make no further tries itself: it would wait as long as a server asks
- * for, and for ever for the body of an answer.
- * @param send gets a signal that ends the whole try
- * @throws AppError, the signal's reason
+ * Makes one call through a provider's client library, with retries. The library itself must not
+ * retry, because it would wait as long as a server asks, and without limit for an answer's body.
+ * @param send gets a signal that ends the attempt
+ * @throws AppError, or the signal's reason
  */
 export async function callProvider<T>(
   send: (signal: AbortSignal) => Promise<T>,
   given: {
     readonly limits: CallLimits
-    /** The error if an attempt takes too long. */
+    /** Makes the error for an attempt that takes too long. */
     readonly timeoutError: (timeoutMs: number) => AppError
-    /** The caller's view of a failed try. */
+    /** Converts the error of a failed attempt for the caller. */
     readonly failureOf: (error: unknown) => AppError
   },
   signal: AbortSignal,
@@ -59,7 +58,7 @@ export async function callProvider<T>(
   return retry(attempt, policy, signal)
 }
 
-/** @param thrown by a provider's client, whose errors have the answer's status and headers */
+/** @param thrown an error of the client library, with the answer's status and headers */
 function failedTry(thrown: unknown, error: AppError): TryResult<never> {
   const status = statusOf(error)
   const headers = thrown instanceof Error && 'headers' in thrown ? thrown.headers : undefined
@@ -73,12 +72,12 @@ function failedTry(thrown: unknown, error: AppError): TryResult<never> {
   }
 }
 
-/** The clients' name for a connection that failed or broke; an invalid answer is not one. */
+/** By the libraries' names for it. Invalid answers do not count. */
 function isBroken(thrown: unknown): boolean {
   return thrown instanceof Error && thrown.constructor.name === 'APIConnectionError'
 }
 
-/** The refusal by Eider's own `fetch`, which a provider's client wraps into its error. */
+/** The error of Eider's own `fetch`, if the client library has wrapped one. */
 export function refusalWithin(error: unknown): AppError | null {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 4; depth += 1) {
     if (cause instanceof AppError) return cause
@@ -88,13 +87,10 @@ export function refusalWithin(error: unknown): AppError | null {
 }
 
 export interface RetryPolicy {
-  /** Tries after the first. */
   readonly retriesMax: number
-  /** Before the first retry; doubled before each further one. */
   readonly delayMs: number
-  /** No single pause is longer; a server that asks for a longer one is not tried again. */
   readonly waitMsMax: number
-  /** Time until the caller's own deadline: no retry if a server asks for a longer pause. */
+  /** The time until the caller's deadline. A longer pause means no retry. */
   leftMs(): number
 }
 
@@ -103,13 +99,13 @@ export type TryResult<T> = { readonly kind: 'done'; readonly value: T } | Failed
 export interface FailedTry {
   readonly kind: 'failed'
   readonly error: AppError
-  /** Whether another try may go better: a busy server, a broken connection. */
+  /** Whether another attempt may succeed, as with a busy server or a broken connection. */
   readonly isTransient: boolean
-  /** What the server asked for. */
+  /** The pause the server asked for; null if none. */
   readonly retryAfterMs: number | null
 }
 
-/** The value of the first try that succeeds. @throws the last try's error, or the signal's reason */
+/** The value of the first successful attempt. @throws the last error, or the signal's reason */
 export async function retry<T>(
   attempt: () => Promise<TryResult<T>>,
   policy: RetryPolicy,
@@ -128,10 +124,10 @@ export async function retry<T>(
   }
 }
 
-/** A long wait still looks at least once a minute. */
+/** During a long wait, there is an attempt at least once a minute. */
 const UNASKED_MS_MAX = MINUTE_MS
 
-/** Up to a quarter shorter, so that many callers do not return at once. */
+/** Shortened randomly by up to a quarter, so that callers do not all retry at the same time. */
 function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): number {
   if (failed.retryAfterMs !== null) return failed.retryAfterMs
   const doubled = Math.min(policy.delayMs * 2 ** retryIndex, policy.waitMsMax, UNASKED_MS_MAX)
@@ -141,18 +137,18 @@ function waitMsOf(failed: FailedTry, policy: RetryPolicy, retryIndex: number): n
 function tooLong({ error, retryAfterMs }: FailedTry, waitMsMax: number): AppError {
   if (retryAfterMs === null) return error
   const [asked, most] = [retryAfterMs, Math.max(0, waitMsMax)].map((ms) => Math.ceil(ms / 1000))
-  const why = `it asks to wait ${asked} s before another try, and there is time for ${most} s`
+  const why = `it asks to wait ${asked} s before another attempt, but there is only time for ${most} s`
   const told = new AppError(error.code, `${error.message} (${why})`, { cause: error.cause })
   return withWait(told, retryAfterMs)
 }
 
-/** Adds when the server wants the next request. */
-export function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
+/** Adds the time until the server accepts the next request. */
+function withWait({ code, message, cause }: AppError, waitMs: number): AppError {
   const retryAfterSeconds = Math.max(1, Math.ceil(waitMs / 1000))
   return new AppError(code, message, { cause, retryAfterSeconds })
 }
 
-/** `retry-after-ms` as OpenAI sends it, else `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */
+/** `retry-after-ms`, or `retry-after` in seconds or as a date (RFC 9110, 10.2.3). */
 export function retryAfterMs(headers: Headers, nowMs: number): number | null {
   const millis = numberIn(headers.get('retry-after-ms'))
   if (millis !== null) return Math.max(0, millis)

@@ -5,10 +5,10 @@ import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
 
 /**
- * `provider_refused` for a definite refusal (bad key, no such model), else `provider_failed`.
- * @param url that was called, without credentials and query
- * @param status of the answer; null: there was none, or it broke off
- * @param words of the server or the network; they may echo secrets and are shown redacted
+ * `provider_refused` for a definite refusal (bad key, no such model), otherwise `provider_failed`.
+ * @param url the URL called, without credentials and query
+ * @param status the status of the answer; null if there was none or it was incomplete
+ * @param words the message of the server or the network; it may contain secrets and is redacted
  */
 export function providerFailure(
   url: string,
@@ -18,7 +18,7 @@ export function providerFailure(
 ): AppError {
   const detail = redacted(words, endpoint.secrets)
   const said = detail === '' ? '' : `: ${detail}`
-  // Code that reports why a stream ended looks for the status there.
+  // Code that reports why a stream ended reads the status from the cause.
   const cause = Object.assign(new Error(detail), { status })
   if (status === null) return new AppError('provider_failed', `${url} failed${said}`, { cause })
   const isRefusal = status >= 400 && !isTransientStatus(status)
@@ -27,13 +27,12 @@ export function providerFailure(
   return new AppError(isRefusal ? 'provider_refused' : 'provider_failed', message, { cause })
 }
 
-/** The HTTP status that a failure has from its provider. */
 export function statusOf({ cause }: AppError): number | null {
   const status = cause instanceof Error && 'status' in cause ? cause.status : null
   return typeof status === 'number' ? status : null
 }
 
-/** The status of a failure within a stream, by the names that OpenAI, Anthropic and others use. */
+/** The status for each error name that OpenAI, Anthropic and others use within a stream. */
 const ERROR_STATUSES: Readonly<Record<string, number>> = {
   overloaded_error: 529,
   rate_limit_error: 429,
@@ -61,17 +60,16 @@ function hintOf(status: number, { apiKey }: Endpoint): string {
   return apiKey === null ? ' (no api_key was sent)' : ''
 }
 
-/**
- * The message of a failed answer at its protocol's place: `{error: {message}}`, Ollama's `{error: "…"}`, and vLLM's
- * `{message}` next to `object: "error"`. Anything else may be an unrelated page, and is not shown.
- */
+/** `{error: {message}}`, Ollama's `{error: "…"}`, vLLM's `{message}`; never an unrelated page. */
 export function errorText(body: unknown): string {
   const error = member(body, 'error')
   const isMarked = member(body, 'object') === 'error'
   return firstText(error, member(error, 'message'), isMarked ? member(body, 'message') : null)
 }
 
-/** From a server with `/rerank`: Cohere sends `{message}`, Jina and FastAPI `{detail}`. */
+/**
+ * The same for a server with `/rerank`: Cohere sends `{message}`, Jina and FastAPI send `{detail}`.
+ */
 export function rerankErrorText(body: unknown): string {
   return firstText(errorText(body), member(body, 'message'), member(body, 'detail'))
 }
@@ -81,34 +79,30 @@ function firstText(...values: readonly unknown[]): string {
   return typeof found === 'string' ? found : ''
 }
 
-/** The runtime's hint for developers. */
+/** A hint for developers that the runtime appends. */
 const RUNTIME_ADVICE =
   / ?For more information, pass `verbose: true` in the second argument to fetch\(\)\.?/g
 
-/** The description of a failure without a valid answer. A parser's message would quote the answer. */
+/** Not the message of a parser, which would quote the answer. */
 export function plainDetail(error: unknown): string {
   if (error instanceof SyntaxError) return 'the answer is not JSON'
-  // From code that misread the answer: its words mean nothing to users.
+  // Thrown by code that misread the answer, so the message means nothing to users.
   if (error instanceof TypeError && !('code' in error)) return 'the answer has an unknown form'
   if (!(error instanceof Error)) return ''
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
   return `${error.message}${cause}`.replaceAll(RUNTIME_ADVICE, '')
 }
 
-/** A shorter secret looks like ordinary words: it is never replaced. */
+/** A shorter secret looks like an ordinary word and is never replaced. */
 const SECRET_CHARS_MIN = 8
 
-/** A secret this short may occur by chance within a word. */
+/** A part of a secret this short may occur in a word by chance. */
 const CHANCE_CHARS_MAX = 3
 
 const DETAIL_CHARS_MAX = 300
-/** Text after this is ignored. */
 const READ_CHARS_MAX = 2_000
 
-/**
- * A server's message, on one line, shortened, without any longer part of a secret, in any case, and without text that looks
- * like another credential. A text with a secret too short to be cut out is not shown.
- */
+/** One line without secrets or credentials. A text with a very short secret is not shown. */
 export function redacted(text: string, secrets: readonly string[]): string {
   const line = text
     .slice(0, READ_CHARS_MAX)
@@ -116,7 +110,7 @@ export function redacted(text: string, secrets: readonly string[]): string {
     .trim()
   const isShort = (secret: string) => secret.length < SECRET_CHARS_MIN
   if (secrets.some((secret) => isShort(secret) && holdsSecret(line, secret))) {
-    return 'its answer is not shown, because it holds the key or a part of the address'
+    return 'its answer is not shown, because it contains the key or a part of the address'
   }
   const known = secrets.filter((secret) => !isShort(secret)).reduce(withoutRuns, line)
   return shortened(withoutCredentials(known), DETAIL_CHARS_MAX)
@@ -137,7 +131,7 @@ function holdsSecret(text: string, secret: string): boolean {
 function withoutRuns(text: string, secret: string): string {
   const lowerText = text.toLowerCase()
   const lowerSecret = secret.toLowerCase()
-  // Some letters change their length with their case: then places cannot be compared.
+  // Some letters change length with case, so positions cannot be compared.
   if (lowerText.length !== text.length) return text.replaceAll(secret, HIDDEN)
   let shown = ''
   for (let index = 0; index < text.length; ) {
@@ -154,7 +148,7 @@ function withoutRuns(text: string, secret: string): string {
   return shown
 }
 
-/** Hexadecimal and base64; a UUID, a model's name and a path have shorter parts. */
+/** Matches hexadecimal and base64. Parts of UUIDs, model names and paths are shorter. */
 const LONG_TOKEN = /[A-Za-z0-9+_]{32,}={0,2}/g
 const LONG_BASE64 = /[A-Za-z0-9+/]{40,}={0,2}/g
 
@@ -168,7 +162,7 @@ function withoutCredentials(text: string): string {
 
 const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429])
 
-/** Statuses that a retry may change; every other status from 300 to 499 is final. null: no answer came. */
+/** All others from 300 to 499 are final. null means no answer came. */
 export function isTransientStatus(status: number | null): boolean {
   return status === null || TRANSIENT_STATUSES.has(status) || status >= 500
 }

@@ -11,11 +11,7 @@ import { toolArguments, toolCallCount, toolCallOf, toolSchema } from './tool-arg
 
 type Ask = (request: ChatRequest) => AsyncIterable<ChatDelta>
 
-/**
- * A turn of a model whose server knows no tools: they are described in the instruction, and a call is one fenced block of
- * JSON at the end of the answer. A block that cannot be read is returned to the model once; text in a tool's result is never
- * a call.
- */
+/** A call is one fenced JSON block at the end. Text from a tool's result never counts as one. */
 export async function* textToolTurn(request: ChatRequest, ask: Ask): AsyncGenerator<ChatDelta> {
   const told = textRequest(request)
   if (request.tools.length === 0) {
@@ -45,12 +41,11 @@ export async function* textToolTurn(request: ChatRequest, ask: Ask): AsyncGenera
 
 interface HeldTurn {
   readonly text: string
-  /** The text held back so far. */
   readonly held: string
   readonly end: Extract<ChatDelta, { kind: 'end' }> | null
 }
 
-/** Passes on what cannot be a call any more, and holds back what follows the first fence. */
+/** Passes on text that cannot be a call, and holds back everything from the first fence on. */
 async function* heldTurn(deltas: AsyncIterable<ChatDelta>): AsyncGenerator<ChatDelta, HeldTurn> {
   let text = ''
   let passed = 0
@@ -73,20 +68,17 @@ async function* heldTurn(deltas: AsyncIterable<ChatDelta>): AsyncGenerator<ChatD
   return { text, held: text.slice(passed), end }
 }
 
-/**
- * The part of an incoming text that is certainly not a call: before its first fence, before a brace that begins it. Each
- * character is examined once: a text may come in a hundred thousand pieces.
- */
+/** Examines each character once: a text may arrive in a hundred thousand pieces. */
 class PassableText {
   #length = 0
   #end = 0
-  /** After the last character that is not white space, and the one before the backticks at the end. */
+  /** The position after the last character that is neither white space nor an ending backtick. */
   #solidEnd = 0
   #solidBefore = 0
   #ticks = 0
   #isOver = false
 
-  /** @returns how much of the text so far may be passed on */
+  /** @returns how much of the text so far can be passed on */
   add(piece: string): number {
     for (let index = 0; index < piece.length && !this.#isOver; index += 1) {
       this.#take(piece.charAt(index))
@@ -114,7 +106,7 @@ class PassableText {
   }
 }
 
-/** Held-back text beyond this length is not a call. */
+/** If the text held back is longer than this, it is not a call. */
 const HELD_CHARS_MAX = 200_000
 
 function* outcome(found: Found, { held, end }: HeldTurn): Generator<ChatDelta> {
@@ -135,10 +127,9 @@ type Found =
 
 const FENCED = /```[ \t]{0,40}(\w{0,40})[ \t]{0,40}\r?\n([\s\S]*?)```/g
 
-/** Text in the form of a call, valid or not. */
+/** Text that looks like a call, valid or not. */
 const LOOKS_LIKE_CALL = /^\s*\{\s*"tool"\s*:/
 
-/** The one call of an answer: a fenced block at its end, or the whole answer as JSON. */
 function callWithin(text: string, request: ChatRequest): Found {
   const blocks = [...text.matchAll(FENCED)].filter(([, , body = '']) => LOOKS_LIKE_CALL.test(body))
   const bare = LOOKS_LIKE_CALL.test(text) ? text : null
@@ -167,7 +158,7 @@ function parsedCall(json: string, request: ChatRequest): Found {
   } catch {
     return broken('The tool call is not valid JSON.')
   }
-  // It begins with a brace, so it is an object.
+  // The text starts with a brace, so it is an object.
   const { tool, input, ...rest } = value as Readonly<Record<string, unknown>>
   const names = request.tools.map(({ name }) => name)
   const spec = request.tools.find(({ name }) => name === tool)
@@ -185,7 +176,7 @@ function broken(why: string): Found {
   return { kind: 'broken', why }
 }
 
-/** Whether a tool returned text with this call, however its quotes, spaces and lines were changed. */
+/** Whether a tool's result contains this call, even with other quotes or white space. */
 function isQuoted(json: string, { messages }: ChatRequest): boolean {
   const call = bareText(json)
   return messages.some(({ role, content }) => role === 'tool' && bareText(content).includes(call))
@@ -198,7 +189,7 @@ function bareText(text: string): string {
 const HOW =
   'Write it again as one block at the end of your answer, and nothing after it, or answer without a tool.'
 
-/** The same conversation without tools: calls and results are text. */
+/** The conversation without tools: calls and results become text. */
 function textRequest(request: ChatRequest): ChatRequest {
   const { tools, messages } = request
   const names = new Map<string, string>()
@@ -224,7 +215,7 @@ function blockOf(call: ToolCall, tools: readonly ToolSpec[]): string {
   return `\`\`\`json\n${JSON.stringify(written)}\n\`\`\``
 }
 
-/** Results of several calls, and a following note, are one message: many servers require alternating roles. */
+/** Many servers require alternating roles. */
 function merged(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const all: ChatMessage[] = []
   for (const message of messages) {

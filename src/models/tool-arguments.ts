@@ -7,18 +7,17 @@ import type {
 } from '../core/domain/ports/model-ports.ts'
 import { parsedArguments } from '../core/json.ts'
 
-/** The JSON schema of a tool's arguments. */
-export type ToolSchema = JsonSchema & { readonly type: 'object' }
+type ToolSchema = JsonSchema & { readonly type: 'object' }
 
 export function toolSchema({ input, schema }: ToolSpec): ToolSchema {
-  // llama.cpp wants to find `properties`.
+  // llama.cpp requires `properties`.
   if (schema !== undefined) return { properties: {}, ...schema, type: 'object' }
   if (input === null) return { type: 'object', properties: {}, required: [] }
   const property = { type: 'string' as const, description: input.description }
   return { type: 'object', properties: { [input.name]: property }, required: [input.name] }
 }
 
-/** The call with its arguments as the tool takes them, or with what is wrong with them. */
+/** With arguments in the form the tool expects, or a description of what is wrong. */
 export function toolCallOf(
   given: {
     readonly id: string
@@ -32,7 +31,7 @@ export function toolCallOf(
   const call = { id, name, ...(kept === undefined ? {} : { kept }) }
   const values = parsedArguments(argumentsJson)
   if (values === null) {
-    // Some models write the one text itself instead of an object.
+    // Some models write the text argument itself instead of an object.
     const isText = spec?.schema === undefined && !/^\s*[{["]/.test(argumentsJson)
     const malformed = 'The arguments are not a JSON object'
     return { ...call, input: argumentsJson, ...(isText ? {} : { malformed }) }
@@ -44,7 +43,7 @@ export function toolCallOf(
   return { ...call, input: argumentsJson, malformed: `The arguments must be ${expected}` }
 }
 
-/** null: there is not one text. */
+/** Returns null if the arguments are not exactly one text. */
 function textArgument(
   values: Readonly<Record<string, unknown>>,
   spec: ToolSpec | undefined,
@@ -58,7 +57,7 @@ function textArgument(
   return texts.length === 1 && typeof only === 'string' ? only : null
 }
 
-/** The arguments of an earlier call, as they go back to the model. */
+/** The arguments of an earlier call, in the form in which they go back to the model. */
 export function toolArguments(
   call: Pick<ToolCall, 'name' | 'input' | 'malformed'>,
   tools: readonly ToolSpec[],
@@ -69,15 +68,13 @@ export function toolArguments(
   return { [spec?.input.name ?? 'input']: call.input }
 }
 
-/** Providers refuse a conversation with other names, even of a tool that a model made up. */
+/** Providers refuse a conversation with other names, even if the model invented the tool. */
 export function toolName(name: string): string {
   const plain = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
   return plain === '' ? 'unnamed' : plain
 }
 
-/**
- * Only the system's first words keep their role: many servers refuse later ones, which become the user's.
- */
+/** Later system messages become the user's, because many servers refuse them. */
 export function withSystemFirst(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const opening = messages.findIndex((message) => message.role !== 'system')
   return messages.map((message, index) => {
@@ -86,7 +83,7 @@ export function withSystemFirst(messages: readonly ChatMessage[]): readonly Chat
   })
 }
 
-/** A server that sends more calls in one answer than this is not taken at its word. */
+/** An answer with more calls than this is not trusted. */
 const TOOL_CALLS_MAX = 64
 
 export interface CallInTheMaking {
@@ -94,11 +91,11 @@ export interface CallInTheMaking {
   id: string
   name: string
   argumentsJson: string
-  /** What a provider wants back with the call. */
+  /** Data that the provider needs back with the call. */
   extraContent?: unknown
 }
 
-/** The calls of one answer, which arrive in pieces. */
+/** Assembles the calls of one answer from pieces. */
 export class CallsInTheMaking {
   readonly all: CallInTheMaking[] = []
 
@@ -110,7 +107,7 @@ export class CallsInTheMaking {
     return call
   }
 
-  /** @param madeId the id of the call of this number, for a server that gives none */
+  /** @param madeId makes an id for the call with this number, if the server sends none */
   made(
     request: ChatRequest,
     madeId: (number: number) => string,
@@ -132,7 +129,7 @@ export function toolCallCount({ messages }: ChatRequest): number {
   return messages.reduce((sum, message) => sum + count(message), 0)
 }
 
-/** Whether a schema keeps to what OpenAI's strict mode allows: closed objects, all of whose members are required. */
+/** Strict mode: no additional properties, and all properties required. */
 export function isStrictSchema(schema: JsonSchema): boolean {
   return isStrict(schema, 0)
 }
@@ -143,7 +140,7 @@ function isStrict(node: unknown, depth: number): boolean {
   if (depth > SCHEMA_DEPTH_MAX) return false
   if (Array.isArray(node)) return node.every((item) => isStrict(item, depth + 1))
   if (typeof node !== 'object' || node === null) return true
-  // Any object has members of unknown shape.
+  // Properties of any object can be read by name.
   const { properties, required, additionalProperties } = node as Readonly<Record<string, unknown>>
   if (typeof properties === 'object' && properties !== null) {
     const names = Array.isArray(required) ? required : []

@@ -4,21 +4,19 @@ import { HOUR_MS } from '../core/time.ts'
 import { DATABASE_PARAMETER } from '../sql/guard/placeholders.ts'
 import { variableOf } from '../sql/lexer/variable-names.ts'
 
-/** Which session a request belongs to. */
 export interface SessionName {
-  /** The logged-in user; empty: none. Another login has other sessions, even with equal names. */
+  /** Empty if there is none. Logins' sessions are separate, even under the same name. */
   readonly login: string
-  /** The client's name for it; empty: the login's default session. */
+  /** The client's name for the session; empty for the login's default session. */
   readonly name: string
 }
 
 interface SessionLimits {
   readonly sessionsMax: number
-  /** For one session's variables with their names. */
+  /** The most bytes of variables and their names per session. */
   readonly sessionBytesMax: number
-  /** Across all sessions. */
   readonly bytesMax: number
-  /** A session ends when no request has named it for this long. */
+  /** A session ends if no request has named it for this long. */
   readonly idleMs: number
 }
 
@@ -36,17 +34,14 @@ interface Session {
   usedMs: number
 }
 
-/**
- * A client's variables, kept between its requests. A session begins with its first SET. When there are too
- * many, the least recently used one ends.
- */
+/** Kept between requests, from its first SET. The least recently used session ends first. */
 export class Sessions {
   /** Least recently used first. */
   readonly #sessions = new Map<string, Session>()
   readonly #limits: SessionLimits
   readonly #nowMs: () => number
 
-  /** @param nowMs milliseconds, for differences */
+  /** @param nowMs returns milliseconds, for time differences */
   constructor(limits: SessionLimits = SESSION_LIMITS, nowMs: () => number = performance.now) {
     this.#limits = limits
     this.#nowMs = nowMs
@@ -56,7 +51,7 @@ export class Sessions {
     return { sessions: this.#sessions.size, bytes: this.#bytes() }
   }
 
-  /** @param name null: the variables of a single request, gone with it */
+  /** @param name null for variables that last only for this request */
   variablesOf(name: SessionName | null): VariableScope {
     if (name === null) return new Variables(this.#limits.sessionBytesMax)
     const key = JSON.stringify([name.login, name.name])
@@ -113,20 +108,19 @@ export class Sessions {
 const VARIABLES_MAX = 1000
 const VARIABLE_BYTES_MAX = 1_000_000
 
-/** What `SET @name = …` keeps. Names are in lower case. */
+/** The variables set by `SET @name = …`. Names are in lower case. */
 export interface VariableScope {
   get(name: string): BoundValue | undefined
-  /** Sets all or none. @throws AppError `sql_not_supported` for too many or too large values */
+  /** All or none. @throws AppError `sql_not_supported` if they are too many or too large */
   set(values: ReadonlyMap<string, BoundValue>): void
 }
 
-/** The variables of one session, or of one request. */
 export class Variables implements VariableScope {
   readonly #values = new Map<string, { readonly value: BoundValue; readonly bytes: number }>()
   readonly #bytesMax: number
   #bytes = 0
 
-  /** @param bytesMax of all names and values */
+  /** @param bytesMax the limit for all names and values together */
   constructor(bytesMax: number = Number.POSITIVE_INFINITY) {
     this.#bytesMax = bytesMax
   }
@@ -166,19 +160,19 @@ function variableBytes(name: string, value: BoundValue): number {
   throw new AppError('sql_not_supported', message)
 }
 
-/** Outside of a client's statement there are none. */
+/** For statements that no client sent, which have no variables. */
 export const NO_VARIABLES: VariableScope = { get: () => undefined, set: () => {} }
 
-/** For a SELECT analysed without running: values come with a run. */
+/** For a SELECT that is analysed without running it, because values are known only in a run. */
 export const UNKNOWN_VARIABLES: VariableScope = { get: () => null, set: () => {} }
 
-/** Values of parameters by their names. */
 export type ParameterValues = Pick<ReadonlyMap<string, unknown>, 'get' | 'has'>
 
 /**
- * The values of a request's parameters and of the variables it names.
- * @param variables null for a caller with narrowed rights, because a variable may hold what was read with others
- * @param database what `database()` gives
+ * Returns the values of a request's parameters and of the variables it names.
+ * @param variables null for a caller with fewer rights, because variables may hold data that was
+ * read with more
+ * @param database the result of `database()`
  */
 export function requestValues(
   params: ReadonlyMap<string, unknown>,
@@ -211,16 +205,16 @@ function userValue(name: string, variables: VariableScope | null): BoundValue {
 function systemValue(name: string): BoundValue {
   const value = Object.hasOwn(SYSTEM_VARIABLES, name) ? SYSTEM_VARIABLES[name] : undefined
   if (value === undefined) {
-    const how = 'SHOW VARIABLES lists those there are'
+    const how = 'SHOW VARIABLES lists them all'
     throw new AppError('sql_unknown_name', `There is no system variable @@${name}; ${how}`)
   }
   return typeof value === 'boolean' ? Number(value) : value
 }
 
-/** `@@name`: what MySQL's clients read of a server when they connect. */
+/** `@@name` variables, which MySQL clients read when they connect. */
 type SystemValue = string | number | boolean
 
-/** Sorted by name. Only values that are true of this server or affect nothing here. */
+/** Sorted by name. Each value is true for this server, or has no effect here. */
 export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
   auto_increment_increment: 1,
   autocommit: true,
@@ -237,7 +231,7 @@ export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
   init_connect: '',
   interactive_timeout: 28_800,
   license: 'Apache-2.0',
-  // Names are kept as they were written and compared without case.
+  // Names are stored as written and compared ignoring case.
   lower_case_table_names: 2,
   max_allowed_packet: 67_108_864,
   net_write_timeout: 60,
@@ -251,13 +245,13 @@ export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
   transaction_read_only: false,
   tx_isolation: 'REPEATABLE-READ',
   tx_read_only: false,
-  // The MySQL version whose system tables are imitated: clients decide by it what to request.
+  // The MySQL version whose system tables are provided. Clients decide by it what to request.
   version: '8.0.17-Eider',
   version_comment: 'Eider',
   wait_timeout: 28_800,
 }
 
-/** As in SHOW VARIABLES. */
+/** The value in the form of SHOW VARIABLES. */
 export function shownVariable(value: SystemValue): string {
   if (typeof value === 'boolean') return value ? 'ON' : 'OFF'
   return String(value)

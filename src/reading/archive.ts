@@ -1,4 +1,4 @@
-/** A ZIP of other files: its members as separate files. It runs in a reader process. */
+/** Unpacks a ZIP of other files, whose members become separate files. Runs in a reader process. */
 import { createWriteStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,13 +10,10 @@ import { couldNotRead } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { DamagedEntry, isLocked, nameOfEntry, piecesOfEntry, zipFileEntries } from './zip-file.ts'
 
-/** System files in a ZIP. */
+/** Files in a ZIP that operating systems and programs add. */
 const LEFT_OUT = /(^|\/)(__MACOSX\/.*|\.DS_Store|\._[^/]*|Thumbs\.db|desktop\.ini|\.git\/.*)$/i
 
-/**
- * Unpacks the members into the folder, in order. A member that cannot be unpacked is reported with the reason.
- * @throws AppError `file_unreadable` for a ZIP that is broken, or too large when unpacked
- */
+/** Reports a member that fails. @throws AppError `file_unreadable` for a broken ZIP */
 export async function readArchive(path: string, folder: string): Promise<ReadArchive> {
   const { size } = await stat(path)
   try {
@@ -29,7 +26,7 @@ export async function readArchive(path: string, folder: string): Promise<ReadArc
   }
 }
 
-/** From its directory: nothing is unpacked. */
+/** Reads the directory of the ZIP without unpacking anything. */
 async function entriesOf(path: string, zipBytes: number): Promise<readonly Entry[]> {
   const entries: Entry[] = []
   let inflatedBytes = 0
@@ -42,7 +39,7 @@ async function entriesOf(path: string, zipBytes: number): Promise<readonly Entry
     const isSwelling =
       inflatedBytes > READING_LIMITS.unpackedFreely + READING_LIMITS.unpackedPerByte * zipBytes
     if (isSwelling || inflatedBytes > READING_LIMITS.unpackedBytesMax) {
-      throw couldNotRead('its members are larger than any that were packed in good faith')
+      throw couldNotRead('its members unpack to more than is plausible')
     }
   }
   return entries
@@ -74,7 +71,6 @@ async function unpacked(
   return { members, skipped }
 }
 
-/** null: present. */
 async function unpackedMember(
   pieces: AsyncIterable<Uint8Array>,
   target: string,
@@ -91,7 +87,7 @@ async function unpackedMember(
   }
 }
 
-/** As text, with `/` between folders. Never used as a path to write to. */
+/** The name with `/` between folders. It is never used as a path to write to. */
 function entryName(entry: Entry): string {
   return nameOfEntry(entry)
     .replaceAll('\\', '/')

@@ -32,10 +32,7 @@ const FORMATS_BY_ENDING: ReadonlyMap<string, FileFormat> = new Map(
 const KNOWN =
   'CSV, XLSX, ODS, JSON, JSON lines, Parquet, PDF, DOCX, PPTX, ODT, ODP, EPUB, RTF, HTML, Markdown, mail, notebooks, source code and text'
 
-/**
- * The format of a file: from its bytes if they are unambiguous, else its ending, else a guess.
- * @throws AppError `file_unreadable` for a binary file of unknown format, with the next step
- */
+/** By clear bytes, extension or guess. @throws AppError `file_unreadable` for unknown bytes */
 export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat {
   const certain = certainFormat(bytes)
   if (certain !== null) return certain
@@ -48,19 +45,19 @@ export function fileFormat(originalName: string, bytes: Uint8Array): FileFormat 
   throw unreadable(`The file's content is binary; readable are ${KNOWN}`)
 }
 
-/** Its content is listed in its directory, which may be anywhere in the file. */
+/** Whether the file has a directory of its contents, which may be anywhere in the file. */
 export function hasDirectory(begin: Uint8Array): boolean {
   return beginsLikeZip(begin) || isOle(begin)
 }
 
-/** null: the name does not tell, or its ending is of a format that its bytes would have shown. */
+/** Null if the name does not tell, or if the bytes would have shown the extension's format. */
 function formatOfName(name: string): FileFormat | null {
   const ending = /\.([a-z0-9]{1,16})$/i.exec(name)?.[1]?.toLowerCase() ?? ''
   const found = FORMATS_BY_ENDING.get(ending)
   return found ?? (languageOfName(name) === null ? null : 'code')
 }
 
-/** A guess from the content alone; null: it is not text. */
+/** Guesses from the content alone; null if it is not text. */
 export function formatOfBytes(bytes: Uint8Array): FileFormat | null {
   const certain = certainFormat(bytes)
   if (certain !== null) return certain
@@ -89,7 +86,7 @@ function certainFormat(bytes: Uint8Array): FileFormat | null {
   return beginsLikeZip(bytes) ? formatOfZip(bytes) : null
 }
 
-/** A folder that every package of this kind has. */
+/** A folder that every package of this kind contains. */
 const OFFICE_FOLDERS: readonly (readonly [string, FileFormat])[] = [
   ['word/', 'docx'],
   ['xl/', 'xlsx'],
@@ -103,7 +100,7 @@ const MEDIA_TYPES: readonly (readonly [string, FileFormat])[] = [
   ['application/vnd.oasis.opendocument.presentation', 'odp'],
 ]
 
-/** null: a ZIP of other things. */
+/** Null for a ZIP of something else. */
 function formatOfZip(bytes: Uint8Array): FileFormat | null {
   const names = zipNames(bytes) ?? []
   if (names.includes('[Content_Types].xml')) {
@@ -119,13 +116,13 @@ function formatOfZip(bytes: Uint8Array): FileFormat | null {
   return names.includes('META-INF/container.xml') ? 'epub' : null
 }
 
-/** A ZIP of other files, not a format that we cannot read. */
+/** Whether it is a ZIP of other files, as opposed to an unreadable format. */
 function isArchive(bytes: Uint8Array): boolean {
   const names = beginsLikeZip(bytes) ? zipNames(bytes) : null
   return names !== null && !names.includes('[Content_Types].xml') && !names.includes('mimetype')
 }
 
-/** Zero bytes outside of UTF-16 or UTF-32. */
+/** Whether there are zero bytes, other than in UTF-16 and UTF-32. */
 function isBinary(bytes: Uint8Array): boolean {
   if (!bytes.subarray(0, SNIFFED_BYTES).includes(0)) return false
   return markedEncoding(bytes) === null && wideEncoding(bytes) === null
@@ -148,7 +145,7 @@ function isJson(bytes: Uint8Array): boolean {
   return last.endsWith('}') && jsonLines(first) === null
 }
 
-/** Two lines that are separate objects. */
+/** Whether the first two lines are separate objects. */
 function jsonLines(begin: string): FileFormat | null {
   const [first = '', second = ''] = begin.split('\n')
   return isObject(first) && isObject(second) ? 'jsonl' : null
@@ -165,7 +162,7 @@ function isObject(line: string): boolean {
 const MAIL_HEADER =
   /^(from|to|date|subject|message-id|received|mime-version|return-path|content-type):/i
 
-/** The first lines are headers, three of them well known. */
+/** Whether the first lines are mail headers, three of them well known. */
 function formatOfMail(begin: string): FileFormat | null {
   const lines = begin.split(/\r?\n/)
   const isMailbox = /^From \S+ .*\d\d:\d\d/.test(lines[0] ?? '')
@@ -177,7 +174,7 @@ function formatOfMail(begin: string): FileFormat | null {
   return isMailbox ? 'mbox' : 'eml'
 }
 
-/** At least two lines with one number of separators, which is not 0. */
+/** Whether two or more lines have the same number of separators, at least one. */
 function looksLikeCsv(begin: string): boolean {
   const lines = begin.split(/\r?\n/).filter((line) => line !== '')
   const whole = begin.length < SNIFFED_BYTES ? lines : lines.slice(0, -1)
@@ -188,7 +185,7 @@ function looksLikeCsv(begin: string): boolean {
   })
 }
 
-/** Known beginnings of files, with the sender's next step. */
+/** Known first bytes of files, with advice for the client. */
 const FORMAT_KINDS: readonly (readonly [begin: string, at: number, sentence: string])[] = [
   ...(
     [
@@ -208,11 +205,11 @@ const FORMAT_KINDS: readonly (readonly [begin: string, at: number, sentence: str
     return [begin, 0, 'The file is an archive; unpack it, or make a ZIP of its files'] as const
   }),
   ['ustar', 257, 'The file is a TAR archive; unpack it, or make a ZIP of its files'],
-  ['ID3', 0, 'The file is a sound; have it written down as text first'],
-  ['OggS', 0, 'The file is a sound; have it written down as text first'],
-  ['RIFF', 0, 'The file is a sound or a film; have it written down as text first'],
-  ['ftyp', 4, 'The file is a sound or a film; have it written down as text first'],
-  ['\x1aE\xdf\xa3', 0, 'The file is a film; have it written down as text first'],
+  ['ID3', 0, 'The file is audio; transcribe it to text first'],
+  ['OggS', 0, 'The file is audio; transcribe it to text first'],
+  ['RIFF', 0, 'The file is audio or video; transcribe it to text first'],
+  ['ftyp', 4, 'The file is audio or video; transcribe it to text first'],
+  ['\x1aE\xdf\xa3', 0, 'The file is a video; transcribe it to text first'],
   ['SQLite format 3', 0, 'The file is an SQLite database; export its tables as CSV or Parquet'],
   ['\x7fELF', 0, 'The file is a program; it holds no text to read'],
   ['MZ\x90', 0, 'The file is a program; it holds no text to read'],
@@ -223,7 +220,7 @@ const FORMAT_KINDS: readonly (readonly [begin: string, at: number, sentence: str
 
 const OLE = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
 
-/** Stream names in the container that Office used before 2007, and still uses for files with a password. */
+/** Streams in the container of Office before 2007, and of files with a password. */
 const OLE_KINDS: readonly (readonly [stream: string, sentence: string])[] = [
   ['EncryptedPackage', 'The file is locked by a password; save it without one'],
   ['WordDocument', 'The file is Word 97-2003 (DOC); save it as DOCX'],
@@ -233,7 +230,7 @@ const OLE_KINDS: readonly (readonly [stream: string, sentence: string])[] = [
   ['__substg1.0', 'The file is an Outlook message (MSG); save it as EML'],
 ]
 
-/** The known but unreadable kind of a file, with the next step; null: unknown. */
+/** Returns advice for a known but unreadable kind of file; null if unknown. */
 function unreadableKind(bytes: Uint8Array): string | null {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 512))
   if (isOle(bytes)) return oleKind(bytes)
@@ -252,12 +249,12 @@ function oleKind(bytes: Uint8Array): string {
   return found?.[1] ?? 'The file is an Office document from before 2007; save it in today’s format'
 }
 
-/** An Office file from before 2007, or one with a password. */
+/** Whether it is an Office file from before 2007, or one with a password. */
 function isOle(bytes: Uint8Array): boolean {
   return Array.from(OLE).every((char, at) => bytes[at] === char.charCodeAt(0))
 }
 
-/** What TextDecoder calls latin1 is windows-1252. */
+/** TextDecoder's latin1 is actually windows-1252. */
 function toWindows1252(magic: string): string {
   return new TextDecoder('latin1').decode(Uint8Array.from(magic, (char) => char.charCodeAt(0)))
 }
@@ -269,7 +266,7 @@ const BEGINS: readonly (readonly [ScanMediaType, RegExp])[] = [
   ['image/webp', /^52494646.{8}57454250/],
 ]
 
-/** null: not a picture that models take. */
+/** Null if it is not a picture that models accept. */
 export function imageType(bytes: Uint8Array): ScanMediaType | null {
   const begin = Buffer.from(bytes.subarray(0, 12)).toString('hex')
   return BEGINS.find(([, pattern]) => pattern.test(begin))?.[0] ?? null

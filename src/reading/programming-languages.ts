@@ -1,4 +1,4 @@
-/** Endings of source code, by language. The names are those that Markdown's fences use. */
+/** File extensions of source code, by language. The names are those used in Markdown fences. */
 const ENDINGS: Readonly<Record<string, string>> = {
   ada: 'ada adb ads',
   applescript: 'applescript scpt',
@@ -76,7 +76,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 const LANGUAGES = byWord(ENDINGS)
 
-/** Files with conventional names instead of an ending. */
+/** Files with conventional names instead of an extension. */
 const LANGUAGE_NAMES = byWord({
   makefile: 'makefile gnumakefile',
   dockerfile: 'dockerfile containerfile',
@@ -86,7 +86,7 @@ const LANGUAGE_NAMES = byWord({
   python: 'build.bazel',
 })
 
-/** The programs after `#!`, if they are not named like their language. */
+/** Programs after `#!` that have another name than their language. */
 const INTERPRETERS = byWord({
   bash: 'sh zsh ksh dash',
   javascript: 'node',
@@ -97,14 +97,13 @@ const INTERPRETERS = byWord({
   haskell: 'runghc',
 })
 
-/** The programming language of a file by its name; null: unknown. */
 export function languageOfName(name: string): string | null {
   const lower = name.toLowerCase()
   const ending = /\.([a-z0-9]{1,16})$/.exec(lower)?.[1] ?? ''
   return LANGUAGE_NAMES.get(lower) ?? LANGUAGES.get(ending) ?? null
 }
 
-/** The language that `#!` in the first line names; null: there is none. */
+/** Returns the language named by `#!` in the first line, or null. */
 export function languageOfShebang(text: string): string | null {
   const line = /^#!([^\n]{1,200})/.exec(text)?.[1]
   if (line === undefined) return null

@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 
 /**
- * Bytes as text, by the first of these that applies: a byte order mark, the declared encoding, valid UTF-8,
- * the encoding whose text looks most like a language. Line ends become `\n`.
+ * By mark, declared encoding, valid UTF-8, or what looks most like a language. Ends lines in `\n`.
  */
 export function decodeText(bytes: Uint8Array, declared: string | null): string {
   const marked = markedEncoding(bytes)
@@ -10,10 +9,9 @@ export function decodeText(bytes: Uint8Array, declared: string | null): string {
   return decoded(bytes, encoding).replaceAll('\r\n', '\n').toWellFormed()
 }
 
-/** Decodes UTF-32 as well, which `TextDecoder` does not know. */
+/** Includes UTF-32, which `TextDecoder` does not support. */
 export type TextEncoding = Bun.Encoding | 'utf-32le' | 'utf-32be'
 
-/** By a byte order mark. */
 export function markedEncoding(bytes: Uint8Array): TextEncoding | null {
   const [first, second, third, fourth] = bytes
   if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
@@ -25,7 +23,7 @@ export function markedEncoding(bytes: Uint8Array): TextEncoding | null {
   return isWide ? 'utf-32be' : null
 }
 
-/** The name of an encoding as `TextDecoder` knows it; null: no encoding has that name, or it is UTF-8, which is tried anyway. */
+/** `TextDecoder`'s name; null if it has none, or for UTF-8, which is tried anyway. */
 export function declaredEncoding(name: string | null): TextEncoding | null {
   if (name === null) return null
   const wide = /^utf-?32-?(le|be)?$/i.exec(name.trim())
@@ -39,10 +37,7 @@ export function declaredEncoding(name: string | null): TextEncoding | null {
   }
 }
 
-/**
- * The encoding of bytes without a mark.
- * @param isCut more bytes follow: the last letter may not be whole
- */
+/** For bytes without a mark. @param isCut whether the last letter may be incomplete */
 export function detectedEncoding(bytes: Uint8Array, isCut: boolean): TextEncoding {
   const wide = wideEncoding(bytes)
   if (wide !== null) return wide
@@ -52,7 +47,7 @@ export function detectedEncoding(bytes: Uint8Array, isCut: boolean): TextEncodin
 
 const SNIFFED_BYTES = 65_536
 
-/** UTF-16 or UTF-32 without a mark, by where its zero bytes are; null: there are none, or everywhere. */
+/** By its zero bytes; null if they are nowhere or everywhere. */
 export function wideEncoding(bytes: Uint8Array): TextEncoding | null {
   const sample = bytes.subarray(0, Math.min(bytes.length, SNIFFED_BYTES) & ~3)
   if (sample.length < 4 || !sample.includes(0)) return null
@@ -67,7 +62,7 @@ export function wideEncoding(bytes: Uint8Array): TextEncoding | null {
   if (fourth < 0.9 && second > 0.9 && first > 0.99) return 'utf-32be'
   const low = (second + fourth) / 2
   const high = (first + third) / 2
-  // Commas and line ends alone make some zeros, in text without another ASCII letter.
+  // In text without other ASCII characters, commas and line ends alone cause some zeros.
   if (low > 0.02 && high < low / 4) return plausible(sample, 'utf-16le')
   if (high > 0.02 && low < high / 4) return plausible(sample, 'utf-16be')
   return null
@@ -79,7 +74,7 @@ function plausible(sample: Uint8Array, encoding: Bun.Encoding): Bun.Encoding | n
   return odd <= text.length / 50 ? encoding : null
 }
 
-/** Without a last letter that is cut. */
+/** Removes an incomplete last letter. */
 function wholeUtf8(bytes: Uint8Array): Uint8Array {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -110,7 +105,7 @@ interface StreamingDecoder {
   end(): string
 }
 
-/** Decodes pieces cut anywhere. Leaves out a byte order mark at the start. */
+/** Decodes pieces that may be cut anywhere, and drops a byte order mark at the start. */
 export function streamingDecoder(encoding: TextEncoding): StreamingDecoder {
   if (encoding === 'utf-32le' || encoding === 'utf-32be')
     return utf32Decoder(encoding === 'utf-32le')
@@ -142,13 +137,10 @@ function utf32Decoder(isLittle: boolean): StreamingDecoder {
   }
 }
 
-/**
- * The encoding of text without a byte order mark that is not UTF-8: every encoding in which the bytes are valid is tried,
- * and the text that looks most like a language wins. Browsers do the same with other tables.
- */
+/** Tries every encoding in which the bytes are valid; the most language-like text wins. */
 
 interface Language {
-  /** Letters beyond ASCII in lower case; the frequent ones of a separate script come before the space. */
+  /** Lower case beyond ASCII. For a separate script, frequent ones come before the space. */
   readonly letters: string
   readonly encodings: readonly Bun.Encoding[]
 }
@@ -206,11 +198,11 @@ const MULTI_BYTE: readonly { encoding: Bun.Encoding; frequent: ReadonlySet<strin
   { encoding: 'euc-jp', frequent: new Set(HAN_JAPANESE) },
 ]
 
-/** A multi-byte encoding is rarely valid by chance: a text that looks this much like a language is one. */
+/** A multi-byte encoding is rarely valid by chance, so a text with this score is accepted. */
 const MULTI_BYTE_SCORE_MIN = 0.3
 const DECODED_MAX = 65_536
 
-/** @param bytes with bytes beyond ASCII among them. The end may be cut anywhere. */
+/** @param bytes include some beyond ASCII, and may end anywhere */
 export function guessedEncoding(bytes: Uint8Array): Bun.Encoding {
   const sample = nonAsciiParts(bytes)
   const multi = best(MULTI_BYTE.map((one) => [one.encoding, multiByteScore(sample, one)] as const))
@@ -222,7 +214,7 @@ export function guessedEncoding(bytes: Uint8Array): Bun.Encoding {
   }
   const single = best(scores)
   if (single.score <= 0) return 'windows-1252'
-  // One table contains the other, except some letters.
+  // One table contains the other except for some letters.
   return single.encoding === 'koi8-u' && !hasUkrainian(sample) ? 'koi8-r' : single.encoding
 }
 
@@ -240,7 +232,7 @@ function best(scores: readonly (readonly [Bun.Encoding, number])[]): {
   return found
 }
 
-/** Only words with bytes beyond ASCII count. Cut at line ends, which no encoding here uses within a letter. */
+/** Only words with bytes beyond ASCII count. A line end is never part of a letter. */
 function nonAsciiParts(bytes: Uint8Array): Uint8Array {
   const kept = new Uint8Array(Math.min(bytes.length, DECODED_MAX))
   let size = 0
@@ -262,17 +254,19 @@ function nonAsciiParts(bytes: Uint8Array): Uint8Array {
   return kept.subarray(0, size)
 }
 
-/** null: the bytes are not valid. */
+/** Null if the bytes are not valid. */
 function decodedStrictly(bytes: Uint8Array, encoding: Bun.Encoding): string | null {
   try {
-    // As a stream: the last letter may be cut.
+    // Decoded as a stream, because the last letter may be incomplete.
     return new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true })
   } catch {
     return null
   }
 }
 
-/** From -1 to 1: how much the letters beyond ASCII look like those of a language written in this encoding. */
+/**
+ * From -1 to 1: how much the letters beyond ASCII look like a language written in this encoding.
+ */
 function multiByteScore(
   bytes: Uint8Array,
   { encoding, frequent }: { encoding: Bun.Encoding; frequent: ReadonlySet<string> },
@@ -288,7 +282,7 @@ function multiByteScore(
     if (code > 0xffff) index += 1
     if (code < 0x80) continue
     count += 1
-    // Two letters of Western text make one of these, in the middle of a word.
+    // Two letters of Western text form one of these, in the middle of a word.
     if (/[a-z]/.test(text.charAt(index - 1)) || /[a-z]/.test(text.charAt(index + 1))) sum -= 1
     if (frequent.has(letter)) sum += 1
     else if (code >= 0x3040 && code <= 0x30ff) sum += isJapanese ? 1 : -0.3
@@ -321,7 +315,7 @@ function alphabetScore(bytes: Uint8Array, encoding: Bun.Encoding, letters: strin
     else if (LETTER.test(letter)) sum -= 0.5
     else if (QUOTES_AND_MONEY.has(letter)) sum += 0.3
     else sum -= 0.5
-    // A sign within a word, a capital after a small letter, two scripts in one word.
+    // Penalize a symbol within a word, a capital after a small letter, and two scripts in one word.
     const isLetter = LETTER.test(letter)
     const isWithin = LETTER.test(before) && LETTER.test(text.charAt(index + 1))
     if (!isLetter && isWithin && letter !== '’' && letter !== '·') sum -= 1

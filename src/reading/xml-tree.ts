@@ -3,7 +3,7 @@ import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { decodeText } from './text-encoding.ts'
 
-/** An element by its local name: each part of a document format uses one vocabulary. */
+/** An element by its local name, because each part of a document format uses one vocabulary. */
 export interface XmlElement {
   readonly name: string
   /** By their names as written, with prefixes. */
@@ -11,16 +11,13 @@ export interface XmlElement {
   readonly children: readonly XmlNode[]
 }
 
-export type XmlNode = XmlElement | string
+type XmlNode = XmlElement | string
 
 interface OpenElement extends XmlElement {
   readonly children: XmlNode[]
 }
 
-/**
- * XML as a tree. Tolerates broken XML; never expands entities that a document declares.
- * @throws AppError `file_unreadable` if it is nested too deep
- */
+/** Never expands entities of a document. @throws AppError if it is nested too deeply */
 export function parseXml(bytes: Uint8Array): XmlElement {
   const root: OpenElement = { name: '', attributes: {}, children: [] }
   const open: OpenElement[] = [root]
@@ -56,11 +53,11 @@ function declaredEncoding(bytes: Uint8Array): string | null {
   return /^<\?xml[^>]{0,100}encoding\s*=\s*["']([\w-]{1,40})/.exec(begin)?.[1] ?? null
 }
 
-function localName(name: string): string {
+export function localName(name: string): string {
   return name.slice(name.indexOf(':') + 1)
 }
 
-/** The value of an attribute by its local name. */
+/** Returns the value of an attribute by its local name. */
 export function attribute(element: XmlElement | undefined, name: string): string | undefined {
   if (element === undefined) return undefined
   const own = element.attributes[name]
@@ -80,7 +77,7 @@ export function elementsOf(element: XmlElement | undefined): readonly XmlElement
   return element?.children.filter(isElement) ?? []
 }
 
-/** The child with that name, or at the end of a path of names. */
+/** Returns the child with that name, or the one at the end of a path of names. */
 export function child(
   element: XmlElement | undefined,
   ...path: readonly string[]
@@ -90,7 +87,7 @@ export function child(
   return at
 }
 
-/** Every element with one of the names below, in document order; does not search within found ones. */
+/** In document order, but none inside those found. */
 export function* descendants(
   element: XmlElement | undefined,
   ...names: readonly string[]

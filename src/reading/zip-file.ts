@@ -13,14 +13,12 @@ import { AppError } from '../core/errors.ts'
 import { unreadable } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 
-/** A ZIP on disk: its entries, each read as a stream, never whole into memory. */
-
 interface WalkedEntry {
   readonly entry: Entry
   readonly zip: ZipFile
 }
 
-/** The entries in order; the next is read once the previous one is consumed. @throws Error for anything but a ZIP */
+/** The next is read when the previous one was consumed. @throws Error for other files */
 export async function* zipFileEntries(path: string): AsyncGenerator<WalkedEntry, void> {
   const zip = await opened(path)
   try {
@@ -41,11 +39,7 @@ export async function* zipFileEntries(path: string): AsyncGenerator<WalkedEntry,
   }
 }
 
-/**
- * The unpacked content of an entry, piece by piece.
- * @throws DamagedEntry after the last piece, if it differs from the packed file; Error if it cannot be unpacked, or differs
- * in length from the directory
- */
+/** @throws DamagedEntry after the last piece, if it differs from the packed file; Error */
 export async function* piecesOfEntry({ entry, zip }: WalkedEntry): AsyncGenerator<Uint8Array> {
   const begun = Promise.withResolvers<NodeJS.ReadableStream>()
   zip.openReadStream(entry, (error, stream) => {
@@ -58,11 +52,11 @@ export async function* piecesOfEntry({ entry, zip }: WalkedEntry): AsyncGenerato
     checksum = crc32(piece, checksum)
     yield piece
   }
-  // yauzl leaves this to its users.
+  // yauzl leaves this check to its users.
   if (checksum !== entry.crc32) throw new DamagedEntry('its checksum is wrong')
 }
 
-/** The same for an entry found earlier, by a ZIP that is closed by now. */
+/** `piecesOfEntry` for an entry found earlier, in a ZIP that was closed since. */
 export async function* piecesAgain(path: string, entry: Entry): AsyncGenerator<Uint8Array> {
   const zip = await opened(path)
   try {
@@ -78,7 +72,7 @@ export function isLocked({ generalPurposeBitFlag }: Entry): boolean {
   return (generalPurposeBitFlag & 1) !== 0
 }
 
-/** The name as it was written, by the encoding that the entry declares. */
+/** Returns the original name, in the encoding that the entry declares. */
 export function nameOfEntry({ generalPurposeBitFlag, fileNameRaw, extraFields }: Entry): string {
   return getFileNameLowLevel(generalPurposeBitFlag, fileNameRaw, extraFields, false).toWellFormed()
 }
@@ -95,7 +89,7 @@ async function opened(path: string): Promise<ZipFile> {
   if (size === null) open(path, OPTIONS, onOpen)
   else fromRandomAccessReader(new FileRanges(path), size, OPTIONS, onOpen)
   const zip = await found.promise
-  // No one waits for later failures.
+  // Later failures are ignored.
   zip.on('error', () => {})
   return zip
 }
@@ -105,10 +99,7 @@ const END_RECORD_BYTES = 22
 /** The record and the longest comment. */
 const END_BYTES_MAX = END_RECORD_BYTES + 65_535
 
-/**
- * The end of the ZIP, if that is before the file's end: some programs add a line end or zeros, which every other reader
- * accepts and yauzl refuses. null: at the file's end, or yauzl will report the error.
- */
+/** Programs append a line end or zeros, which yauzl refuses. null if the ZIP ends with the file. */
 async function endOfZip(path: string): Promise<number | null> {
   const file = Bun.file(path)
   const start = Math.max(0, file.size - END_BYTES_MAX)
@@ -132,12 +123,12 @@ class FileRanges extends RandomAccessReader {
   }
 }
 
-/** Deflate shrinks text to a tenth. A higher ratio means a bomb. */
+/** Deflate shrinks text to a tenth. A ratio higher than this indicates a ZIP bomb. */
 const RATIO_MAX = 200
-/** Below this many bytes the ratio means nothing: a long run of spaces is not a bomb. */
+/** Below this many bytes the ratio does not matter, because a long run of spaces is not a bomb. */
 const RATIO_COUNTS_FROM = 32 * 1024 * 1024
 
-/** The names in a ZIP, in order; null: not a ZIP, or cut off. Nothing is inflated. */
+/** The names in a ZIP in order; null if it is not a ZIP, or truncated. Nothing is unpacked. */
 export function zipNames(bytes: Uint8Array): readonly string[] | null {
   if (!beginsLikeZip(bytes)) return null
   try {
@@ -152,10 +143,10 @@ export function beginsLikeZip(bytes: Uint8Array): boolean {
 }
 
 /**
- * The requested entries of a ZIP, by name. The sizes in its directory are checked before anything is inflated, and enforced
- * while inflating.
- * @throws AppError `file_unreadable` for a ZIP that is broken, or too large when unpacked; also if an entry is
- * not what was packed: one flipped byte can pass as text
+ * Returns the requested entries of a ZIP by name. The sizes in its directory are checked before
+ * unpacking, and enforced during it.
+ * @throws AppError `file_unreadable` for a ZIP that is broken, or too large when unpacked; also if
+ * an entry differs from what was packed, because one flipped byte can pass as text
  */
 export function zipEntries(
   bytes: Uint8Array,
@@ -194,7 +185,7 @@ function entriesOf(bytes: Uint8Array): readonly UnzipFileInfo[] {
   return entries
 }
 
-/** The checksums of the entries, in order; fflate neither checks nor returns them. */
+/** Returns the checksums of the entries in order, which fflate neither checks nor returns. */
 function checksumsIn(bytes: Uint8Array): readonly number[] {
   const zip = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const end = zip.lastIndexOf(Buffer.from('PK\x05\x06', 'latin1'), zip.length - 22)
@@ -214,7 +205,6 @@ function checksumsIn(bytes: Uint8Array): readonly number[] {
   return checksums
 }
 
-/** For a part that exists but differs from the packed one. */
 export function damagedPart(name: string): AppError {
   const message = `The file is damaged: its part ${name} is not what was packed (its checksum is wrong)`
   return unreadable(`${message}; send it again, or save it again`)
@@ -227,5 +217,5 @@ function refuseSwelling(entries: readonly UnzipFileInfo[]): void {
   if (inflated <= READING_LIMITS.inflatedBytesMax && !isSwelling) return
   const found = `${entries.length} parts of ${packed} bytes would unpack to ${inflated}`
   const limit = isSwelling ? `${RATIO_MAX} times` : `${READING_LIMITS.inflatedBytesMax} bytes`
-  throw unreadable(`The file swells: ${found}; at most ${limit} is read`)
+  throw unreadable(`The file expands too much: ${found}; at most ${limit} is read`)
 }

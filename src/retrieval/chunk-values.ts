@@ -1,4 +1,4 @@
-/** Metadata values by chunk, and the chunks that a condition keeps by them. */
+/** Caches metadata values by chunk, and finds the chunks that meet a condition. */
 import {
   type ColumnCondition,
   type ConditionColumn,
@@ -9,28 +9,25 @@ import type { CommittedWrite } from '../core/domain/ports/retrieval-ports.ts'
 import { textHash } from '../core/text/words.ts'
 import { KeyRows, numbersOfKeys } from './vectors/row-table.ts'
 
-/** With more changed chunks, all are read again. */
+/** If more chunks changed, all values are read again. */
 const CHANGED_MAX = 2_000
 
 const NO_KEYS = new BigInt64Array()
 const GONE = -1
 
-/** One value per chunk, at the chunk's position; NaN: none. */
+/** One value per chunk, at the chunk's position. NaN means no value. */
 interface ValueColumn extends ConditionColumn {
   values: Float64Array
-  /** The numbers that stand for words. */
+  /** The number that stands for each word. */
   readonly words: Map<string, number>
 }
 
 export class ChunkValues {
-  /** By name; null: a column that numbers cannot represent. */
+  /** By column name; null if numbers cannot represent its values. */
   readonly columns = new Map<string, ValueColumn | null>()
-  /** Chunks whose values must be read again. */
   readonly changed = new Set<number>()
   readonly #places = new KeyRows()
-  /** By position. */
   #keys = new Float64Array()
-  /** Positions in use. */
   #count = 0
   #revision: number
 
@@ -39,7 +36,7 @@ export class ChunkValues {
   }
 
   static bytesOf(chunkCount: number, columnCount: number): number {
-    // A key, its position, and a value in each column.
+    // For each chunk: a key, its position, and a value per column.
     return chunkCount * (8 + 4 + 8 * columnCount)
   }
 
@@ -71,7 +68,7 @@ export class ChunkValues {
     this.columns.set(name, null)
   }
 
-  /** The values read: infinity if a number cannot represent one. */
+  /** Stores values. Infinity means that a number cannot represent the value. */
   put(column: ConditionColumn, keys: BigInt64Array, values: Float64Array): void {
     const known = this.#column(column)
     for (const [index, key] of numbersOfKeys(keys).entries()) {
@@ -85,14 +82,14 @@ export class ChunkValues {
     }
   }
 
-  /** The changed chunks to read now. */
+  /** Returns and clears the changed chunks, which the caller reads now. */
   takeChanged(): readonly bigint[] {
     const keys = [...this.changed].map(BigInt)
     this.changed.clear()
     return keys
   }
 
-  /** Follows a write. False: read everything again. */
+  /** Applies a write. Returns false if everything must be read again. */
   apply({ revision, changed }: CommittedWrite): boolean {
     if (changed === null || revision !== this.#revision + 1) return false
     this.#revision = revision
@@ -139,19 +136,19 @@ export class ChunkValues {
   }
 }
 
-/** The chunks that conditions keep, for one state of their knowledge base. */
+/** The chunks that meet conditions, for one state of their knowledge base. */
 export interface KeptChunks {
   readonly count: number
   keys(): BigInt64Array
   has(key: bigint): boolean
 }
 
-/** In this order AND is the lesser, OR the greater and NOT the opposite of two. Unknown: compared with NULL. */
+/** AND is the minimum, OR the maximum, NOT reverses. Unknown: a comparison with NULL. */
 const FALSE = 0
 const UNKNOWN = 1
 const TRUE = 2
 
-/** null where a value cannot be compared here. */
+/** Null if memory cannot compare one of the values. */
 export function keptChunks(
   { condition, values: bound }: PrefilterSql,
   values: ChunkValues,
@@ -170,7 +167,7 @@ export function keptChunks(
   }
 }
 
-/** Written as halves: a BigInt for each would take ten times as long. */
+/** Written as 32-bit halves, because a BigInt per key would take ten times as long. */
 function keysWhere(keys: Float64Array, truths: Uint8Array, count: number): BigInt64Array {
   const kept = new BigInt64Array(count)
   const halves = new Int32Array(kept.buffer)
@@ -186,7 +183,9 @@ function keysWhere(keys: Float64Array, truths: Uint8Array, count: number): BigIn
   return kept
 }
 
-/** Loops over all chunks are written out: a call per value would take five times as long. */
+/**
+ * Loops over all chunks are written out, because a call per value would take five times as long.
+ */
 class ConditionCheck {
   readonly #values: ChunkValues
   readonly #bound: PrefilterSql['values']
@@ -196,7 +195,7 @@ class ConditionCheck {
     this.#bound = bound
   }
 
-  /** One truth value for each place, of the condition or its negation; null where a value cannot be compared here. */
+  /** For each position; null if memory cannot compare a value. */
   truths(condition: ColumnCondition, isNegated: boolean): Uint8Array | null {
     switch (condition.kind) {
       case 'and':
@@ -293,7 +292,7 @@ class ConditionCheck {
     return values?.subarray(0, this.#values.keys.length) ?? null
   }
 
-  /** The number for a value; null: the database compares it in its own way, or refuses it. */
+  /** The number for a value; null if the database compares it in its own way, or refuses it. */
   #numberOf({ name, kind }: ConditionColumn, value: BoundValue | undefined): number | null {
     switch (kind) {
       case 'number':
@@ -301,7 +300,7 @@ class ConditionCheck {
       case 'truth':
         return typeof value === 'boolean' ? Number(value) : null
       case 'word':
-        // Below 0 there are no words.
+        // Words are numbered from 0.
         return typeof value === 'string'
           ? (this.#values.columns.get(name)?.words.get(value) ?? -1)
           : null
@@ -343,7 +342,7 @@ function certain(truths: Uint8Array | null, isNegated: boolean): Uint8Array | nu
 const DAY = /^\d{4}-\d{2}-\d{2}$/
 const TIME = /^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}:\d{2}(?:\.\d{1,3})?)?$/
 
-/** Since 1970; null: not a valid date. */
+/** Microseconds since 1970; null for an invalid date. */
 function microsOf(text: string): number | null {
   const [day = '', time = '00:00:00'] = text.split(/[ T]/)
   const millis = Date.parse(`${day}T${time}Z`)

@@ -12,27 +12,27 @@ import { LruMap } from '../core/runtime/lru-map.ts'
 import { hashSql } from '../core/text/words.ts'
 import { ChunkValues, type KeptChunks, keptChunks } from './chunk-values.ts'
 
-/** For the values of all knowledge bases. */
+/** The limit for the values of all knowledge bases together. */
 const BYTES_MAX = 64 * 1024 ** 2
 
-/** A column with more different words is left to the database. */
+/** A column with more distinct words is left to the database. */
 const WORDS_MAX = 2_000
 
-/** How often one search reads again because of writes in between. */
+/** How often a search reads again after concurrent writes. */
 const READS_MAX = 4
 
-/** Rows created at once: one step of the database instead of many. */
+/** Up to this many rows are fetched in one step of the database instead of many. */
 const SHORT_ROWS_MAX = 200_000
 
 interface Known {
   readonly values: ChunkValues
-  /** Set while values are read: false after a failure. */
+  /** Set while values are being read. Resolves to false if that fails. */
   reading: Promise<boolean> | null
-  /** Writes committed meanwhile. */
+  /** Writes that were committed meanwhile. */
   later: CommittedWrite[]
 }
 
-export interface FilteredSearch {
+interface FilteredSearch {
   readonly knowledgeBase: KnowledgeBase
   readonly prefilter: PrefilterSql
   readonly limits: RunLimits
@@ -42,13 +42,10 @@ export interface FilteredSearch {
   isCurrent(): boolean
 }
 
-/**
- * Metadata in memory for the conditions of searches. A column is read when a condition first names it; after a write, the
- * next search reads the values of the changed chunks.
- */
+/** The first condition on a column reads it; after a write, only changed chunks are read. */
 export class FilterValues {
   readonly #reader: ColumnReader & RowReader
-  /** By the number of the knowledge base. */
+  /** By knowledge base id. */
   readonly #known = new LruMap<number, Known>({
     sizeMax: BYTES_MAX,
     sizeOf: ({ values }) => values.bytes,
@@ -58,7 +55,7 @@ export class FilterValues {
     this.#reader = reader
   }
 
-  /** The chunks that the conditions keep; null: ask the database. */
+  /** Returns the chunks that meet the conditions; null if the database must find them. */
   async kept(search: FilteredSearch, signal: AbortSignal): Promise<KeptChunks | null> {
     const { prefilter, knowledgeBase, revision, chunkCount, isCurrent } = search
     const columns = prefilter.condition === null ? [] : columnsOf(prefilter.condition)
@@ -69,7 +66,7 @@ export class FilterValues {
       signal.throwIfAborted()
       let known = this.#known.get(knowledgeBase.id)
       if (known === undefined) {
-        // A read during a commit may see the state before or after it.
+        // A read during a commit may see either state.
         if (!isCurrent()) return null
         known = { values: new ChunkValues(revision), reading: null, later: [] }
         this.#known.set(knowledgeBase.id, known)
@@ -87,7 +84,7 @@ export class FilterValues {
     return null
   }
 
-  /** A write was committed. */
+  /** Call after a write was committed. */
   committed({ id }: Pick<KnowledgeBase, 'id'>, write: CommittedWrite): void {
     const known = this.#known.get(id)
     if (known === undefined) return
@@ -95,12 +92,12 @@ export class FilterValues {
     else if (!known.values.apply(write)) this.#known.delete(id)
   }
 
-  /** The chunks of a knowledge base are gone, or replaced. */
+  /** Call when the knowledge base's chunks were dropped or replaced. */
   forget(id: number): void {
     this.#known.delete(id)
   }
 
-  /** Reads the missing columns, or else the changed chunks. False: the database reports the error. */
+  /** Missing columns or changed chunks. On failure false: the database reports the error. */
   async #read(
     known: Known,
     missing: readonly ConditionColumn[],
@@ -136,7 +133,6 @@ export class FilterValues {
     given: {
       readonly values: ChunkValues
       readonly column: ConditionColumn
-      /** What to read it from. */
       readonly rows: Pick<BoundSql, 'sql' | 'values'>
     },
     { limits, chunkCount }: FilteredSearch,
@@ -170,7 +166,7 @@ export class FilterValues {
   }
 }
 
-/** The rows of all chunks, or of some. */
+/** Selects the rows of all chunks, or of some. */
 function rowsOf(
   kb: KnowledgeBase,
   keys: readonly bigint[] | null,
@@ -184,7 +180,7 @@ const WORD_JOIN = ` LEFT JOIN (
   SELECT unnest(words) AS eider_word, unnest(range(len(words))) AS eider_number
   FROM (SELECT from_json($words, '["VARCHAR"]') AS words)) ON eider_word = `
 
-/** NaN for none, infinity for one that a JavaScript number does not hold exactly. */
+/** NaN means no value; infinity, that JavaScript cannot represent the number exactly. */
 function valueSql({ name, kind }: ConditionColumn): string {
   const column = quote(name)
   const moment = `CASE WHEN isfinite(${column}) THEN epoch_us(${column}) END`

@@ -1,6 +1,7 @@
 /**
- * The ranking of `sql/subquery/hybrid-rows.ts` for `scaled` and `rrf`, over the chunks that take part: with the same
- * operations on numbers, in the same order, so that a search in memory and a statement give the same relevances.
+ * Ranks chunks with the fusions `scaled` and `rrf`, like `sql/subquery/hybrid-rows.ts`. The
+ * operations and their order are the same, so a search in memory and a statement give equal
+ * relevances.
  */
 import {
   FEEDBACK,
@@ -15,25 +16,21 @@ import type { KeywordHits, NearestChunk, NearestFound } from '../core/domain/por
 import { isForeignToEnglish } from '../core/text/learned-language.ts'
 import { isMostlyLatin } from '../core/text/words.ts'
 
-export interface FusedHit {
+interface FusedHit {
   readonly key: bigint
-  /** 0 to 1. */
+  /** From 0 to 1. */
   readonly relevance: number
-  /** null: found only by its words. */
+  /** Null if found only by keywords. */
   readonly distance: number | null
 }
 
 export interface FusionWeights {
-  /** The weight of the vectors, 0 to 1. */
+  /** The weight of the vectors, from 0 to 1. */
   readonly alpha: number
   readonly fusion: Fusion
 }
 
-/**
- * All found chunks, the most relevant first.
- * @param found.neighbours the nearest first: at least those that have a part
- * @param found.keywordHits the best first: exactly those that have a part
- */
+/** @param found.neighbours nearest first, or more @param found.keywordHits exactly, best first */
 export function fusedHits(
   given: {
     readonly neighbours: readonly NearestChunk[]
@@ -69,7 +66,7 @@ function vectorParts(neighbours: readonly NearestChunk[], fusion: Fusion): Parts
   return parts
 }
 
-/** If fewer than `PART_CHUNKS` hits are given, the scale ends at 0, the score of chunks without a term. */
+/** With fewer than `PART_CHUNKS` hits, the scale ends at 0, the score of chunks without a term. */
 function keywordParts(keywordHits: readonly KeywordHit[], fusion: Fusion): Parts {
   const best = keywordHits[0]?.score ?? 0
   const least = keywordHits.length < PART_CHUNKS ? 0 : (keywordHits.at(-1)?.score ?? 0)
@@ -82,7 +79,7 @@ function keywordParts(keywordHits: readonly KeywordHit[], fusion: Fusion): Parts
   return parts
 }
 
-/** Equal values share the first of their ranks. */
+/** Equal values share the best of their ranks. */
 function rrfParts(ranked: readonly number[]): readonly number[] {
   let rank = 1
   return ranked.map((value, index) => {
@@ -97,12 +94,7 @@ export interface RankedHit {
   readonly relevance: number
 }
 
-/**
- * The first chunks of an order by relevance, then by distance, and those that are equal to the last of them.
- * @param fused the most relevant first
- * @param how.firstCount null: all of them
- * @param how.distancesOf gives the distances that are missing; a chunk without one is left out
- */
+/** By relevance, then distance, with all ties for the last. Without a distance, left out. */
 export async function exactFusion(
   fused: readonly FusedHit[],
   given: {
@@ -126,25 +118,21 @@ export async function exactFusion(
   return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
 }
 
-export function compareFused(one: RankedHit, other: RankedHit): number {
+function compareFused(one: RankedHit, other: RankedHit): number {
   return other.relevance - one.relevance || one.distance - other.distance
 }
 
 const ALPHA = 0.5
 
-/** For a text in a script that the embedding model does not know: its vector says little, for Arabic letters nothing. */
+/** The model does not know the script: its vector says little; for Arabic, nothing. */
 const FOREIGN_SCRIPT_ALPHA = 0.05
 const ARABIC_ALPHA = 0
 const ARABIC = /\p{Script=Arabic}/u
 
-/** For a text in its script but in another language: the model still understands names and shared words. */
+/** The model knows names and words that its language and this one share. */
 const FOREIGN_LANGUAGE_ALPHA = 0.2
 
-/**
- * The default weight of the vectors. The built-in model is English: in other languages keywords count more. Other models are
- * assumed to know every language.
- * @param text null: only the vector is known
- */
+/** Keywords count more if the built-in model does not know the language. @param text or null */
 export function defaultAlpha(
   text: string | null,
   { embeddingModel, language }: Pick<KnowledgeBase, 'embeddingModel' | 'language'>,
@@ -155,7 +143,7 @@ export function defaultAlpha(
   return isForeignBase || isForeignToEnglish(text) ? FOREIGN_LANGUAGE_ALPHA : ALPHA
 }
 
-/** Whether the vector of a text can be moved towards the first chunks: the model reads the text and the knowledge base. */
+/** Whether relevance feedback may move a text's vector: the model must know both languages. */
 export function canBeFedBack(
   text: string | null,
   kb: Pick<KnowledgeBase, 'embeddingModel' | 'language'>,
@@ -163,34 +151,30 @@ export function canBeFedBack(
   return text !== null && defaultAlpha(text, kb) === ALPHA
 }
 
-// The convex combination that `sql/subquery/hybrid-rows.ts` computes of every chunk: alpha · max(0, cosine) + (1 - alpha) ·
-// BM25 by its bound, with the same operations on numbers. Each part is scaled by what it can be at all and not by the best
-// hit, so that a relevance means the same for every text and under every filter. The best are found from the front of the
-// two orders and are exact: R. Fagin, A. Lotem, M. Naor, "Optimal aggregation algorithms for middleware", 2001. The scaling
-// is that of S. Bruch, S. Gai, A. Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023, with 0 as the least
-// cosine that means something.
+// Computes the same convex combination for the best chunks as `sql/subquery/hybrid-rows.ts` does
+// for all: alpha · max(0, cosine) + (1 - alpha) · BM25 / its bound. Each part is scaled by its
+// possible range instead of by the best hit, so that a relevance means the same for every text and
+// filter. Chunks are examined from the front of both orders until no other can be better, so the
+// result is exact: R. Fagin, A. Lotem, M. Naor, "Optimal aggregation algorithms for middleware",
+// 2001. The scaling follows S. Bruch, S. Gai, A. Ingber, "An Analysis of Fusion Functions for
+// Hybrid Retrieval", 2023, with 0 as the lowest meaningful cosine.
 
-export interface ConvexSearch {
-  /** The weight of the vectors, 0 to 1. */
+interface ConvexSearch {
+  /** The weight of the vectors, from 0 to 1. */
   readonly alpha: number
-  /** How many of the best are requested. */
   readonly firstCount: number
-  /** How many neighbours were requested; if fewer came, there are no others. */
+  /** How many neighbours were requested. If there are fewer, they are all there are. */
   readonly nearestCount: number
-  /** The nearest, and possibly more; empty if the keyword hits are enough. */
+  /** The nearest chunks, possibly more than needed; empty if the keyword hits are enough. */
   readonly neighbours: readonly NearestChunk[]
   readonly hits: KeywordHits
   /** How many keyword hits were requested. */
   readonly hitCount: number
-  /** Whether all chunks as relevant as the last are wanted, at any distance; unset: only equally near ones. */
+  /** All chunks as relevant as the last; by default only those also at the same distance. */
   readonly isOfRelevanceOnly?: boolean
 }
 
-/**
- * The most relevant first, ties by distance, with those equal to the last.
- * @returns null with too many keyword hits
- * @throws AppError those of `KeywordHits`
- */
+/** With all ties for the last place. @returns null for too many keyword hits */
 export async function bestConvex(
   search: ConvexSearch,
   signal: AbortSignal,
@@ -217,14 +201,14 @@ export async function bestConvex(
   return search.isOfRelevanceOnly === true ? ranked.above(ranked.least()) : ranked.first(firstCount)
 }
 
-/** The factor by which more keyword hits are examined if those so far may not be enough. */
+/** If the keyword hits so far may not be enough, examine this many times as many. */
 const DEEPER = 4
 
-/** The chunks measured so far. */
+/** The chunks scored so far. */
 class RankedHits {
   readonly #search: ConvexSearch
   readonly #hits = new Map<bigint, RankedHit>()
-  /** No chunk except the neighbours is nearer than this. */
+  /** All chunks other than the neighbours are at least this far away. */
   readonly farthest: number
 
   constructor(search: ConvexSearch) {
@@ -265,30 +249,23 @@ class RankedHits {
   }
 }
 
-/** The best first, with those that are equal to the last. */
+/** Returns the best chunks first, with all ties for the last place. */
 export function firstOf(hits: readonly RankedHit[], count: number): readonly RankedHit[] {
   const all = hits.toSorted(compareFused)
   const last = all[count - 1]
   return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
 }
 
-// Feedback (domain/hybrid-search.ts) as the database computes it in `sql/subquery/hybrid-rows.ts`: the same operations on
-// numbers in the same order.
+// Relevance feedback (core/domain/hybrid-search.ts), computed with the same operations in the same
+// order as in `sql/subquery/hybrid-rows.ts`.
 
 export interface FedBackSearch extends ConvexSearch {
-  /** Of the text. */
   readonly queryVector: Float32Array
-  /** False: it is not moved. */
+  /** Whether to move the vector. */
   readonly isFedBack: boolean
 }
 
-/**
- * `bestConvex` by the moved vector. The distances are those to the text.
- * @param search.nearestCount not less than `firstCount` and the chunks of feedback
- * @param feedback unset: nothing to search with
- * @returns null as `bestConvex`
- * @throws AppError those of `feedback` and of the keyword hits
- */
+/** `bestConvex` with the moved vector; distances to the text. @returns null like `bestConvex` */
 export async function bestFedBack(
   search: FedBackSearch,
   feedback: NearestFound['feedback'],
@@ -313,7 +290,8 @@ export async function bestFedBack(
   const found = await feedback.searchBy(movedVector, signal)
   if (found === null) return null
   const { neighbours, keywordHits: hits } = found
-  // Chunks of equal relevance are ordered by distance to the text: the nearest are also among the neighbours.
+  // Ties in relevance are sorted by distance to the text. The nearest of them are among the
+  // neighbours.
   const ranked = await bestConvex({ ...search, neighbours, hits, isOfRelevanceOnly: true }, signal)
   if (ranked === null) return null
   const relevances = new Map(ranked.map(({ key, relevance }) => [key, relevance]))

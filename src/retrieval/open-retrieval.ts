@@ -26,7 +26,6 @@ import type { Catalog } from '../core/domain/ports/store-ports.ts'
 import { RowCaches } from './rows/row-caches.ts'
 import { VectorCaches, type VectorCachesOptions } from './vector-caches.ts'
 
-/** What retrieval needs from the store. */
 export interface RetrievalStore {
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly vectors: VectorSource
@@ -37,17 +36,16 @@ export interface RetrievalStore {
 }
 
 export interface RetrievalOptions extends VectorCachesOptions {
-  /** For the rows of chunks in memory; 0: none. */
+  /** The limit for chunk rows in memory; 0 keeps none. */
   readonly rowBytesMax: number
 }
 
 export interface Retrieval {
-  /** Close it before the store. */
+  /** Must be closed before the store. */
   readonly vectorCaches: VectorCaches
   readonly rowCaches: RowCaches
   readonly commits: CommitWatch
   readonly indexStates: IndexStates
-  /** The same, by their role in a search. */
   readonly ports: {
     readonly nearest: NearestChunks
     readonly known: KnownChunks
@@ -57,10 +55,7 @@ export interface Retrieval {
   }
 }
 
-/**
- * Searches in memory over the store's data; from here on they follow its commits.
- * @param follower hears of changes of the catalog
- */
+/** From here on, they follow the store's commits. */
 export function openRetrieval(
   store: RetrievalStore,
   options: RetrievalOptions,
@@ -109,14 +104,13 @@ function toldBoth(one: CommitListener, other: CommitListener): CommitListener {
   }
 }
 
-export interface IndexStatesDeps {
+interface IndexStatesDeps {
   readonly vectorCaches: Pick<VectorCaches, 'access' | 'reportOf'>
   readonly hnsw: Pick<AcceleratorFactory, 'possibility'>
   snapshot(): CatalogSnapshot
 }
 
-/** Shows for each knowledge base how its vectors are searched now. */
-export class IndexStates implements VectorIndexStates {
+class IndexStates implements VectorIndexStates {
   readonly #deps: IndexStatesDeps
 
   constructor(deps: IndexStatesDeps) {
@@ -153,14 +147,14 @@ export class IndexStates implements VectorIndexStates {
 }
 
 interface Commits {
-  /** Started. */
+  /** The number of commits that began. */
   count: number
-  /** Started and not ended. */
+  /** The number of commits that have not ended yet. */
   pending: number
   ended: PromiseWithResolvers<void> | null
 }
 
-/** Counts the commits of each knowledge base, so that results from before one are not used after it. */
+/** Results from before a commit are not used after it. */
 class CommitWatch implements CommittedStates, CommitListener {
   readonly #snapshot: () => CatalogSnapshot
   readonly #commits = new Map<number, Commits>()
@@ -206,7 +200,7 @@ class CommitWatch implements CommittedStates, CommitListener {
   }
 
   catalogChanged({ knowledgeBases }: CatalogSnapshot): void {
-    // Rarely, because finding removed ones takes time for each knowledge base.
+    // Done rarely, because it takes time for each knowledge base.
     if (this.#commits.size <= 2 * knowledgeBases.length + 16) return
     const ids = new Set(knowledgeBases.map(({ id }) => id))
     for (const id of this.#commits.keys()) if (!ids.has(id)) this.#commits.delete(id)

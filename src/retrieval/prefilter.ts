@@ -6,10 +6,9 @@ import type { KeptChunks } from './chunk-values.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import type { ExactIndex, VectorSearch } from './vectors/exact-index.ts'
 
-/** A prefilter, and the state of the knowledge base it applies to. */
-export interface PrefilterRequest {
+interface PrefilterRequest {
   readonly prefilter: PrefilterSql
-  /** The answer from memory; null: ask the database. */
+  /** Returns the answer from memory; null if the database must be asked. */
   kept(): Promise<KeptChunks | null>
   readonly limits: RunLimits
   readonly revision: number
@@ -17,16 +16,16 @@ export interface PrefilterRequest {
   isCurrent(): boolean
 }
 
-/** The chunks that a prefilter keeps. */
+/** The chunks that meet the conditions of a prefilter. */
 export interface PrefilteredChunks {
   readonly request: PrefilterRequest
-  /** null: there are too many to list, and `passing` checks single ones. */
+  /** Null if they are too many to list; `passing` then checks given chunks. */
   readonly keys: BigInt64Array | null
-  /** The chunks that the conditions keep. */
+  /** Returns those of these chunks that meet the conditions. */
   passing(keys: readonly bigint[]): Promise<ReadonlySet<bigint>>
 }
 
-/** The nearest chunks among those that a prefilter keeps. */
+/** A search for the nearest chunks that meet the conditions of a prefilter. */
 interface PrefilteredSearch extends PrefilterRequest {
   readonly index: ExactIndex
   readonly queryVector: Float32Array
@@ -35,7 +34,7 @@ interface PrefilteredSearch extends PrefilterRequest {
   readonly margin: number
 }
 
-/** Up to this many keys, or a quarter of all, are read quickly. */
+/** Up to this many keys, or a quarter of all, are quick to list. */
 const LIST_KEYS_MAX = 20_000
 
 /** Eight bytes each. */
@@ -43,13 +42,10 @@ const SHORT_KEYS_MAX = 200_000
 
 const BROAD_MAX = 1_000
 
-/**
- * The nearest among the chunks that conditions keep. Few keys: they are listed, and only they are
- * measured. Many: the nearest of all are checked against the conditions, as most of them will pass.
- */
+/** Few matching chunks are listed and compared; of many, the nearest of all are checked. */
 export class Prefilter {
   readonly #reader: ColumnReader
-  /** SELECTs that returned many keys when last listed. */
+  /** SELECTs that returned many keys the last time. */
   readonly #broad = new LruMap<string, true>({ sizeMax: BROAD_MAX })
   readonly #cache = new PrefilterCache()
 
@@ -57,7 +53,7 @@ export class Prefilter {
     this.#reader = reader
   }
 
-  /** The keys if they are few, or requested again; null: there are many, and `passing` checks them. */
+  /** If few, or requested before; null if there are many, which `passing` checks. */
   async fewKeys(
     request: PrefilterRequest,
     chunkCount: number,
@@ -80,7 +76,6 @@ export class Prefilter {
     return keys
   }
 
-  /** All keys, however many. */
   async allKeys(request: PrefilterRequest, signal: AbortSignal): Promise<BigInt64Array> {
     const known = this.#cache.get(request.prefilter, request.revision)
     if (known !== undefined) return known
@@ -91,10 +86,7 @@ export class Prefilter {
     return this.#remember(request, keys)
   }
 
-  /**
-   * @param few what `fewKeys` gave
-   * @returns null if more chunks than an index returns are equally near
-   */
+  /** @returns null if more chunks than an index returns have the same distance */
   async nearest(
     search: PrefilteredSearch,
     few: BigInt64Array | null,
@@ -113,7 +105,7 @@ export class Prefilter {
     return keys
   }
 
-  /** All keys that the conditions keep; null: there are more. */
+  /** Returns all keys that meet the conditions; null if there are more than allowed. */
   async #listed(
     { prefilter, limits }: PrefilterRequest,
     keysMax: number,
@@ -123,7 +115,7 @@ export class Prefilter {
     const sql = isLimited ? `SELECT * FROM (${prefilter.sql}) LIMIT ${keysMax + 1}` : prefilter.sql
     const parts: BigInt64Array[] = []
     let count = 0
-    // The rows of a short list are created at once: one step of the database instead of many.
+    // The rows of a short list are fetched in one step of the database instead of many.
     const isShort = keysMax <= SHORT_KEYS_MAX
     for await (const batch of this.#reader.columns(
       { ...prefilter, sql, isShort },
@@ -143,7 +135,7 @@ export class Prefilter {
     return keys
   }
 
-  /** The nearest that the conditions keep; null: too few, even among the most that can be examined. */
+  /** null if too few of the most that can be examined meet the conditions. */
   async #nearestPassing(
     search: PrefilteredSearch,
     signal: AbortSignal,
@@ -165,7 +157,7 @@ export class Prefilter {
     }
   }
 
-  /** The chunks that the conditions keep. */
+  /** Returns those of these chunks that meet the conditions. */
   async passing(
     keys: readonly bigint[],
     request: Pick<PrefilterRequest, 'prefilter' | 'kept' | 'limits'>,
@@ -185,7 +177,7 @@ export class Prefilter {
 }
 
 const PREFILTER_BYTES_MAX = 32 * 1024 ** 2
-/** For one list: longer ones are read again. */
+/** The limit per list. Longer lists are read again each time. */
 const LIST_BYTES_MAX = 4 * 1024 ** 2
 
 interface KeyList {
@@ -193,20 +185,17 @@ interface KeyList {
   readonly keys: BigInt64Array
 }
 
-/**
- * The keys of a prefilter, for the next search with the same one: the chunks of a tenant, a
- * language, a source. Valid until a write to the knowledge base.
- */
-export class PrefilterCache {
+/** For example of a tenant or a language. Valid until a write to the knowledge base. */
+class PrefilterCache {
   readonly #lists = new LruMap<string, KeyList>({
     sizeMax: PREFILTER_BYTES_MAX,
     sizeOf: keyListBytes,
   })
 
-  /** For prefilters without a list: the revision at which each was last requested. */
+  /** For prefilters without a list, the revision of the last request. */
   readonly #asked = new LruMap<string, number>({ sizeMax: BROAD_MAX })
 
-  /** Whether it was requested before at the same revision: then a long list is worthwhile. */
+  /** Whether it was requested before at the same revision, so that a long list is worthwhile. */
   isAskedAgain(prefilter: PrefilterSql, revision: number): boolean {
     if (!prefilter.isCacheable) return false
     const name = conditionName(prefilter)
@@ -239,12 +228,7 @@ function conditionName({ sql, values }: BoundSql): string {
   })
 }
 
-/**
- * The nearest `k`, and all that are at most `margin` farther than the k-th: enough to
- * compute their distances again with another rounding, and to take the nearest `k` by these. null: they
- * are more than an index gives.
- * @throws AppError as `ExactIndex.search` does
- */
+/** Plus all at most `margin` farther than the k-th, for other rounding. null if too many. */
 export async function topKWithMargin(
   index: Pick<ExactIndex, 'search'>,
   search: VectorSearch & { readonly margin: number },
@@ -252,7 +236,7 @@ export async function topKWithMargin(
 ): Promise<readonly NearestChunk[] | null> {
   const { neighboursMax } = VECTOR_LIMITS
   if (search.k > neighboursMax) return null
-  // A `k` that is not a count is passed on, to be refused.
+  // An invalid `k` is passed on, and refused there.
   let wanted = search.k > 0 ? Math.min(search.k + 8, neighboursMax) : search.k
   for (;;) {
     const found = await index.search({ ...search, k: wanted }, signal)
@@ -261,15 +245,12 @@ export async function topKWithMargin(
     if (count !== -1) return found.slice(0, count)
     if (found.length < wanted || wanted === 0) return found
     if (wanted === neighboursMax) return null
-    // If this many are that near, most of all rows may be.
+    // If this many are that close, most of all rows may be.
     wanted = Math.min(wanted * 8, neighboursMax)
   }
 }
 
-/**
- * How far two distances can change places when inner products of unit vectors are added up in float32 in any order: each is
- * off by at most n * 2^-24, and a little for 1 - x.
- */
+/** Inner products of unit vectors in float32 are off by n * 2^-24, plus a little for 1 - x. */
 export function float32Margin(dimensions: number): number {
   return 2 * (dimensions + 2) * 2 ** -24
 }

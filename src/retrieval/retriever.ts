@@ -1,6 +1,8 @@
 import type { ColumnCondition } from '../core/domain/column-condition.ts'
 import type { TableIds } from '../core/domain/document.ts'
-import type { KeywordSearch } from '../core/domain/hybrid-search.ts'
+import { areEnoughHits, type KeywordSearch, type PhraseHits } from '../core/domain/hybrid-search.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
 import type {
   ColumnReader,
   CommittedWrite,
@@ -16,7 +18,14 @@ import type {
 } from '../core/domain/ports/search-ports.ts'
 import type { KeptChunks } from './chunk-values.ts'
 import { FilterValues } from './filter-values.ts'
-import { KeywordRetriever } from './keyword-retriever.ts'
+import { ascendingKeys, commonKeys, keywordHits, type ScoredKey } from './keywords/keyword-hits.ts'
+import { PostingLists } from './keywords/posting-lists.ts'
+import {
+  type PhrasePostings,
+  type SearchedTerms,
+  scoreBound,
+  scoresOfKeys,
+} from './keywords/term-scorer.ts'
 import { float32Margin, Prefilter, type PrefilteredChunks, topKWithMargin } from './prefilter.ts'
 import type { VectorCache } from './vector-cache.ts'
 import type { ExactIndex } from './vectors/exact-index.ts'
@@ -27,18 +36,17 @@ const IS_DOCUMENT: ColumnCondition = {
   value: { parameter: 'id' },
 }
 
-/** DuckDB rounds differently, so the accelerator returns a few more. */
+/** Request this many more chunks of an accelerator, because DuckDB rounds distances differently. */
 const MORE_OF_ACCELERATOR = 4
 
-/** The state of a cache for a transaction that starts while it is current. */
-export interface CacheSnapshot {
+/** A cache's state for a transaction that starts while it is current. */
+interface CacheSnapshot {
   readonly cache: VectorCache
   readonly index: ExactIndex
   readonly revision: number
   isCurrent(): boolean
 }
 
-/** null: its vectors are not in memory. */
 export async function snapshotOf(cache: VectorCache | null): Promise<CacheSnapshot | null> {
   await cache?.settled()
   const index = cache?.index ?? null
@@ -47,11 +55,9 @@ export async function snapshotOf(cache: VectorCache | null): Promise<CacheSnapsh
 }
 
 interface RequestedSearch extends NearestSearch {
-  /** null: all chunks. */
   readonly prefiltered: PrefilteredChunks | null
 }
 
-/** Searches in the caches of the vectors, and in the keyword index. */
 export class Retriever {
   readonly #prefilter: Prefilter
   readonly #filterValues: FilterValues
@@ -63,7 +69,7 @@ export class Retriever {
     this.#keywords = new KeywordRetriever(reader)
   }
 
-  /** A write was committed. */
+  /** Call after a write was committed. */
   committed({ id }: Pick<TableIds, 'id'>, write: CommittedWrite): void {
     this.#filterValues.committed({ id }, write)
     const { revision, changed, hasOtherTerms } = write
@@ -72,7 +78,7 @@ export class Retriever {
     this.#keywords.committed({ id }, revision, removedKeys)
   }
 
-  /** The chunks of a knowledge base are gone, or replaced. */
+  /** Call when the knowledge base's chunks were dropped or replaced. */
   forget(id: number): void {
     this.#filterValues.forget(id)
   }
@@ -90,10 +96,7 @@ export class Retriever {
     return kept === null ? null : kept.keys()
   }
 
-  /**
-   * @returns null if more chunks than allowed are equally near, or too many have the terms
-   * @throws AppError as `NearestChunks.nearest` does
-   */
+  /** @returns null if too many chunks have the same distance, or contain the terms */
   async search(
     snapshot: CacheSnapshot,
     search: NearestSearch,
@@ -115,10 +118,15 @@ export class Retriever {
   ): Promise<NearestFound | null> {
     const { queryVector, keywordSearch } = search
     const scoredHits = this.#keywords.search({ ...snapshot, ...search }, signal)
+    // Without hits, the database does the whole search.
+    const areEnough = async () => {
+      const hits = await scoredHits
+      return hits === null || areEnoughHits(hits.best, keywordSearch)
+    }
     const nearest = async () => {
-      // The vectors wait for the keyword hits only if these may be enough.
+      // Wait for the keyword hits before using vectors only if those hits may be enough.
       const mayBeEnough = keywordSearch.enoughCount !== null
-      const isEnough = mayBeEnough && areEnough(await scoredHits, keywordSearch)
+      const isEnough = mayBeEnough && (await areEnough())
       return isEnough ? [] : this.#nearest(snapshot, search, signal)
     }
     const [hits, neighbours] = await Promise.all([scoredHits, nearest()])
@@ -153,7 +161,7 @@ export class Retriever {
     return { neighbours, keywordHits: hitsBy(queryVector), feedback, isCurrent }
   }
 
-  /** The chunks that the conditions keep; null: no conditions. */
+  /** Returns the chunks that meet the conditions; null if there are no conditions. */
   async #prefiltered(
     snapshot: CacheSnapshot,
     { knowledgeBase, prefilter, limits }: NearestSearch,
@@ -177,7 +185,7 @@ export class Retriever {
     }
   }
 
-  /** As measured by DuckDB, which rounds differently: the nearest, and those equally near as the last. */
+  /** With DuckDB's distances, which are rounded differently, and all ties for the last. */
   async #nearest(
     { cache, index }: CacheSnapshot,
     search: RequestedSearch,
@@ -208,7 +216,7 @@ export class Retriever {
   }
 }
 
-/** Results of a cache released meanwhile are outdated, but not a failure of the search. */
+/** If the cache is released meanwhile, its results are outdated, but the search has not failed. */
 async function whileCurrent<T>(
   { isCurrent }: CacheSnapshot,
   signal: AbortSignal,
@@ -224,13 +232,100 @@ async function whileCurrent<T>(
   }
 }
 
-/** Whether `enoughCount` hits beat a score that adds nothing to a relevance. */
-function areEnough(hits: Pick<KeywordHits, 'best'> | null, search: KeywordSearch): boolean {
-  // Without hits, the database does the whole search.
-  if (hits === null) return true
-  const { best } = hits
-  const { enoughCount, fusion, count } = search
-  const isAnyScoreGood = fusion === 'convex' || best.length < count
-  const least = isAnyScoreGood ? 0 : (best.at(-1)?.score ?? 0)
-  return enoughCount === 0 || (best[(enoughCount ?? 0) - 1]?.score ?? 0) > least
+/** If more chunks tie, the database searches. This many can be checked and compared here. */
+const BEST_MAX = 16_384
+
+/** The keyword part of one search, from the posting lists of one state. */
+type ScoredHits = Omit<KeywordHits, 'distancesOf'>
+
+const NO_HITS: ScoredHits = {
+  best: [],
+  scoreBound: 0,
+  scoresOf: (keys) => keys.map(() => 0),
+  bestOf: async () => [],
+}
+
+/** Finds the chunks with the best BM25 scores, from posting lists in memory. */
+class KeywordRetriever {
+  readonly #postings: PostingLists
+
+  constructor(reader: ColumnReader) {
+    this.#postings = new PostingLists(reader)
+  }
+
+  /** Call after a write was committed. @param removedKeys null if unknown */
+  committed(ids: Pick<TableIds, 'id'>, revision: number, removedKeys: BigInt64Array | null): void {
+    this.#postings.committed(ids, revision, removedKeys)
+  }
+
+  /** @returns null if the lists are too long or too many chunks tie */
+  async search(
+    search: {
+      readonly knowledgeBase: KnowledgeBase
+      readonly keywordSearch: KeywordSearch
+      readonly revision: number
+      readonly limits: RunLimits
+      readonly prefiltered: PrefilteredChunks | null
+      /** Whether a new transaction still sees that revision. */
+      isCurrent(): boolean
+    },
+    signal: AbortSignal,
+  ): Promise<ScoredHits | null> {
+    const { knowledgeBase: ids, keywordSearch, prefiltered } = search
+    const { keys, counts } = keywordSearch.terms
+    if (keys.length === 0) return NO_HITS
+    const postings = await this.#postings.postingsOf({ ...search, ids, terms: keys }, signal)
+    if (postings === null) return null
+    const phrases = phrasePostings(keywordSearch.phrases)
+    const terms = { ...postings, counts, phrases }
+    const phrased = phrases?.isFilter === true ? phrases.keys : null
+    const listed = prefiltered?.keys ?? null
+    const allowed = commonAllowed(listed && ascendingKeys(listed), phrased)
+    const bestOf = async (count: number) => {
+      if (count > BEST_MAX) return null
+      const best =
+        prefiltered !== null && prefiltered.keys === null
+          ? await this.#checked(terms, count, prefiltered, allowed)
+          : keywordHits({ ...terms, count, allowed })
+      if (best === null || best.length > BEST_MAX) return null
+      return best.map(({ key, score }) => ({ key: BigInt(key), score }))
+    }
+    const best = await bestOf(keywordSearch.count)
+    const scoresOf = (some: readonly bigint[]) => scoresOfKeys(terms, some.map(Number))
+    return best && { best, bestOf, scoresOf, scoreBound: scoreBound(terms) }
+  }
+
+  /** Examines more of the best chunks until enough of them meet the conditions. */
+  async #checked(
+    terms: SearchedTerms,
+    count: number,
+    prefiltered: PrefilteredChunks,
+    allowed: Uint32Array | null,
+  ): Promise<readonly ScoredKey[] | null> {
+    for (let wanted = 4 * count + 16; wanted <= BEST_MAX; wanted *= 4) {
+      const best = keywordHits({ ...terms, count: wanted, allowed })
+      if (best.length > BEST_MAX) return null
+      const passingKeys = await prefiltered.passing(best.map(({ key }) => BigInt(key)))
+      const passing = best.filter(({ key }) => passingKeys.has(BigInt(key)))
+      const least = passing[count - 1]?.score
+      const isAll = best.length < wanted
+      // All ties with the last of the best were examined too.
+      if (isAll || least !== undefined) {
+        return passing.filter(({ score }) => least === undefined || score >= least)
+      }
+    }
+    return null
+  }
+}
+
+/** Converts to ascending keys that a list can contain, with their bonuses. */
+function phrasePostings(phrases: PhraseHits | null): PhrasePostings | null {
+  if (phrases === null) return null
+  const { bonuses, bound, isFilter } = phrases
+  const keys = ascendingKeys(BigInt64Array.from(phrases.keys))
+  return { keys, bonuses: Float64Array.from(bonuses), bound, isFilter }
+}
+
+function commonAllowed(one: Uint32Array | null, other: Uint32Array | null): Uint32Array | null {
+  return one === null || other === null ? (one ?? other) : commonKeys(one, other)
 }

@@ -19,37 +19,33 @@ import { databaseDistance } from './vectors/quantized-rows.ts'
 import type { FetchVectors, ScanRunner } from './vectors/scan.ts'
 import type { VectorMemory } from './vectors/vector-memory.ts'
 
-/** Rows of removed vectors allowed beyond the number of vectors. */
+/** How many rows of removed vectors are allowed beyond the number of vectors. */
 const EMPTY_ROWS_MAX = 20_000
 
-/** Vectors that wait for a thread while a cache is loaded. */
+/** The most bytes of vectors that wait for a thread while a cache is loaded. */
 const WAITING_BYTES_MAX = 32 * 1024 ** 2
 
-/** Distances computed before the event loop gets its turn. */
+/** Yield to the event loop after this many distances. */
 const DISTANCES_PER_TURN = 1_024
 
-export interface VectorCacheParts {
+interface VectorCacheParts {
   readonly source: VectorSource
   readonly memory: VectorMemory
   readonly pool: ScanRunner
   readonly lookup: VectorLookup
   readonly ids: TableIds
-  /** Beyond this many vectors, memory holds only their codes, a fifth of the bytes. */
+  /** Beyond this many vectors, memory holds only their codes, in a fifth of the bytes. */
   readonly wholeVectorsMax: number
-  /** Fewer vectors get no advice. */
   readonly advisedMin: number
 }
 
-/**
- * The vectors of one knowledge base in memory, as in its table: loaded once, then notified of each write after its commit
- * and before its answer. A cache that has missed one must be discarded.
- */
+/** Loaded once, then notified of each write. After a missed write, it must be discarded. */
 export class VectorCache {
   readonly #parts: VectorCacheParts
   readonly #stopping = new AbortController()
   #index: ExactIndex | null = null
   #isWhole = true
-  /** Writes committed while the vectors were loaded. */
+  /** Writes that were committed while the vectors are being loaded. */
   #pendingWrites: CommittedWrite[] | null = []
   #accelerator: Accelerator | null = null
   #lastAcceleratorChange: Promise<void> = Promise.resolve()
@@ -61,21 +57,17 @@ export class VectorCache {
     this.#parts = parts
   }
 
-  /** Memory holds the vectors themselves, not only their codes. */
+  /** Whether memory holds the vectors themselves, not only codes. */
   get isWhole(): boolean {
     return this.#isWhole
   }
 
-  /** null until all vectors are there. */
+  /** Null until all vectors are loaded. */
   get index(): ExactIndex | null {
     return this.#pendingWrites === null ? this.#index : null
   }
 
-  /**
-   * Reads all vectors.
-   * @returns false if a write was missed meanwhile: the cache must be discarded
-   * @throws AppError `out_of_memory`; the reason of the stop
-   */
+  /** @returns false if a write was missed, so the cache must be discarded */
   async load(): Promise<boolean> {
     const { source, ids } = this.#parts
     this.#index = await source.readAll(ids, (rows) => this.#loaded(rows))
@@ -84,13 +76,13 @@ export class VectorCache {
     return pending.every((write) => this.#apply(write))
   }
 
-  /** A write is about to be committed: a new transaction may see it. */
+  /** Call before a commit that a new transaction may see. */
   beginCommit(): void {
     this.#commitCount += 1
     this.#commit ??= Promise.withResolvers()
   }
 
-  /** @returns false when the cache must be thrown away */
+  /** @returns false if the cache must be discarded */
   endCommit(write: CommittedWrite | null): boolean {
     this.#commit?.resolve()
     this.#commit = null
@@ -105,16 +97,13 @@ export class VectorCache {
     while (this.#commit !== null) await this.#commit.promise
   }
 
-  /** Returns whether still no later write is visible to a transaction that has just started. */
+  /** Returns a function that tells whether a transaction that starts now sees no later write. */
   watch(): () => boolean {
     const count = this.#commitCount
     return () => this.#commitCount === count && !this.#stopping.signal.aborted
   }
 
-  /**
-   * The same chunks with the distances that DuckDB measures, the nearest first by these.
-   * @throws AppError `internal` when one is gone
-   */
+  /** @throws AppError `internal` if a chunk was removed */
   async withDistances(
     queryVector: Float32Array,
     near: readonly NearestChunk[],
@@ -125,10 +114,10 @@ export class VectorCache {
     if (exact.length === near.length) {
       return exact.toSorted((one, other) => one.distance - other.distance)
     }
-    throw new AppError('internal', 'A chunk went while it was searched')
+    throw new AppError('internal', 'A chunk was removed during the search')
   }
 
-  /** The distances of the chunks that exist. */
+  /** Returns the distances of those chunks that exist. */
   async distancesOf(
     keys: readonly bigint[],
     queryVector: Float32Array,
@@ -149,7 +138,7 @@ export class VectorCache {
     return exact
   }
 
-  /** The existing ones. */
+  /** Returns the vectors of those chunks that exist. */
   async vectorsOf(
     keys: readonly bigint[],
     signal: AbortSignal,
@@ -165,7 +154,7 @@ export class VectorCache {
     return this.#accelerator
   }
 
-  /** Another one replaces it, once it is released. @param make null: none */
+  /** Releases the accelerator and replaces it. @param make returns null for none */
   setAccelerator(make: (index: ExactIndex) => Accelerator | null): void {
     const before = [this.#accelerator, this.#advice]
     this.#accelerator = null
@@ -178,14 +167,13 @@ export class VectorCache {
     this.#lastAcceleratorChange = turn
   }
 
-  /** Resolves when the accelerator is built. */
   async acceleratorSettled(): Promise<void> {
     await this.#lastAcceleratorChange
     await this.#accelerator?.settled()
     await this.#advice?.settled()
   }
 
-  /** What an index would gain for searches that compare all vectors: a clause. null: nothing, or not known yet. */
+  /** What searches would gain from an index, as a clause; null if nothing, or not known yet. */
   advice(): string | null {
     const { index } = this
     if (index === null || this.#accelerator !== null) return null
@@ -196,7 +184,7 @@ export class VectorCache {
   close(): void {
     void this.#accelerator?.close()
     void this.#advice?.close()
-    this.#stopping.abort(new AppError('shutting_down', 'The vectors in memory are let go'))
+    this.#stopping.abort(new AppError('shutting_down', 'The vectors in memory were released'))
     this.#index?.close()
   }
 
@@ -207,10 +195,10 @@ export class VectorCache {
     try {
       index.apply({ ...changed, revision })
       this.#accelerator?.apply({ ...changed, revision })
-      // Empty rows are scanned as well: if most are empty, a new cache is quicker.
+      // Empty rows are scanned too. If most are empty, a new cache is faster.
       return index.emptyRowCount <= index.count + EMPTY_ROWS_MAX
     } catch {
-      // The database scans what does not fit.
+      // The vectors do not fit, so the database scans them.
       return false
     }
   }
@@ -218,7 +206,7 @@ export class VectorCache {
   async #loaded({ revision, dimensions, count, batches }: VectorRows): Promise<ExactIndex> {
     const { signal } = this.#stopping
     const index = this.#newIndex(dimensions, count)
-    // Few are in memory before a thread has started.
+    // Do not start a thread for a few vectors.
     const isLarge = count * dimensions > this.#parts.memory.sharing.inlineBytesMax
     const stored: Promise<void>[] = []
     try {
@@ -230,7 +218,7 @@ export class VectorCache {
         }
         const waitingMax = Math.max(2, Math.floor(WAITING_BYTES_MAX / batch.vectors.byteLength))
         const storing = index.applyInThread({ ...batch, revision })
-        // Failures are reported below.
+        // The error is reported below.
         storing.catch(() => {})
         stored.push(storing)
         await stored[stored.length - waitingMax]
@@ -240,7 +228,7 @@ export class VectorCache {
       index.apply({ revision })
       return index
     } catch (error) {
-      // No thread may write to memory that was released.
+      // No thread may write to memory after it is released.
       await Promise.allSettled(stored)
       index.close()
       throw error
@@ -258,11 +246,11 @@ export class VectorCache {
 
 export interface AcceleratorDeps {
   readonly hnsw: AcceleratorFactory
-  /** Where inverted lists are kept; unset: each start trains its own. */
+  /** Where inverted lists are saved; if unset, each start trains new ones. */
   readonly derived?: DerivedFiles
 }
 
-/** The index that CREATE INDEX asked for; null: all vectors are compared. */
+/** Returns the index requested by CREATE INDEX; null if all vectors are compared. */
 export function acceleratorOf(
   kb: KnowledgeBase,
   index: ExactIndex,
@@ -283,7 +271,7 @@ export function acceleratorOf(
   return hnsw.create({ ids: { id, projectId, vectorsNumber }, dimensions, options }, index)
 }
 
-/** Other vectors have another number. */
+/** The file's name includes the vectors' number, which changes with the model. */
 export function listFileOf({
   id,
   vectorsNumber,
@@ -293,13 +281,10 @@ export function listFileOf({
 
 const READ_LIMITS: RunLimits = { timeoutMs: 60_000 }
 
-/** Six megabytes of 384 dimensions. */
+/** Six megabytes at 384 dimensions. */
 const CACHED_MAX = 4096
 
-/**
- * Single vectors from their table, by key. Those read last stay in memory: a chunk's vector never changes, and a key is
- * never reused.
- */
+/** A chunk's vector never changes and keys are never reused. */
 export class VectorLookup {
   readonly #reader: ColumnReader
   readonly #sql: string
@@ -311,13 +296,13 @@ export class VectorLookup {
     this.#sql = `SELECT chunk_key, vector FROM ${vectors} WHERE chunk_key IN ($keys)`
   }
 
-  /** A key that is gone may be left out. @throws AppError as `SqlEngine.run` does */
+  /** Vectors of missing keys may be left out. @throws AppError like `SqlEngine.run` */
   async vectorsOf(
     keys: readonly bigint[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, Float32Array>> {
     const found = new Map<bigint, Float32Array>()
-    // Taken before any wait: it may be gone from memory after it.
+    // Read from memory before any wait, after which they may be gone.
     for (const key of keys) {
       const vector = this.#cached.get(key)
       if (vector !== undefined) found.set(key, vector)

@@ -34,29 +34,31 @@ import {
 import { ScanPool } from './vectors/scan-pool.ts'
 import { VectorMemory } from './vectors/vector-memory.ts'
 
-/** More threads only wait for memory. */
+/** More threads would only wait for memory. */
 const THREADS_MAX = 8
 
-/** Fewer vectors are compared in about a millisecond. */
+/** Fewer vectors are compared within about a millisecond. */
 const ADVISED_MIN = 50_000
 
-/** A search that has waited this long for its vectors to load is answered by a scan. */
+/** A search that has waited this long for vectors to load is answered by a database scan. */
 const LOAD_WAIT_MS = 5_000
 
-export interface VectorCachesDeps extends AcceleratorDeps {
+interface VectorCachesDeps extends AcceleratorDeps {
   readonly vectors: VectorSource
   readonly reader: ColumnReader & RowReader
   snapshot(): CatalogSnapshot
 }
 
 export interface VectorCachesOptions {
-  /** For all caches together; 0: every search is a scan in the database. */
+  /** The limit for all caches; with 0, every search is a database scan. */
   readonly bytesMax: number
-  /** Vectors of one knowledge base that are kept whole; beyond that, only their codes are. */
+  /** The most vectors of one knowledge base to keep in full. Beyond that, only codes are kept. */
   readonly wholeVectorsMax: number
-  /** Vectors from which on an index is recommended if it would be much faster; unset: `ADVISED_MIN`. */
+  /** Recommend an index from this number of vectors on; by default `ADVISED_MIN`. */
   readonly advisedMin?: number
-  /** Called before memory is taken from the system; with a negative number when it was given back. */
+  /**
+   * Called before memory is taken from the system, and with a negative number when it is returned.
+   */
   readonly onTaking?: (bytes: number) => void
 }
 
@@ -70,11 +72,10 @@ type Entry =
   | RefusedEntry
 
 interface OfVectors {
-  /** For the cached table. */
   readonly vectorsNumber: number
 }
 
-/** Not tried again before another one is released. */
+/** A cache that did not fit. It is not tried again until another one is released. */
 interface RefusedEntry extends OfVectors {
   readonly kind: 'refused'
   readonly reason: string
@@ -83,25 +84,21 @@ interface RefusedEntry extends OfVectors {
 interface CachedEntry extends OfVectors {
   readonly kind: 'cached'
   readonly cache: VectorCache
-  /** The accelerator's definition, as JSON. */
+  /** The accelerator's definition as JSON. */
   indexDefinition: string
 }
 
-/** The threads and the memory of all caches; created for the first one. */
 interface Scanning {
   readonly memory: VectorMemory
   readonly pool: ScanPool
 }
 
-/**
- * Caches of the knowledge bases' vectors in memory, which answer searches for the nearest chunks. Each is loaded in the
- * background, one after the other; until then, and without enough memory, the database scans.
- */
+/** Loaded in the background. Until then, or without memory, the database scans. */
 export class VectorCaches implements NearestChunks, KnownChunks, CommitListener {
   readonly #deps: VectorCachesDeps
   readonly #options: VectorCachesOptions
   readonly #retriever: Retriever
-  /** Why all searches are scans in the database; null: they are not. */
+  /** Why all searches are database scans; null if they are not. */
   readonly #offReason: string | null
   readonly #entries = new Map<number, Entry>()
   #scanning: Scanning | null = null
@@ -117,7 +114,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     this.#offReason = noMemory ?? (hasKernel() ? null : 'this processor has no AVX')
   }
 
-  /** Taken from the system for all caches; never given back. */
+  /** Memory taken from the system for all caches. It is never returned. */
   get memoryBytes(): number {
     return this.#scanning?.memory.memory.buffer.byteLength ?? 0
   }
@@ -141,17 +138,16 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     entry.cache.setAccelerator((index) => acceleratorOf(kb, index, this.#deps))
   }
 
-  /** Loads the vectors of every knowledge base, the last written first. */
+  /** Loads the vectors of every knowledge base, the most recently written first. */
   start(): void {
     const { knowledgeBases } = this.#deps.snapshot()
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
     for (const kb of byAge) this.#load(kb)
     const ivf = knowledgeBases.filter(({ vectorIndex }) => vectorIndex?.type === 'ivf')
-    // Remaining files cost a little space, and are deleted at the next start.
+    // Files that cannot be deleted take little space, and are deleted at the next start.
     void this.#deps.derived?.keepOnly(new Set(ivf.map(listFileOf))).catch(() => {})
   }
 
-  /** Resolves when nothing is being loaded or built. */
   async settled(): Promise<void> {
     let last: Promise<void>
     do {
@@ -171,7 +167,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
       return await this.#retriever.search(snapshot, search, signal)
     } catch (error) {
       signal.throwIfAborted()
-      // A released cache, or vectors removed meanwhile: not a failure of the search.
+      // If the cache was released or vectors were removed meanwhile, the search has not failed.
       if (!isCurrent()) return { neighbours: [], isCurrent }
       throw error
     }
@@ -181,7 +177,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     const cache = this.#cacheOf(kb)
     if (cache === null) return null
     await cache.settled()
-    // Each chunk has a vector.
+    // Each chunk has one vector.
     return this.#cacheOf(kb) === cache ? (cache.index?.count ?? null) : null
   }
 
@@ -206,7 +202,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return { kind: 'memory', detail: `${vectors}, nearly: ${report.detail}` }
   }
 
-  /** The part of its vectors in memory. */
+  /** Returns how its vectors are held in memory. */
   copyOf(kb: KnowledgeBase): VectorCopy {
     const entry = this.#entries.get(kb.id)
     if (entry === undefined || entry.kind === 'refused') return { kind: 'none', count: 0, bytes: 0 }
@@ -215,19 +211,19 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     return { kind: isWhole ? 'whole' : 'codes', count: index.count, bytes: index.bytes }
   }
 
-  /** The state of the index from CREATE INDEX; null: only a cache, or not even that. */
+  /** Returns the state of the index from CREATE INDEX; null if there is none. */
   reportOf(kb: KnowledgeBase): IndexReport | null {
     const entry = this.#entries.get(kb.id)
     if (entry?.kind !== 'cached') return this.#reportWithoutCache(kb, entry)
     const { accelerator, index } = entry.cache
     if (accelerator !== null) return accelerator.report()
     if (index === null) return null
-    const size = `${Math.ceil(index.bytes / 1024 ** 2)} MiB`
+    const size = `${(index.bytes / 1e6).toFixed(1)} MB`
     const detail = `all vectors are compared, in ${size} of memory${adviceFor(kb, entry)}`
     return { state: 'exact', vectorCount: index.count, detail }
   }
 
-  /** null: no index was requested. */
+  /** Null if no index was requested. */
   #reportWithoutCache(kb: KnowledgeBase, entry: Entry | undefined): IndexReport | null {
     const hasIndex = kb.vectorIndex !== null && kb.vectorIndex.type !== 'exact'
     if (!hasIndex || kb.dimensions === null) return null
@@ -255,14 +251,14 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     this.#load(kb)
   }
 
-  /** The vectors of a knowledge base have been replaced, or are gone. */
+  /** Call when the knowledge base's vectors were dropped or replaced. */
   forget(id: number): void {
     const entry = this.#entries.get(id)
     this.#entries.delete(id)
     this.#retriever.forget(id)
     if (entry === undefined || entry.kind === 'refused') return
     entry.cache.close()
-    // There is room now, perhaps for one that found none.
+    // Memory was freed, so one that did not fit before may fit now.
     for (const [other, { kind }] of this.#entries) {
       if (kind === 'refused') this.#entries.delete(other)
     }
@@ -275,7 +271,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     await this.#scanning?.pool.close()
   }
 
-  /** A scan reads as much as a load does: a search during the load waits for it. */
+  /** A search during a load waits for it, because a scan would read just as much. */
   async #cacheFor(kb: KnowledgeBase, signal: AbortSignal): Promise<VectorCache | null> {
     const cache = this.#cacheOf(kb)
     const entry = this.#entries.get(kb.id)
@@ -283,17 +279,17 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     const isNext = this.#loadCount === 1
     if (cache !== null || entry?.kind !== 'loading' || !isNext) return cache
     const patience = AbortSignal.any([signal, AbortSignal.timeout(LOAD_WAIT_MS)])
-    // A load that fails or takes longer leaves the search to a scan.
+    // If the load fails or takes longer, the search is a database scan.
     await abortable(entry.loaded, patience).catch(() => {})
     signal.throwIfAborted()
     return this.#cacheOf(kb)
   }
 
-  /** null: none yet. An outdated one is replaced. */
+  /** Null if there is none yet. An outdated cache is replaced. */
   #cacheOf(planned: KnowledgeBase): VectorCache | null {
     const { knowledgeBases } = this.#deps.snapshot()
     const kb = knowledgeBases.find(({ id }) => id === planned.id)
-    // The query vector of an older plan is of another model.
+    // The query vector of an older plan comes from another model.
     if (kb === undefined || kb.vectorsNumber !== planned.vectorsNumber) return null
     const entry = this.#entries.get(kb.id)
     if (entry === undefined) this.#load(kb)
@@ -373,7 +369,7 @@ type Loaded =
   | Omit<RefusedEntry, 'vectorsNumber'>
   | { readonly kind: 'missed' }
 
-/** Without a chosen index: the one that would be much faster, with its statement. */
+/** Recommends an index, with its statement, if none was chosen and one would be much faster. */
 function adviceFor(kb: KnowledgeBase, entry: Entry | undefined): string {
   const isOpen = kb.vectorIndex === null && entry?.kind === 'cached'
   const advice = isOpen ? entry.cache.advice() : null

@@ -1,4 +1,4 @@
-/** A caller's own SQL for a source: it must be a single SELECT. */
+/** Checks native SQL from a client, which must be a single SELECT. */
 import type { SourceValue } from '../core/domain/ports/engine-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { type NativeDialect, nativeTokens } from '../core/text/native-sql.ts'
@@ -6,8 +6,7 @@ import { type NativeDialect, nativeTokens } from '../core/text/native-sql.ts'
 const BEGINNINGS: ReadonlySet<string> = new Set(['SELECT', 'WITH', 'VALUES', 'TABLE', '('])
 
 /**
- * The statement without a semicolon at its end.
- * @throws AppError `sql_forbidden`, `sql_syntax`
+ * Returns the statement without a final semicolon. @throws AppError `sql_forbidden`, `sql_syntax`
  */
 export function oneSelect(
   sql: string,
@@ -46,7 +45,6 @@ export function oneSelect(
   return sql.slice(first.start, end)
 }
 
-/** The statement with its values in its text, for what takes none. */
 export function valuesInText(
   sql: string,
   values: readonly SourceValue[],

@@ -1,7 +1,8 @@
-/** Where a server is and how to log in, out of the parameters of a data source. */
+/** Reads a server's address and login from the parameters of a data source. */
 import { Socket } from 'node:net'
 import type { DataSource } from '../core/domain/flow/source-parameters.ts'
 import {
+  listedParameter,
   type SourceParameters,
   type SourceParameterValue,
   sourceParameters,
@@ -10,30 +11,37 @@ import { AppError } from '../core/errors.ts'
 import { checkedAddress, type Guard } from '../core/runtime/address-policy.ts'
 import type { SourcePlace } from './source-engine.ts'
 
-export interface Endpoint {
+interface ServerAddress {
   readonly host: string
   readonly port: number
+}
+
+export interface Endpoint extends ServerAddress {
+  /** Tried in this order. The first server of the wanted kind is used. */
+  readonly servers: readonly ServerAddress[]
+  /** PostgreSQL's `target_session_attrs`. */
+  readonly wanted: string
   readonly user: string
   readonly password: string
   readonly database: string | null
   readonly schemas: readonly string[]
   readonly encryption: Encryption
-  /** For PostgreSQL: the type of a numeric without digits. */
+  /** For PostgreSQL, the type of a numeric without precision. */
   readonly numericAs: string
   readonly place: SourcePlace
 }
 
-export interface Encryption {
-  /** prefer: where the server offers it. */
+interface Encryption {
+  /** `prefer` uses TLS if the server offers it. */
   readonly mode: 'off' | 'prefer' | 'required'
-  /** The certificate: not at all, its authority, or its authority and the name of the host. */
+  /** How to check the certificate: not at all, only its authority, or also the host name. */
   readonly check: 'nothing' | 'authority' | 'name'
   readonly authorities: string | undefined
   readonly certificate: string | undefined
   readonly key: string | undefined
 }
 
-/** @throws AppError `unknown_field`, `missing_field`, `invalid_request` for parameters that are not as they should be */
+/** @throws AppError `unknown_field`, `missing_field`, `invalid_request` for invalid parameters */
 export function endpointOf(source: DataSource): Endpoint {
   const given = sourceParameters(source.engine, source.parameters)
   const whole = { ...parametersOfUrl(given.url, source.engine), ...given }
@@ -41,42 +49,57 @@ export function endpointOf(source: DataSource): Endpoint {
   const text = (name: string) => textParameter(parameters[name])
   const host = text('host')
   if (host === undefined) throw new AppError('missing_field', 'Parameter url names no host')
-  const port = Number(parameters.port ?? (source.engine === 'postgres' ? 5432 : 3306))
+  const port = text('port') ?? (source.engine === 'postgres' ? '5432' : '3306')
+  const [first, ...others] = serversOf(host, port)
   const password = text('password') ?? ''
-  const shownHost = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
   return {
-    host,
-    port,
+    ...first,
+    servers: [first, ...others],
+    wanted: text('target_session_attrs') ?? 'any',
     user: text('user') ?? (source.engine === 'postgres' ? 'postgres' : 'root'),
     password,
     database: text('database') ?? null,
-    schemas: (text('schema') ?? '')
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== ''),
+    schemas: listedParameter(text('schema') ?? '').filter((name) => name !== ''),
     encryption:
       source.engine === 'postgres' ? postgresEncryption(parameters) : mysqlEncryption(parameters),
     numericAs: text('numeric_as') ?? 'double',
     place: {
       source,
-      where: `${shownHost}:${port}`,
+      where: [first, ...others].map(shownAddress).join(', '),
       secrets: [password, text('url') ?? '', text('sslkey') ?? '', text('ssl_key') ?? ''],
     },
   }
+}
+
+type Servers = readonly [ServerAddress, ...ServerAddress[]]
+
+function serversOf(hosts: string, ports: string): Servers {
+  const [port = '', ...others] = listedParameter(ports)
+  const server = (host: string, index: number) => {
+    return { host, port: Number((index === 0 ? port : others[index - 1]) ?? port) }
+  }
+  const [first = '', ...rest] = listedParameter(hosts)
+  return [server(first, 0), ...rest.map((host, index) => server(host, index + 1))]
+}
+
+/** For example `db.example:5432`. */
+export function shownAddress({ host, port }: ServerAddress): string {
+  const shownHost = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
+  return `${shownHost}:${port}`
 }
 
 function textParameter(value: SourceParameterValue | undefined): string | undefined {
   return value === undefined ? undefined : String(value)
 }
 
-/** @throws AppError that does not show the address: it holds the password */
+/** @throws AppError that does not show the address, because it contains the password */
 function parametersOfUrl(
   given: SourceParameterValue | undefined,
   engine: DataSource['engine'],
 ): SourceParameters {
   if (given === undefined) return {}
   const refuse = (why: string) => new AppError('invalid_request', `Parameter url: ${why}`)
-  // That it is one was checked with the other parameters.
+  // The other checks have made sure that it is valid.
   const url = new URL(String(given))
   const decoded = (part: string) => {
     try {
@@ -131,7 +154,6 @@ function mysqlEncryption(parameters: SourceParameters): Encryption {
   }
 }
 
-/** What `tls.connect` takes. */
 export function tlsOptions({ check, authorities, certificate, key }: Encryption) {
   return {
     rejectUnauthorized: check !== 'nothing',
@@ -142,12 +164,9 @@ export function tlsOptions({ check, authorities, certificate, key }: Encryption)
   }
 }
 
-/**
- * The address to connect to, checked under the policy.
- * @throws AppError `address_refused`, `invalid_request`
- */
+/** @throws AppError `address_refused`, `invalid_request` */
 export async function addressOf(
-  { host }: Endpoint,
+  { host }: ServerAddress,
   guard: Guard,
   signal: AbortSignal,
 ): Promise<string> {
@@ -159,7 +178,7 @@ export async function addressOf(
   return checkedAddress(url, guard, signal)
 }
 
-/** A socket to the checked address, for every host that the library names. */
+/** A socket that connects to the checked address, even if the library names another host. */
 export function pinnedSocket(address: string): Socket {
   const socket = new Socket()
   const connect = socket.connect.bind(socket)

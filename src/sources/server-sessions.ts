@@ -1,4 +1,7 @@
-/** Sessions with databases that are servers: a few connections for each data source, each used in READ ONLY transactions. */
+/**
+ * Sessions with database servers. Each data source has a few connections, which run READ ONLY
+ * transactions.
+ */
 import type { DataSource } from '../core/domain/flow/source-parameters.ts'
 import { AppError } from '../core/errors.ts'
 import { abortable, onAbort } from '../core/runtime/cancellation.ts'
@@ -6,28 +9,29 @@ import { Semaphore } from '../core/runtime/semaphore.ts'
 import { type Endpoint, endpointOf } from './server-endpoint.ts'
 import { isConnectionFailure, type SourceWork, sourceFailure } from './source-engine.ts'
 
-/** A server's own clock goes a little longer than ours, whose error is the clearer one. */
+/**
+ * The server's own limit ends a little later than the local one, whose error message is clearer.
+ */
 const SERVER_GRACE_MS = 500
-/** For the end of a transaction: then its connection is closed instead. */
+/** If ending a transaction takes longer than this, its connection is closed instead. */
 const ROLLBACK_MS = 2000
 
-export interface ServerConnection extends PooledConnection {
-  /** Ends what it does, at the server. */
+interface ServerConnection extends PooledConnection {
   cancel(): Promise<void>
 }
 
-/** What one kind of servers does in its own way. */
+export type BeginSession<Connection> = (
+  connection: Connection,
+  endpoint: Endpoint,
+  timeoutMs: number,
+) => Promise<void>
+
 export interface ServerProtocol<Connection extends ServerConnection, Kept> {
   open(endpoint: Endpoint, signal: AbortSignal): Promise<Connection>
-  /** Begins a READ ONLY transaction, in which the server ends statements after `timeoutMs`. */
-  begin(
-    connection: Connection,
-    endpoint: Endpoint,
-    timeoutMs: number,
-    opening: string,
-  ): Promise<void>
+  /** Begins a READ ONLY transaction in which the server ends statements after `timeoutMs`. */
+  readonly begin: BeginSession<Connection>
   rollback(connection: Connection): Promise<unknown>
-  /** Cached facts about one data source, besides its connections. */
+  /** Returns cached facts about one data source, apart from its connections. */
   kept(endpoint: Endpoint): Kept
 }
 
@@ -35,11 +39,11 @@ export interface ServerSession<Connection, Kept> {
   readonly endpoint: Endpoint
   readonly connection: Connection
   readonly kept: Kept
-  /** Ends the transaction, gives the connection back. Nothing happens the second time. */
-  end(): Promise<void>
+  /** Ends the transaction and gives the connection back. @param isOpen false if it has ended */
+  end(isOpen?: boolean): Promise<void>
 }
 
-/** For one data source, while its parameters stay. */
+/** What is kept for one data source until its parameters change. */
 interface Known<Connection extends ServerConnection, Kept> {
   readonly signature: string
   readonly endpoint: Endpoint
@@ -47,7 +51,7 @@ interface Known<Connection extends ServerConnection, Kept> {
   readonly kept: Kept
 }
 
-/** The signal's reason comes first: aborted work throws its own error. */
+/** Returns the error to throw. If the signal aborted, its reason comes first. */
 export function failureOf(error: unknown, { place }: Endpoint, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   return sourceFailure(error, place)
@@ -61,7 +65,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     this.#protocol = protocol
   }
 
-  /** Opens a new connection without a request. */
+  /** Opens a new connection without a statement. */
   async check(source: DataSource, { signal }: SourceWork): Promise<void> {
     const endpoint = endpointOf(source)
     try {
@@ -72,7 +76,6 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     }
   }
 
-  /** A session for one piece of work. */
   async within<T>(
     source: DataSource,
     work: SourceWork,
@@ -88,18 +91,18 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     }
   }
 
-  /** A session that its caller ends. An idle connection may have been lost: another one is tried, once. */
+  /** If an idle connection turns out to be lost, another one is tried once. */
   async begin(
     source: DataSource,
     work: SourceWork,
-    opening = '',
+    start = this.#protocol.begin,
   ): Promise<ServerSession<Connection, Kept>> {
     const known = this.#knownOf(source)
     try {
       for (;;) {
         const lease = await known.pool.lease(work.signal)
         try {
-          return await this.#begun(lease, known, work, opening)
+          return await this.#begun(lease, known, work, start)
         } catch (error) {
           if (lease.isFresh || work.signal.aborted || !isConnectionFailure(error)) throw error
           known.pool.closeIdle()
@@ -124,7 +127,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     lease: Lease<Connection>,
     { endpoint, kept }: Known<Connection, Kept>,
     { signal, remainingMs }: SourceWork,
-    opening: string,
+    start: BeginSession<Connection>,
   ): Promise<ServerSession<Connection, Kept>> {
     const { connection } = lease
     let cancelled: Promise<void> | null = null
@@ -132,11 +135,11 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
       cancelled = connection.cancel()
     })
     let isOver = false
-    const end = async () => {
+    const end = async (isOpen = true) => {
       if (isOver) return
       isOver = true
       stopListening()
-      if (cancelled === null && !connection.hasEnded) {
+      if (isOpen && cancelled === null && !connection.hasEnded) {
         const rollback = this.#protocol.rollback(connection)
         await abortable(rollback, AbortSignal.timeout(ROLLBACK_MS)).catch(() => connection.close())
       }
@@ -145,7 +148,7 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
     }
     try {
       const timeoutMs = Math.max(1, Math.ceil(remainingMs()) + SERVER_GRACE_MS)
-      await this.#protocol.begin(connection, endpoint, timeoutMs, opening)
+      await start(connection, endpoint, timeoutMs)
       return { endpoint, connection, kept, end }
     } catch (error) {
       if (!connection.hasEnded && cancelled === null) await connection.close()
@@ -169,18 +172,18 @@ export class ServerSessions<Connection extends ServerConnection, Kept> {
 }
 
 export interface PooledConnection {
-  /** It was lost, or is not to be used again. */
+  /** True if the connection was lost or must not be used again. */
   readonly hasEnded: boolean
-  /** While it is idle it does not keep the process up. */
+  /** An idle connection does not keep the process running. */
   setBusy(isBusy: boolean): void
   close(): Promise<void>
 }
 
-export interface Lease<Connection> {
+interface Lease<Connection> {
   readonly connection: Connection
-  /** It has not been used before: when it fails, it did not fail for its age. */
+  /** True if the connection was never used before, so a failure cannot be due to its age. */
   readonly isFresh: boolean
-  /** Only the first call counts. */
+  /** Only the first call has an effect. */
   end(): void
 }
 
@@ -188,7 +191,7 @@ const SOURCE_CONNECTIONS_MAX = 8
 const SESSIONS_WAITING_MAX = 100
 const IDLE_MS = 30_000
 
-/** Few connections to one server. Idle ones are used again, the last one first, and closed after a while. */
+/** Idle connections are reused, most recently used first, and closed after a while. */
 export class ConnectionPool<Connection extends PooledConnection> {
   readonly #open: (signal: AbortSignal) => Promise<Connection>
   readonly #places: Semaphore
@@ -209,7 +212,7 @@ export class ConnectionPool<Connection extends PooledConnection> {
     })
   }
 
-  /** @throws AppError `too_busy`; the signal's reason; what opening fails with */
+  /** @throws AppError `too_busy`; the signal's reason; errors of opening */
   async lease(signal: AbortSignal): Promise<Lease<Connection>> {
     const release = await this.#places.enter(signal)
     try {
@@ -221,12 +224,12 @@ export class ConnectionPool<Connection extends PooledConnection> {
     }
   }
 
-  /** The others may have been lost with one that was. */
+  /** If one connection was lost, the others probably are too. */
   closeIdle(): void {
     for (let one = this.#takeIdle(); one !== undefined; one = this.#takeIdle()) void one.close()
   }
 
-  /** Connections at work end, too, and with them what they do. */
+  /** Also ends busy connections and their work. */
   async close(): Promise<void> {
     this.#isClosed = true
     const all = [...this.#idle.keys(), ...this.#busy]

@@ -1,4 +1,4 @@
-/** What each kind of database does for the port `DataSources`: the same, for one engine. */
+/** The interface of each kind of database, on which the `DataSources` port is built. */
 import type {
   DataSource,
   DescribedSourceTable,
@@ -8,28 +8,26 @@ import type {
 } from '../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RunRemote } from '../core/domain/ports/storage-ports.ts'
-import type { ResultColumn, ResultValue } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
 import type { StagingFolder } from './staged-csv.ts'
 
-/** The limit of a call: until its signal aborts, also at the deadline. */
+/** The time limit of a call. The signal also aborts at the deadline. */
 export interface SourceWork {
   readonly signal: AbortSignal
-  /** Until the deadline, for the server's own clock. */
+  /** The time left until the deadline, for the server's own limit. */
   remainingMs(): number
 }
 
-/** For engines that are servers. */
 export interface ServerDeps {
   readonly guard: Guard
   readonly staging: StagingFolder
 }
 
-/** One kind of databases. Failures name the source; what the signal says comes first. */
+/** One kind of database. Errors name the source. If the signal aborted, its reason is thrown. */
 export interface SourceEngine {
   check(source: DataSource, work: SourceWork): Promise<void>
-  /** The tables with their columns, in one request. */
+  /** Returns the tables with their columns in one request. */
   tables(source: DataSource, work: SourceWork): Promise<readonly DescribedSourceTable[]>
   columns(
     source: DataSource,
@@ -37,33 +35,30 @@ export interface SourceEngine {
     work: SourceWork,
   ): Promise<readonly SourceColumn[]>
   describe(source: DataSource, sql: string, work: SourceWork): Promise<readonly SourceColumn[]>
-  open(source: DataSource, select: SourceSelect, work: SourceWork): Promise<SourceRows>
-  /** Writes all rows where DuckDB can read them. */
+  /** Writes all rows to a place where DuckDB can read them. */
   copy(source: DataSource, select: SourceSelect, work: SourceWork): Promise<CopiedRows>
-  /** As `RemoteDatabases` says; missing: it holds no knowledge bases. */
+  /** See `RemoteDatabases`. Missing if knowledge bases cannot be stored there. */
   transaction?<T>(
     source: DataSource,
     begin: RemoteBegin,
     work: SourceWork,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T>
+  /** There if `transaction` is. */
+  select?(
+    source: DataSource,
+    begin: Omit<RemoteBegin, 'mode'>,
+    work: SourceWork,
+    select: SourceSelect,
+  ): ReturnType<RunRemote>
   forget(source: Pick<DataSource, 'id'>): Promise<void>
   close(): Promise<void>
 }
 
-/** Rows at a cursor. One call at a time. */
-export interface SourceRows {
-  readonly columns: readonly ResultColumn[]
-  /** null: no more are left. */
-  next(): Promise<readonly (readonly ResultValue[])[] | null>
-  /** Gives the connection back, or ends it where the signal has aborted. Nothing happens the second time. */
-  close(): Promise<void>
-}
-
 export interface CopiedRows {
-  /** The file, or a folder of it alone. */
+  /** The file, or a folder that contains nothing else. */
   readonly path: string
-  /** For DuckDB, over the file. */
+  /** The SELECT with which DuckDB reads the file. */
   readonly select: string
   readonly columns: readonly SourceColumn[]
   readonly sizeBytes: number
@@ -80,7 +75,6 @@ export function requireColumns(
   throw new AppError('table_not_found', `Data source ${source.name} has no table ${name}`)
 }
 
-/** Tables with their columns, out of columns with their tables in the order of the tables. */
 export function tablesOf(
   rows: readonly { readonly table: SourceTable; readonly column: SourceColumn | undefined }[],
 ): readonly DescribedSourceTable[] {
@@ -94,15 +88,15 @@ export function tablesOf(
   return [...tables.values()]
 }
 
-/** Why a data source failed, for its user: which one, where, and the cause, without a secret. */
+/** Tells users why a data source failed: which source, where, and the cause, without secrets. */
 
 const MESSAGE_CHARS_MAX = 1000
 
 export interface SourcePlace {
   readonly source: Pick<DataSource, 'name' | 'engine'>
-  /** `db.example:5432`, or a file's name. */
+  /** `db.example:5432`, several of these, or the name of a file. */
   readonly where: string
-  /** What no message may show. */
+  /** Texts that no message may contain. */
   readonly secrets: readonly string[]
 }
 
@@ -112,7 +106,7 @@ function untrusted(which: string): string {
   return `TLS: its certificate is ${which}; give the certificates that are trusted, or turn the check off`
 }
 
-/** Messages for the codes of the operating system and the libraries. */
+/** Messages for error codes of the operating system and the libraries. */
 const CAUSES: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection is refused; does the server run, and on this port',
   ENOTFOUND: 'the host is not known',
@@ -132,26 +126,24 @@ const CAUSES: Readonly<Record<string, string>> = {
   HANDSHAKE_NO_SSL_SUPPORT: 'TLS: the server does not offer it',
 }
 
-/** Any failure at a source as the caller hears it. */
 export function sourceFailure(error: unknown, place: SourcePlace): AppError {
   if (error instanceof AppError) return error
   const { source, where } = place
   const cause = withoutSecrets(causeOf(error), place.secrets)
   const message = `Data source ${source.name} (${source.engine} at ${where}): ${cause}`
-  // The library's own error may hold the login: it goes into no log.
+  // The library's own error is not logged, because it may contain the password.
   return new AppError('source_failed', message)
 }
 
-/** True for a failure of the connection, not of the request. */
 export function isConnectionFailure(error: unknown): boolean {
   const { code, message } = codeAndMessage(error)
   return (
-    /^(ECONN|EPIPE|PROTOCOL_|57P0|08)/.test(code) ||
+    /^(ECONN|EPIPE|ETIMEDOUT|PROTOCOL_|57P0|08)/.test(code) ||
     /Connection (terminated|ended)|closed/i.test(message)
   )
 }
 
-function causeOf(error: unknown): string {
+export function causeOf(error: unknown): string {
   const { code, message } = codeAndMessage(error)
   const known = CAUSES[code]
   if (known !== undefined) return known
@@ -163,13 +155,13 @@ function causeOf(error: unknown): string {
   if (/Connection terminated|Connection ended/.test(message)) return LOST
   const [, method] = /authentication using (?:unknown plugin )?(\w+)/.exec(message) ?? []
   if (method !== undefined)
-    return `the server asks for the login method ${method}, which is not used here`
+    return `the server asks for the login method ${method}, which is not supported`
   return message === '' ? 'it failed without a reason' : message.slice(0, MESSAGE_CHARS_MAX)
 }
 
 function codeAndMessage(error: unknown): { readonly code: string; readonly message: string } {
   if (typeof error !== 'object' || error === null) return { code: '', message: String(error) }
-  // Any property of any object may be looked at.
+  // The cast is safe, because any object can have these properties.
   const { code, message } = error as Readonly<Record<string, unknown>>
   return {
     code: typeof code === 'string' ? code : '',

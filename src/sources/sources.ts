@@ -13,23 +13,20 @@ import type {
   StagedRows,
 } from '../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RemoteDatabases, RunRemote } from '../core/domain/ports/storage-ports.ts'
-import type { ResultValue, RowStream } from '../core/domain/query-result.ts'
 import { AppError } from '../core/errors.ts'
-import { type Deadline, startDeadline } from '../core/runtime/cancellation.ts'
+import { startDeadline } from '../core/runtime/cancellation.ts'
 import { LruMap } from '../core/runtime/lru-map.ts'
-import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
 import { MINUTE_MS } from '../core/time.ts'
-import type { SourceEngine, SourceRows, SourceWork } from './source-engine.ts'
+import type { SourceEngine, SourceWork } from './source-engine.ts'
 
 export type Engines = Readonly<Record<DataSourceEngine, SourceEngine>>
 
-/** For questions about tables and connections. */
 const CATALOG_MS = 20_000
-/** For which what is known of a source's tables is taken as it is. */
+/** Facts about a source's tables are cached for this long. */
 const KNOWN_MS = 30_000
 const KNOWN_MAX = 10_000
 
-/** All data sources, with any engine: deadlines, streams, and a cache of what is known of their tables. */
+/** All data sources of all engines, with deadlines, streams, and a cache of table facts. */
 export class Sources implements DataSources, RemoteDatabases {
   readonly #engines: Engines
   readonly #nowMs: () => number
@@ -37,7 +34,7 @@ export class Sources implements DataSources, RemoteDatabases {
     string,
     { readonly untilMs: number; readonly answer: Promise<unknown> }
   >({ sizeMax: KNOWN_MAX })
-  /** The generation of cached facts: raised to forget earlier ones. */
+  /** The generation of each source's cached facts. Raising it drops earlier ones. */
   readonly #generations = new Map<number, number>()
 
   constructor({ engines, nowMs }: { readonly engines: Engines; readonly nowMs: () => number }) {
@@ -68,23 +65,6 @@ export class Sources implements DataSources, RemoteDatabases {
     })
   }
 
-  async read(
-    source: DataSource,
-    select: SourceSelect,
-    limits: RunLimits,
-    signal: AbortSignal,
-  ): Promise<RowStream> {
-    signal.throwIfAborted()
-    const { deadline, work } = this.#deadline(source, limits, signal)
-    try {
-      const rows = await this.#engines[source.engine].open(source, select, work)
-      return { columns: rows.columns, batches: sourceBatches(rows, deadline, limits) }
-    } catch (error) {
-      deadline.end()
-      throw error
-    }
-  }
-
   stage(
     source: DataSource,
     select: SourceSelect,
@@ -103,10 +83,21 @@ export class Sources implements DataSources, RemoteDatabases {
     signal: AbortSignal,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
-    return this.#timed(source, STORAGE_LIMITS, signal, (engine, work) => {
+    return this.#timed(source, begin.limits ?? STORAGE_LIMITS, signal, (engine, work) => {
       if (engine.transaction !== undefined) return engine.transaction(source, begin, work, use)
-      const message = `Data source ${source.name} (${source.engine}) holds no knowledge bases; postgres does`
-      throw new AppError('sql_not_supported', message)
+      throw storesNothing(source)
+    })
+  }
+
+  select(
+    source: DataSource,
+    begin: Omit<RemoteBegin, 'mode'>,
+    signal: AbortSignal,
+    select: SourceSelect,
+  ): ReturnType<RunRemote> {
+    return this.#timed(source, begin.limits ?? STORAGE_LIMITS, signal, (engine, work) => {
+      if (engine.select !== undefined) return engine.select(source, begin, work, select)
+      throw storesNothing(source)
     })
   }
 
@@ -123,7 +114,9 @@ export class Sources implements DataSources, RemoteDatabases {
     await Promise.all(Object.values(this.#engines).map((engine) => engine.close()))
   }
 
-  /** Callers that ask at the same time share one answer; each waits no longer than it likes. A failure is not kept. */
+  /**
+   * Concurrent callers share one answer, but each has its own time limit. Failures are not cached.
+   */
   async #known<T>(
     source: DataSource,
     what: string,
@@ -133,7 +126,7 @@ export class Sources implements DataSources, RemoteDatabases {
     const generation = this.#generations.get(source.id) ?? 0
     const key = `${source.id} ${generation} ${source.updatedAt} ${what}`
     const found = this.#answers.get(key)
-    // The value under a key is the result of its request.
+    // The value under a key is always the result of its own request.
     if (found !== undefined && found.untilMs > this.#nowMs()) return found.answer as Promise<T>
     const answer = await this.#timed(source, CATALOG_LIMITS, signal, ask)
     this.#answers.set(key, { untilMs: this.#nowMs() + KNOWN_MS, answer: Promise.resolve(answer) })
@@ -168,49 +161,15 @@ export class Sources implements DataSources, RemoteDatabases {
 }
 
 const CATALOG_LIMITS: RunLimits = { timeoutMs: CATALOG_MS }
-/** A copy of many chunks, or an index of them, takes a while. */
+/** Copying many chunks or indexing them takes a while. */
 const STORAGE_LIMITS: RunLimits = { timeoutMs: 10 * MINUTE_MS }
+
+function storesNothing({ name, engine }: DataSource): AppError {
+  const message = `Data source ${name} (${engine}) holds no knowledge bases; postgres does`
+  return new AppError('sql_not_supported', message)
+}
 
 function timeoutError(source: DataSource, ms: number, setting: string | undefined): AppError {
   const which = setting === undefined ? '' : ` (${setting})`
   return new AppError('timeout', `Data source ${source.name} took longer than ${ms} ms${which}`)
-}
-
-type Batch = readonly (readonly ResultValue[])[]
-
-/** Unlike a generator's, its `return` frees the connection even when nothing was read. */
-function sourceBatches(
-  rows: SourceRows,
-  deadline: Deadline,
-  { readingMs }: RunLimits,
-): AsyncIterable<Batch> {
-  let isFirst = true
-  const close = async () => {
-    deadline.end()
-    await rows.close()
-  }
-  const next = async (): Promise<IteratorResult<Batch, undefined>> => {
-    try {
-      if (!isFirst) await yieldToEventLoop()
-      deadline.signal.throwIfAborted()
-      const batch = await rows.next()
-      if (isFirst && readingMs !== undefined) deadline.restart(readingMs)
-      isFirst = false
-      if (batch !== null) return { done: false, value: batch }
-    } catch (error) {
-      await close()
-      throw error
-    }
-    await close()
-    return { done: true, value: undefined }
-  }
-  return {
-    [Symbol.asyncIterator]: () => ({
-      next,
-      return: async () => {
-        await close()
-        return { done: true, value: undefined }
-      },
-    }),
-  }
 }

@@ -1,44 +1,40 @@
-/** Rows of a data source in a CSV file that DuckDB reads with every type given. */
+/** Writes rows of a data source to a CSV file, which DuckDB reads with explicit types. */
 import { type FileHandle, mkdir, open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { literal, quote } from '../core/domain/names.ts'
-import { exactJson, isExactNumber, type ResultValue } from '../core/domain/query-result.ts'
 import { AppError, systemCodeOf } from '../core/errors.ts'
-import { timestampOf } from '../core/time.ts'
 
 const BUFFER_BYTES = 4 * 1024 * 1024
-/** Between two looks at the disk. */
+/** Check the disk's free space after this many bytes. */
 const LOOK_BYTES = 64 * 1024 * 1024
-/** DuckDB's default, below which it need not be set. */
+/** DuckDB's default, which is enough for shorter lines. */
 const LINE_BYTES_DEFAULT = 2_000_000
-/** For DuckDB's reader, which has several: its default of 32 MB each was most of a copy's memory. */
+/** The size of DuckDB's read buffers. With 32 MB each, they took most of the memory of a copy. */
 const READ_BUFFER_BYTES = 8_000_000
 
 export interface StagingFolder {
-  /** Where DuckDB may read. */
+  /** The folder from which DuckDB may read. */
   readonly directory: string
-  /** What stays free on its disk. */
+  /** How much space is kept free on its disk. */
   readonly reserveBytes: number
 }
 
-/** One column: its form in the file, and how that becomes its value. */
+/** A column with its form in the file and an expression for its value. */
 export interface StagedColumn {
   readonly name: string
-  /** DuckDB's type in the file. */
+  /** Its type in the file, as DuckDB names it. */
   readonly fileType: string
-  /** The column in the file. */
   value(column: string): string
 }
 
-/** A value is written as DuckDB writes its type, a BLOB in hexadecimal digits. */
+/** Values are written in DuckDB's notation for their type, and a BLOB in hexadecimal. */
 export function stagedColumn(name: string, type: string): StagedColumn {
   if (type === 'BLOB') return { name, fileType: 'VARCHAR', value: (column) => `unhex(${column})` }
   return { name, fileType: type, value: (column) => column }
 }
 
 /**
- * Takes bytes as they come and writes them in large pieces, one at a time: `add` is synchronous, and `isFull` says that
- * `drained` must be awaited before more.
+ * Writes in large blocks, one at a time. If `isFull` is true, await `drained` before adding more.
  */
 export class StagedCsv {
   readonly path: string
@@ -74,7 +70,7 @@ export class StagedCsv {
     return this.#sizeBytes
   }
 
-  /** For lines longer than DuckDB expects, the limit is set. */
+  /** Records the length of a line. DuckDB's limit is raised for longer ones. */
   noteLine(sizeBytes: number): void {
     if (sizeBytes > this.#lineBytesMax) this.#lineBytesMax = sizeBytes
   }
@@ -84,7 +80,7 @@ export class StagedCsv {
     this.add(bytes)
   }
 
-  /** Lines that are noted, or parts of them. */
+  /** Adds whole lines or parts of lines. Call `noteLine` for each line. */
   add(bytes: Uint8Array): void {
     this.#sizeBytes += bytes.length
     if (this.#used + bytes.length > this.#buffer.length) this.#turn(bytes.length)
@@ -92,7 +88,7 @@ export class StagedCsv {
     this.#used += bytes.length
   }
 
-  /** True while what came waits for the disk. */
+  /** True while data waits for the disk. */
   get isFull(): boolean {
     return this.#isWriting && this.#used > BUFFER_BYTES / 2
   }
@@ -116,17 +112,16 @@ export class StagedCsv {
     await rm(this.path, { force: true })
   }
 
-  /** For DuckDB: the columns with their names and types. */
+  /** Returns the SELECT with the names and types of the columns. */
   select(columns: readonly StagedColumn[]): string {
     return csvSelect(this.path, columns, this.#lineBytesMax)
   }
 
-  /** The longest line. */
   get lineBytesMax(): number {
     return this.#lineBytesMax
   }
 
-  /** The buffer goes to the disk, the other one takes what comes. */
+  /** Writes one buffer to disk while the other one takes new data. */
   #turn(neededBytes: number): void {
     const bytes = this.#buffer.subarray(0, this.#used)
     const full = this.#buffer
@@ -175,7 +170,7 @@ function storageFailure(error: unknown): unknown {
   return new AppError('storage_full', TOO_SMALL, { cause: error })
 }
 
-/** For DuckDB: the columns of such a file with their names and types. */
+/** Returns the SELECT that reads such a file, with the names and types of its columns. */
 export function csvSelect(
   path: string,
   columns: readonly StagedColumn[],
@@ -201,99 +196,4 @@ export function csvSelect(
       : `buffer_size = ${READ_BUFFER_BYTES}`,
   ]
   return `SELECT ${values.join(', ')} FROM read_csv(${literal(path)}, ${options.join(', ')})`
-}
-
-/** Values that a source sends as text, as answers show those of the same DuckDB type (docs/contract.md 4.11). */
-
-type TextConverter = (text: string) => ResultValue
-
-const CONVERTERS: Readonly<Record<string, TextConverter>> = {
-  BOOLEAN: (text) => text === 't' || text === 'true' || text === '1',
-  TINYINT: exactInteger,
-  SMALLINT: exactInteger,
-  INTEGER: exactInteger,
-  UTINYINT: exactInteger,
-  USMALLINT: exactInteger,
-  UINTEGER: exactInteger,
-  BIGINT: exactInteger,
-  UBIGINT: exactInteger,
-  HUGEINT: exactInteger,
-  FLOAT: (text) => finite(Math.fround(promisedNumber(text))),
-  DOUBLE: (text) => finite(promisedNumber(text)),
-  DATE: dateText,
-  TIME: timeText,
-  TIMESTAMP: timestampText,
-  'TIMESTAMP WITH TIME ZONE': timestampText,
-  INTERVAL: intervalText,
-  JSON: exactJson,
-}
-
-/** For a DuckDB type other than a list. */
-export function textConverter(type: string): TextConverter {
-  return (
-    CONVERTERS[type] ?? (type.startsWith('DECIMAL') ? (text) => finite(promisedNumber(text)) : same)
-  )
-}
-
-function same(text: string): ResultValue {
-  return text
-}
-
-function finite(number: number): ResultValue {
-  return Number.isFinite(number) ? number : null
-}
-
-function exactInteger(text: string): ResultValue {
-  const number = promisedNumber(text)
-  if (Number.isSafeInteger(number)) return number
-  return isExactNumber(BigInt(text)) ? number : text
-}
-
-/** @throws Error where a server sends another text */
-function promisedNumber(text: string): number {
-  const number = Number(text)
-  if (text !== '' && (!Number.isNaN(number) || text === 'NaN')) return number
-  throw new Error(
-    `the server sends ${JSON.stringify(text.slice(0, 40))} where it promised a number`,
-  )
-}
-
-/** Always with six digits of the second. */
-function timeText(text: string): ResultValue {
-  const [time = '', fraction = ''] = text.split('.')
-  return `${time}.${fraction.padEnd(6, '0')}`
-}
-
-/** `0044-03-15 BC` → `0044-03-15 (BC)`. */
-function dateText(text: string): ResultValue {
-  return text.endsWith(' BC') ? `${text.slice(0, -3)} (BC)` : text
-}
-
-const TIMESTAMP =
-  /^(\d{4,6})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?(?:[+]00(?::00)?)?( BC)?$/
-
-function timestampText(text: string): ResultValue {
-  const parts = TIMESTAMP.exec(text)
-  if (parts === null) return text
-  const [, year = '', month, day, hour, minute, second, fraction = '', bc] = parts
-  if (year.length === 4 && bc === undefined) {
-    return `${year}-${month}-${day} ${hour}:${minute}:${second}.${fraction.padEnd(6, '0')}`
-  }
-  const date = new Date(0)
-  date.setUTCFullYear(
-    bc === undefined ? Number(year) : 1 - Number(year),
-    Number(month) - 1,
-    Number(day),
-  )
-  date.setUTCHours(Number(hour), Number(minute), Number(second))
-  if (Number.isNaN(date.getTime())) return text
-  return timestampOf(BigInt(date.getTime()) * 1000n + BigInt(fraction.padEnd(6, '0')))
-}
-
-/** PostgreSQL's units under DuckDB's names. */
-function intervalText(text: string): ResultValue {
-  return text
-    .replace(/\bmon(s?)\b/, 'month$1')
-    .replace(/(^| )-1 (year|month|day)s\b/g, '$1-1 $2')
-    .replaceAll('+', '')
 }

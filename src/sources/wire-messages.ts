@@ -1,28 +1,31 @@
 /**
- * Between a socket and a client library: a server's messages are passed on complete, checked and limited, and never block
- * the thread for long.
+ * Sits between a socket and a client library. Passes a server's messages on only if complete,
+ * checked and within limits, without blocking the thread for long.
  */
 import { TimeSlice } from '../core/runtime/serial-queue.ts'
 
-/** One message of a server, a row above all. */
+/** The most bytes in one message of a server, which is usually a row. */
 export const MESSAGE_BYTES_MAX = 16 * 1024 ** 2
-/** What came and no reader has taken, with what it roughly takes in memory. */
+/** The limit for rows that no reader has taken yet, as an estimate of their memory. */
 const UNREAD_BYTES_MAX = 128 * 1024 ** 2
 const MESSAGE_COST_BYTES = 200
 const VALUE_COST_BYTES = 40
-/** In one turn of the event loop. */
+/** A session with this much unread data triggers a collection; the heap would keep it for long. */
+const COLLECTED_BYTES = 32 * 1024 ** 2
+/** After this time, the client library no longer refers to the rows. */
+const COLLECT_MS = 100
+/** How long to work per turn of the event loop. */
 const TURN_MS = 4
 const WIRE_COLUMNS_MAX = 4096
 const COLUMN_NAME_CHARS_MAX = 1000
 
-/** How one protocol parts its messages. What it throws ends the session. */
+/** How a protocol separates its messages. If it throws an error, the session ends. */
 export interface WireFormat {
   readonly headerBytes: number
-  /** The size of a whole message, from its header. */
   sizeOf(bytes: Buffer, at: number): number
-  /** @returns how many values it holds; null: it was taken here, and the library gets nothing of it */
+  /** @returns how many values it contains, or null if the library must not get it */
   check(message: Buffer): number | null
-  /** Takes messages at `at` that never reach the library. @returns where the others start */
+  /** Skips messages from `at` on that the library never gets. @returns where the others start */
   skip?(bytes: Buffer, at: number): number
 }
 
@@ -37,7 +40,7 @@ export class WireMessages {
   readonly #stream: () => WireStream
   readonly #pass: (message: Buffer) => void
   readonly #pieces: Buffer[] = []
-  /** Within the first piece. */
+  /** The position within the first piece. */
   #at = 0
   #waitingBytes = 0
   #unreadBytes = 0
@@ -47,7 +50,7 @@ export class WireMessages {
   #isPaused = false
   #hasEnded = false
 
-  /** @param pass the library's parser, which is given one whole message at a time */
+  /** @param pass the library's parser, which gets one whole message at a time */
   constructor(format: WireFormat, stream: () => WireStream, pass: (message: Buffer) => void) {
     this.#format = format
     this.#stream = stream
@@ -61,7 +64,7 @@ export class WireMessages {
     this.#go()
   }
 
-  /** No more messages until `release`; the server waits then. */
+  /** Holds messages back until `release`. Meanwhile the server waits. */
   hold(): void {
     this.#isHeld = true
   }
@@ -71,17 +74,18 @@ export class WireMessages {
     this.#go()
   }
 
-  /** A reader has taken everything so far, or will stop before it is too much. */
+  /** Restarts the count of unread bytes. Call when a reader takes a row, or a statement begins. */
   noteTaken(): void {
     this.#unreadBytes = 0
   }
 
-  /** Nothing more is read, and what was read is dropped. */
+  /** Stops reading and drops what was read. */
   end(error?: Error): void {
     this.#hasEnded = true
     this.#pieces.length = 0
     this.#waitingBytes = 0
     this.#stream().destroy(error)
+    if (this.#unreadBytes > COLLECTED_BYTES) setTimeout(() => Bun.gc(true), COLLECT_MS).unref()
   }
 
   #go(): void {
@@ -114,7 +118,7 @@ export class WireMessages {
     else this.#stream().resume()
   }
 
-  /** @returns false: no whole message waits */
+  /** @returns false if no complete message is available */
   #passNext(): boolean {
     const { headerBytes, skip } = this.#format
     if (this.#waitingBytes < headerBytes) return false
@@ -145,7 +149,7 @@ export class WireMessages {
     return true
   }
 
-  /** The first piece, which holds this many bytes from `#at` on. */
+  /** Returns the first piece after making it hold this many bytes from `#at` on. */
   #firstWith(size: number): Buffer {
     let count = 1
     let bytes = (this.#pieces[0]?.length ?? 0) - this.#at
@@ -156,7 +160,7 @@ export class WireMessages {
     if (count > 1) {
       const [first = Buffer.alloc(0), ...others] = this.#pieces.slice(0, count)
       const last = others.pop() ?? Buffer.alloc(0)
-      // The last piece is not copied whole: it may hold thousands of messages.
+      // Do not copy all of the last piece, because it may hold thousands of messages.
       const missing = last.length - (bytes - size)
       const joined = [first.subarray(this.#at), ...others, last.subarray(0, missing)]
       this.#pieces.splice(0, count, Buffer.concat(joined), last.subarray(missing))
@@ -172,7 +176,7 @@ export class WireMessages {
   }
 }
 
-/** @throws Error for a message that its server should not announce */
+/** @throws Error for a message larger than the limit */
 export function checkedSize(size: number, sizeMax = MESSAGE_BYTES_MAX): number {
   if (size <= sizeMax) return size
   const hint = sizeMax === MESSAGE_BYTES_MAX ? '; read fewer columns, or parts of them' : ''
@@ -184,13 +188,13 @@ export function broken(how: string): never {
   throw new Error(`the server breaks its protocol: ${how}`)
 }
 
-/** @throws Error, before the columns of a result are read and kept */
+/** @throws Error for too many columns, before they are read and stored */
 export function checkedColumnCount(count: number): void {
   if (count <= WIRE_COLUMNS_MAX) return
   throw new Error(`the result has more than ${WIRE_COLUMNS_MAX} columns; name those you need`)
 }
 
-/** @throws Error for what no table has */
+/** @throws Error for more columns than any table has */
 export function checkedFields<Field extends { readonly name: string }>(
   fields: readonly Field[],
 ): readonly Field[] {

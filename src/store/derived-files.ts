@@ -5,18 +5,12 @@ import type { DerivedFiles } from '../core/domain/ports/retrieval-ports.ts'
 const UNFINISHED = '.part'
 const BYTES_MAX = 512 * 1024 ** 2
 
-/**
- * Files derived from the stored data at some cost, next to the database. Backups do not contain them, and deleting them
- * loses only that work.
- */
+/** Can be recomputed from the stored data. Backups leave them out. */
 export class StoredDerivedFiles implements DerivedFiles {
   readonly #folder: string | null
   readonly #checkSpace: (bytes: number) => void
 
-  /**
-   * @param directory the data folder; null: no files are written
-   * @param name of the subfolder
-   */
+  /** @param directory the data folder, or null to write no files @param name the subfolder */
   constructor(directory: string | null, checkSpace: (bytes: number) => void, name = 'derived') {
     this.#folder = directory === null ? null : join(directory, name)
     this.#checkSpace = checkSpace
@@ -26,7 +20,7 @@ export class StoredDerivedFiles implements DerivedFiles {
     if (this.#folder === null) return null
     const path = join(this.#folder, name)
     try {
-      // A file of another size under this name must not fill the memory.
+      // Limits memory use if the file is not one that this program wrote.
       const { size } = await stat(path)
       return size > BYTES_MAX ? null : await readFile(path)
     } catch {
@@ -47,7 +41,7 @@ export class StoredDerivedFiles implements DerivedFiles {
     const folder = this.#folder
     if (folder === null) return
     const found = await readdir(folder).catch(() => [])
-    // One of these may be being written.
+    // Keep unfinished files too: another call may be writing them.
     const others = found.filter(
       (name) => !names.has(name) && !names.has(basename(name, UNFINISHED)),
     )

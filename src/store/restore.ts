@@ -9,16 +9,12 @@ import { openStore, type Store } from './store.ts'
 
 const COUNT_MS = 600_000
 
-/**
- * Turns a backup into a data folder, and opens it once with all the checks of a start.
- * @throws StartError with the reason; the folder is then unchanged
- */
+/** Runs all startup checks. @throws StartError; the folder is then left as it was */
 export async function restore(given: {
-  /** The backup's folder. */
   readonly backup: string
-  /** The new data folder: missing or empty. */
+  /** The new data folder. It must be missing or empty. */
   readonly folder: string
-  /** The key file, if the backup has none. */
+  /** The key file, if the backup does not include it. */
   readonly key?: string | undefined
 }): Promise<Manifest> {
   const { backup, folder, key } = given
@@ -62,11 +58,11 @@ async function checkEmpty(folder: string): Promise<void> {
   throw new StartError(`${resolve(folder)} is not empty: restore into an empty or a new folder`)
 }
 
-/** @throws StartError where a table has other rows than were copied */
+/** @throws StartError if a table does not have the number of rows in the manifest */
 async function checkContents(store: Store, { tables }: Manifest): Promise<void> {
   const { signal } = new AbortController()
   for (const { schema, name, rowCount } of tables) {
-    // Expired tokens are removed at each start.
+    // Each start removes expired tokens, so this table may have fewer rows than the backup.
     if (schema === 'eider' && name === 'revoked_tokens') continue
     const sql = `SELECT count(*) FROM ${quote(schema)}.${quote(name)}`
     const { batches } = await store.engine.run({ sql, values: {} }, { timeoutMs: COUNT_MS }, signal)
@@ -74,7 +70,7 @@ async function checkContents(store: Store, { tables }: Manifest): Promise<void> 
       const found = Number(batch[0]?.[0])
       if (found === rowCount) continue
       throw new StartError(
-        `The backup is not whole: ${schema}.${name} has ${found} rows instead of ${rowCount}; use another one`,
+        `The backup is incomplete: ${schema}.${name} has ${found} rows instead of ${rowCount}; use another one`,
       )
     }
   }

@@ -28,6 +28,7 @@ import type { StuckStatement } from './duckdb/open-statements.ts'
 import { Extensions } from './hnsw/extensions.ts'
 import { HnswFactory } from './hnsw/hnsw-accelerator.ts'
 import { documentStores } from './postgres/fresh-stores.ts'
+import { StorageMoves } from './postgres/storage-moves.ts'
 import { WorkingCopies } from './postgres/working-copies.ts'
 import { type AuditLimits, StoredAudit } from './records/stored-audit.ts'
 import { type ConversationLimits, StoredConversations } from './records/stored-conversations.ts'
@@ -47,62 +48,57 @@ import type { StoredSizes } from './upkeep/stored-sizes.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
 
 export interface StoreOptions {
-  /** The data folder; `:memory:` keeps nothing. */
+  /** The data folder. `:memory:` keeps nothing on disk. */
   readonly directory: string
-  /** `512MB`, `4GiB` or `60%` of the machine. */
+  /** For example `512MB`, `4GiB`, or `60%` of the machine's memory. */
   readonly memoryLimit?: string
-  /** Threads of the SQL engine; 0: one per core. */
+  /** The number of threads of the SQL engine; 0 means one per core. */
   readonly threads?: number
-  /** What statements may spill to disk, as `10GiB`. */
+  /** How much data statements may spill to disk, for example `10GiB`. */
   readonly spillLimit?: string
-  /** What stays free on the data folder's disk, as `256MB`; default: nothing. */
+  /** Space to keep free on the data folder's disk, for example `256MB`. None by default. */
   readonly diskReserve?: string
-  /** Free bytes on a folder's disk; by default from the operating system. */
+  /** Returns the free bytes on a folder's disk. By default, asks the operating system. */
   readonly freeBytesOf?: (directory: string) => number
-  /**
-   * Threads on which DuckDB's calls run (`UV_THREADPOOL_SIZE`): two of them are kept free of
-   * callers' statements.
-   */
+  /** Threads for DuckDB's calls (`UV_THREADPOOL_SIZE`). Two are kept free of clients' statements. */
   readonly threadPoolSize?: number
-  /** SQL statements that may wait for a free place. */
   readonly statementsWaitingMax?: number
-  /** The folder of DuckDB's extensions, outside DuckDB's own folder; it need not exist. */
+  /** A folder for DuckDB extensions besides DuckDB's own. It may not exist. */
   readonly extensionDirectory?: string
-  /** DuckDB may fetch the extension that is missing. */
+  /** Whether DuckDB may download a missing extension. */
   readonly isExtensionInstallAllowed?: boolean
-  /** The address where this process will listen, shown to another process that finds the folder in use. */
+  /** Where this process will listen, to show to a process that finds the folder in use. */
   readonly address?: string
-  /** Called once when the database has stopped itself, as after a full disk: only a restart helps. */
+  /** Called once if DuckDB has shut the database down and only a restart helps. */
   readonly onFatal?: (error: AppError) => void
-  /** Called with problems for the operator, though the folder can be used. */
+  /** Called with warnings for the operator. The folder can still be used. */
   readonly onWarning?: (message: string) => void
   readonly backups?: Partial<BackupOptions>
   readonly schedules?: Partial<ScheduleLimits>
   readonly traces?: Partial<TraceLimits>
   readonly conversations?: Partial<ConversationLimits>
   readonly audit?: Partial<AuditLimits>
-  /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
+  /** `onStuck` is called if a statement still runs this long after its client got an answer. */
   readonly stuckMs?: number
   readonly onStuck?: (stuck: StuckStatement) => void
-  /** Raised for memory with a separate limit. */
+  /** Handles memory with its own limit. */
   readonly ceiling?: MemoryCeiling
-  /** Called if the system has no ceiling and the process has outgrown its memory: it must be replaced. */
+  /** Called if the process outgrows its memory and must restart, if no container limit is set. */
   readonly onMemoryFull?: (error: AppError) => void
-  /** The memory of the process in bytes, as the operating system counts it. */
+  /** Returns the process's resident memory in bytes. */
   readonly rss?: () => number
   readonly now?: () => number
   readonly migrations?: readonly Migration[]
 }
 
-/** All stored data, behind the ports of the domain. */
 export interface Store {
   readonly catalog: StoredCatalog
   readonly dataSourceCatalog: StoredDataSources
-  /** The sources that knowledge bases sync from. */
   readonly sources: StoredSources
   readonly chunks: StoredChunks
-  /** For knowledge bases whose rows are in PostgreSQL. */
+  /** Copies of knowledge bases whose rows are in PostgreSQL. */
   readonly copies: WorkingCopies
+  readonly moves: StorageMoves
   readonly jobs: StoredJobs
   readonly schedules: StoredSchedules
   readonly documents: ListedDocuments
@@ -118,7 +114,6 @@ export interface Store {
   readonly vectors: StoredVectors
   readonly hnsw: HnswFactory
   readonly derived: StoredDerivedFiles
-  /** Maps of knowledge bases. */
   readonly mapFiles: StoredDerivedFiles
   readonly extensions: Extensions
   readonly revokedTokens: StoredRevokedTokens
@@ -126,32 +121,30 @@ export interface Store {
   readonly users: StoredUsers
   readonly audit: StoredAudit
   readonly secrets: Secrets
-  /** The bytes of uploaded files. */
   readonly contents: FileContents
   readonly backups: StoredBackups
   readonly upkeep: Upkeep
   readonly sizes: StoredSizes
-  /** For incoming files: emptied when the data folder is opened. null: nothing is on disk. */
+  /** The folder for incoming uploads, emptied at startup. Null: nothing is kept on disk. */
   readonly uploadsFolder: string | null
   readonly ceiling: MemoryCeiling
-  /** Where remote rows are staged for DuckDB, and the reserve on its disk. */
+  /** The folder where remote rows are staged for DuckDB, and the space to keep free on its disk. */
   readonly staging: { readonly directory: string; readonly reserveBytes: number }
-  /** Sets the one listener for commits. */
+  /** Sets the listener for commits; there is only one. */
   setListener(listener: CommitListener): void
-  /** After listeners and readers have closed. Ends statements, waits for writes, moves the log into the file. */
+  /** Close listeners and readers first. */
   close(): Promise<void>
 }
 
 const DEFAULT_MEMORY_LIMIT = '60%'
 
 const THREADS_KEPT_FREE = 2
-/** More only take cores from each other and from the main thread; none is held while a client reads. */
+/**
+ * More statements would only compete for cores. No slot is taken while a client reads its result.
+ */
 const STATEMENTS_PER_CORE = 4
 
-/**
- * Opens the data folder, new or old. @throws StartError with a message for the person who starts the
- * program
- */
+/** Or creates one. @throws StartError for the person who starts the program */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const directory = options.directory === ':memory:' ? null : resolve(options.directory)
   const now = options.now ?? Date.now
@@ -173,7 +166,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     const parts = { ...options, now, folder: directory, space, ceiling }
     const store = await storeOver(database, parts)
     database.expectLog()
-    // Only now: a store opens on a full disk too.
+    // Set after opening, because a store must open even if the disk is full.
     database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
     const staging = { directory: database.exportsDirectory, reserveBytes: reserveBytesOf(options) }
     return { ...store, staging }
@@ -187,7 +180,7 @@ function reserveBytesOf({ diskReserve }: StoreOptions): number {
   return memoryBytesOf(diskReserve ?? '0MB')
 }
 
-/** Finds a catalog in a damaged part of the file. */
+/** Converts the error if the catalog is in a damaged part of the file. */
 function folderError(directory: string | null, error: unknown): unknown {
   const cause = error instanceof AppError ? error.cause : error
   if (directory === null || !isDamage(cause)) return error
@@ -233,6 +226,7 @@ async function storeOver(
     dataSourceCatalog: new StoredDataSources(parts),
     sources: await StoredSources.open(parts),
     copies,
+    moves: new StorageMoves(parts, chunks, copies),
     jobs,
     ...documentStores({ database, engine, chunks, copies }),
     importFiles,
@@ -292,7 +286,6 @@ async function loginStores({
   return { revokedTokens, users: await StoredUsers.open(database, now) }
 }
 
-/** The stores of traces, conversations, logins and the audit log. */
 async function recordStores(
   parts: StoreParts,
   options: StoreOptions,
@@ -304,7 +297,7 @@ async function recordStores(
   return { traces, conversations, keys: await StoredKeys.open(database, now), audit }
 }
 
-/** Migrated to the newest version. */
+/** Opens the folder and migrates it to the newest version. */
 async function migratedFolder(
   database: Database,
   folder: string | null,
@@ -324,7 +317,7 @@ async function catalogOver(parts: StoreParts, languages: KeywordLanguages): Prom
   return catalog
 }
 
-/** Creates the tables that knowledge bases of an older version lack. */
+/** Creates tables that are missing in knowledge bases from an older version. */
 async function completeOlderFolder(parts: StoreParts): Promise<void> {
   await addContextTables(parts.database, parts.state.snapshot().knowledgeBases)
   await markOlderTerms(parts)
@@ -351,7 +344,7 @@ async function extensionsOf(database: Database, options: StoreOptions): Promise<
   })
 }
 
-/** DuckDB's build, which an extension must match. */
+/** Returns DuckDB's version and platform, which an extension must match. */
 async function buildOf(database: Database) {
   const sql = 'SELECT library_version, platform FROM pragma_version(), pragma_platform()'
   const reader = await database.lease((connection) => connection.runAndReadAll(sql))

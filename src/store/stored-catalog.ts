@@ -54,7 +54,7 @@ import { deleteTracesOf } from './records/trace-rows.ts'
 
 const NO_COLUMNS: readonly MetadataColumn[] = []
 
-/** The catalog over DuckDB. Each write is one turn of the write queue. */
+/** Stores the catalog in DuckDB. Each write is one turn of the write queue. */
 export class StoredCatalog implements Catalog {
   readonly #parts: StoreParts
   readonly #languages: KeywordLanguages
@@ -174,7 +174,7 @@ export class StoredCatalog implements Catalog {
         const queries = queriesOver(connection)
         const old = await rowOfKnowledgeBase(connection, kb)
         if (old === undefined) throw notFound('knowledge_base', kb.name)
-        // First of all: the tables of chunks are altered, see applyMetadataPlan.
+        // Must come first, because it alters chunk tables; see `applyMetadataPlan`.
         const storedMetadata = await declareColumns(connection, old, declaredColumns ?? [])
         await queries
           .update(knowledgeBases)
@@ -194,7 +194,7 @@ export class StoredCatalog implements Catalog {
           .where(eq(knowledgeBases.id, kb.id))
         const row = await rowOfKnowledgeBase(connection, kb)
         if (row === undefined) throw notFound('knowledge_base', kb.name)
-        return knowledgeBaseOf(row, kb, secrets)
+        return knowledgeBaseOf(row, state.current(kb), secrets)
       },
       (altered) => {
         state.put('knowledgeBases', altered)
@@ -216,7 +216,7 @@ export class StoredCatalog implements Catalog {
         const params = { ...storedParamsOf(old.sealedParams, secrets), crawlWarnings }
         const sealedParams = sealedParamsOf(params, secrets)
         await queries.update(knowledgeBases).set({ sealedParams }).where(isOwn)
-        return knowledgeBaseOf({ ...old, sealedParams }, kb, secrets)
+        return knowledgeBaseOf({ ...old, sealedParams }, state.current(kb), secrets)
       },
       (kept) => {
         if (kept !== null) state.put('knowledgeBases', kept)

@@ -1,13 +1,14 @@
-/** The page: which address shows which view. Views not needed at first are loaded when opened. */
+/** Maps addresses to views. Views needed later are loaded when opened. */
 import { render } from 'preact'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { lazyView } from './components/failure.tsx'
 import { NotFoundView } from './shell/not-found-view.tsx'
 import { Shell } from './shell/shell.tsx'
 import { DropAnywhere } from './uploads/drop-anywhere.tsx'
+import { UnsentFiles } from './uploads/sending-progress.tsx'
 import { HomeView } from './views/home/home-view.tsx'
 
-/** Addresses that are the server's own, not views. */
+/** Excludes addresses that belong to the server itself. */
 const SCOPE = /^\/(?!api\/|docs|v1\/|mcp|metrics|healthz|openapi)/
 
 const KNOWLEDGE_BASE = '/projects/:project/knowledge_bases/:name'
@@ -55,6 +56,7 @@ function Page() {
     <LocationProvider scope={SCOPE}>
       <Shell>
         <DropAnywhere />
+        <UnsentFiles />
         <Router>
           <Route path="/" component={HomeView} />
           <Route path="/create/knowledge-base" component={NewKnowledgeBaseView} />

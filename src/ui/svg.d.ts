@@ -1,4 +1,4 @@
-/** A picture imported as text. */
+/** A picture, imported as text. */
 declare module '*.svg' {
   const text: string
   // biome-ignore lint/style/noDefaultExport: what an import of a file is

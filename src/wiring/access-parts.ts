@@ -1,4 +1,4 @@
-/** Access control and the audit log. */
+/** Creates access control and the audit log. */
 
 import type { UseCases } from '../api/http/request/route-context.ts'
 import { RequestScope } from '../api/http/request/running-requests.ts'
@@ -19,7 +19,7 @@ import type { StatementChange } from '../query/select/statement-request.ts'
 import type { Store } from '../store/store.ts'
 import type { Settings } from './settings/settings.ts'
 
-/** Statements of clients, with an entry of the audit log for each change, whichever door they came by. */
+/** Wraps the statements of clients: each change on any protocol gets an entry in the audit log. */
 export function auditedQueries(query: UseCases['query'], audit: AuditLog): UseCases['query'] {
   return async (request, principal, signal) => {
     const seen: { change: StatementChange | null } = { change: null }
@@ -56,7 +56,6 @@ async function audited<T>(
 }
 
 interface AuditedWork<T> {
-  /** The change, known when the work is over; null: none. */
   readonly change: () => (StatementChange & { readonly principal: Principal }) | null
   readonly skippedRowsOf: (result: T) => number
 }
@@ -65,7 +64,7 @@ function skippedRowsOf(result: QueryResult): number {
   return result.kind === 'ok' ? (result.skippedRows ?? 0) : 0
 }
 
-/** Inserts that no route notes: those of tools. */
+/** Adds audit entries for inserts by MCP tools, which no route records. */
 export function auditedInserts(insert: UseCases['insert'], audit: AuditLog): UseCases['insert'] {
   return (request, signal) => {
     const { projectName, name } = request.kb
@@ -80,7 +79,6 @@ export function auditedInserts(insert: UseCases['insert'], audit: AuditLog): Use
   }
 }
 
-/** The dependencies of statements about keys and users. */
 export function statementAccess(
   { keys, users }: Pick<Store, 'keys' | 'users'>,
   { username, password }: Settings,
@@ -89,17 +87,13 @@ export function statementAccess(
   return { keys, users, firstAdmin, now: Date.now, dropSessions: () => {} }
 }
 
-/**
- * The audit log shows what everyone did: reading it takes an admin of everything, also through a view.
- * @throws AppError `forbidden`
- */
+/** Only an admin of the whole server may read the audit log, which shows what all users did. */
 export function requireAuditReader(signal: AbortSignal): void {
   const reader = requestOf(signal)?.principal
   if (reader !== undefined && readsAudit(reader)) return
   throw new AppError('forbidden', 'The audit log is for admins who are not limited to projects')
 }
 
-/** Who asks agents, or reads earlier questions, in a statement. Jobs act on their own, without a user. */
 export function askerOfSignal(signal: AbortSignal): Asker {
   const principal = requestOf(signal)?.principal
   return principal === undefined ? NOBODY : askerOf(principal)
@@ -109,7 +103,7 @@ function readsAudit(principal: Principal): boolean {
   return mayDo(principal, 'admin') && principal.namespaces === null
 }
 
-/** undefined: the server itself runs it. */
+/** Returns undefined if the server itself runs the statement. */
 export function requestOf(signal: AbortSignal): RequestScope | undefined {
   const origin = abortOrigin(signal)
   return origin instanceof RequestScope ? origin : undefined

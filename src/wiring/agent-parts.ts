@@ -38,7 +38,7 @@ import { askerOfSignal, requestOf } from './access-parts.ts'
 import { LATER } from './later.ts'
 import { isLoopback, type Settings } from './settings/settings.ts'
 
-/** Threads that wait for questions: some 10 MB each. */
+/** How many idle threads wait for questions, at about 10 MB each. */
 const SPARE_AGENTS = 2
 
 export function agentPool(
@@ -72,7 +72,7 @@ export function agentPool(
         try {
           const { runSelect } = await LATER.select()
           const request = { sql, database: project, params: {}, allowed, isShown: true }
-          // Its first rows are read by then.
+          // By now, the first rows have been read.
           const rights = within && { read: true, ask: false, namespaces: within }
           return await runSelect(request, queryDeps(rights), signal)
         } finally {
@@ -87,13 +87,13 @@ export function agentPool(
       traces,
       judgeAnswerability: all.judgeAnswerability,
       collect: () => Bun.gc(true),
-      // They grow with time: the database finds one without looking at all the others.
+      // The ids grow with time, so that the database finds one without searching all others.
       newTraceId: () => Bun.randomUUIDv7(),
     },
   )
 }
 
-/** Agents as clients ask them, over conversations that are kept. `settled`: those that were ended are kept, too. */
+/** Agents with stored conversations. Those of finished questions stay in `settled`. */
 export function askedAgents(
   pool: AgentPool,
   { conversations: store }: Pick<Store, 'conversations'>,
@@ -127,7 +127,6 @@ export function askedAgents(
 
 const BUILTIN_CHAT = { provider: BUILTIN_PROVIDER, modelName: BUILTIN_CHAT_MODEL }
 
-/** Agents as statements ask them. */
 export function agentAnswers(
   pool: () => AgentPool,
   settings: Settings,
@@ -149,7 +148,7 @@ export function agentAnswers(
   }
 }
 
-/** Tools of MCP servers. What speaks with them is loaded when an agent names one. */
+/** The tools of MCP servers. The MCP client is loaded when an agent first uses one. */
 export function foreignToolsOf(guard: Guard, nowMs: () => number): ForeignTools {
   let servers: Promise<McpServers> | undefined
   const loaded = () => {
@@ -170,7 +169,7 @@ type Served = Pick<
   'catalogFor' | 'search' | 'documents' | 'query' | 'agents' | 'insert' | 'logError'
 >
 
-/** Clients of the Model Context Protocol. What answers them is loaded with the first request of one. */
+/** The endpoint for MCP clients. Its code is loaded with the first request. */
 export function mcpDoorOf(
   served: Served,
   given: {
@@ -224,9 +223,7 @@ export function mcpDoorOf(
   }
 }
 
-/** Models as the settings name them. */
-
-/** null: agents and the server have the built-in one. */
+/** null if agents and the server use the built-in model. */
 function defaultChatModel({ chatProvider, chatModel }: Settings): ModelRef | null {
   if (chatProvider === BUILTIN_PROVIDER) return null
   return { provider: chatProvider, modelName: chatModel ?? '', options: {} }
@@ -272,7 +269,6 @@ export function chatDefaultsOf(settings: Settings): ChatDefaults {
   return { ...own, ...operators, serviceKeys, network }
 }
 
-/** The model that reads scans; missing: none is set. */
 export function ocrModelOf(settings: Settings, models: ChatModels): OcrModel | undefined {
   const { ocrProvider: provider, ocrModel: modelName, ocrBaseUrl, ocrApiKey } = settings
   if (modelName === undefined) return undefined
@@ -291,7 +287,6 @@ export function ocrModelOf(settings: Settings, models: ChatModels): OcrModel | u
   }
 }
 
-/** By the short names of the providers. */
 export function serviceKeysOf(settings: Settings) {
   return {
     gemini: settings.geminiApiKey,
@@ -303,7 +298,7 @@ export function serviceKeysOf(settings: Settings) {
   }
 }
 
-/** Who alone can reach this server, without a login, may reach from it what the machine reaches. */
+/** If only this machine reaches a server without login, models and sources may use any address. */
 export function networkRulesOf({ networkAllow, host, username }: Settings): NetworkRules {
   const isOpen = isLoopback(host) && username === undefined
   return { setting: 'EIDER_NETWORK_ALLOW', entries: networkAllow, isOpen }

@@ -2,9 +2,9 @@ import type { LoggedError } from '../api/http/request/running-requests.ts'
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../core/domain/access/principal.ts'
 import { type Activity, insertOfJob, NO_ACTIVITY } from '../core/domain/flow/job.ts'
-import { withoutSecrets } from '../core/domain/flow/source-parameters.ts'
 import type { ScheduleStore } from '../core/domain/ports/job-ports.ts'
 import { addressPolicy, internet } from '../core/runtime/address-policy.ts'
+import { withoutSecrets } from '../core/text/hidden-secrets.ts'
 import { DAY_MS } from '../core/time.ts'
 import { INGEST_LIMITS } from '../ingest/ingest-limits.ts'
 import type { AttachDeps } from '../ingest/pipeline/attach-job.ts'
@@ -24,7 +24,7 @@ import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
 
-/** Runs jobs from `open` on; until then each part says what it does with those of its kind. */
+/** Creates the job runner. Before `open`, each part registers the handlers for its jobs. */
 export function jobRunnerOf(given: {
   readonly settings: Settings
   readonly store: Store
@@ -45,7 +45,7 @@ export function jobRunnerOf(given: {
   })
 }
 
-/** @param deps those of one insert; @param queryDeps those of one statement */
+/** @param deps the dependencies of inserts @param queryDeps the dependencies of statements */
 export function handleInserts(
   jobs: JobRunner,
   deps: () => InsertDeps & AttachDeps,
@@ -73,6 +73,14 @@ export function handleRechunks(jobs: JobRunner, queryDeps: () => QueryDeps): voi
   })
 }
 
+export function handleMoves(jobs: JobRunner, queryDeps: () => QueryDeps): void {
+  jobs.handle('move', {
+    run: async (work, signal) => {
+      return (await LATER.moveJob()).runMoveJob(work, queryDeps(), signal)
+    },
+  })
+}
+
 export function handleEvaluations(
   jobs: JobRunner,
   queryDeps: (rights: Rights | null) => QueryDeps,
@@ -85,7 +93,6 @@ export function handleEvaluations(
   })
 }
 
-/** Running work, as of the last change. */
 export function shownActivity(store: Store, inserts: InsertLog): ShownActivity {
   let jobVersion = -1
   let insertVersion = -1
@@ -124,7 +131,7 @@ interface InsertParts {
   readonly version: string
 }
 
-/** The rows of an insert's query are read while others are embedded, which may take long. */
+/** How long reading an insert's rows may take, while earlier rows are being embedded. */
 const INSERT_READING_MS = DAY_MS
 
 export function insertDepsOf(
@@ -195,7 +202,6 @@ export function schedulerOf(given: {
   return scheduler
 }
 
-/** The rows of JOBS and JOBS_HISTORY; undefined: it is another table. */
 export async function scheduleRows(
   table: string,
   store: Pick<ScheduleStore, 'list' | 'runs'>,
@@ -235,7 +241,6 @@ export async function scheduleRows(
   return { rows }
 }
 
-/** Syncs knowledge bases from `start` on. */
 export function sourceKeeperOf(parts: {
   readonly settings: Settings
   readonly store: Store

@@ -1,4 +1,7 @@
-/** Parts that the first answer does not need: loaded with the first request that does, or a moment later. */
+/**
+ * Code that the first answer does not need. It is loaded by the first request that needs it, or
+ * shortly after startup.
+ */
 export const LATER = {
   query: () => import('../query/run/run-query.ts'),
   documents: () => import('../query/documents/document-changes.ts'),
@@ -19,6 +22,7 @@ export const LATER = {
   insertJob: () => import('../ingest/pipeline/insert.ts'),
   statementJob: () => import('../query/rows/background-insert.ts'),
   rechunkJob: () => import('../query/documents/rechunk-job.ts'),
+  moveJob: () => import('../query/documents/move-job.ts'),
   evaluationJob: () => import('../query/evaluate/evaluation-job.ts'),
   preview: () => import('../ingest/pipeline/preview.ts'),
   chunkWarnings: () => import('../ingest/pipeline/preview.ts'),

@@ -25,7 +25,7 @@ import type { MetricsPage, Sources } from '../ops/telemetry/metrics-page.ts'
 import type { VectorCaches } from '../retrieval/vector-caches.ts'
 import type { Store } from '../store/store.ts'
 
-/** Counts each part by wrapping it: the parts do not know. */
+/** Adds metrics to the other parts by wrapping them, so that they need no counting code. */
 
 interface AppLog {
   request(entry: LogEntry): void
@@ -33,12 +33,11 @@ interface AppLog {
   job?(entry: JobLogEntry): void
 }
 
-/** The methods of HTTP; any other one is `other`. */
 const METHODS: ReadonlySet<string> = new Set([
   ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'],
 ])
 
-/** The same log, and each line of it is counted. */
+/** The same log, which also counts its lines. */
 export function countingLog(log: AppLog, measurements: Measurements): AppLog {
   return {
     failure: (error) => log.failure(error),
@@ -64,13 +63,11 @@ function countRequest(
   if (status >= 400) measurements.requestErrors.add(1, String(status))
 }
 
-/** First words of statements. */
 const COUNTED_STATEMENTS: ReadonlySet<string> = new Set([
   ...['select', 'insert', 'update', 'delete', 'create', 'alter', 'drop', 'show', 'describe'],
   ...['explain', 'evaluate', 'use', 'set', 'vacuum'],
 ])
 
-/** The first word of a statement: of a closed list. */
 export function kindOfStatement(sql: string): string {
   const start = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*\(*\s*([a-z]+)/i.exec(sql.slice(0, 2_000))
   const word = start?.[1]?.toLowerCase() ?? ''
@@ -79,7 +76,7 @@ export function kindOfStatement(sql: string): string {
   return COUNTED_STATEMENTS.has(word) ? word : 'other'
 }
 
-/** A statement is over for these figures with its first rows: what its client reads when is its own affair. */
+/** Statements are measured until their first rows; clients may read the rest at any time. */
 export function countedStatements<Uses extends Pick<UseCases, 'query' | 'exportRows'>>(
   uses: Uses,
   measurements: Measurements,
@@ -111,16 +108,13 @@ export function countedStatements<Uses extends Pick<UseCases, 'query' | 'exportR
   }
 }
 
-/** `refused`: the statement was wrong; `failed`: the server was. */
+/** `refused` means that the statement was at fault; `failed`, that the server was. */
 function outcomeOf(code: keyof typeof ERRORS): string {
   if (code === 'cancelled' || code === 'timeout') return code
   return ERRORS[code].status < 500 ? 'refused' : 'failed'
 }
 
-/**
- * Searches where the rows are, counted by what finds the nearest: all vectors one by one, an index, or a scan in the
- * database.
- */
+/** Counts searches by how the nearest vectors are found: exact, index, or scan in the database. */
 export function countedSearches(
   caches: Pick<VectorCaches, 'nearest' | 'access' | 'reportOf'>,
   remote: NearestChunks,
@@ -137,7 +131,7 @@ export function countedSearches(
   }
 }
 
-/** Where the vectors weigh nothing, they are not always looked at. */
+/** If the vectors have no weight, only keywords may be searched. */
 function searchKind({ keywordSearch }: NearestSearch): SearchMode {
   if (keywordSearch === undefined) return 'vector'
   return keywordSearch.enoughCount === null ? 'hybrid' : 'keyword'
@@ -167,11 +161,11 @@ export function countedEmbeddings(
     embedder: (ref, withinMs) => {
       const { provider } = ref
       const embedder = registry.embedder(ref, withinMs)
-      const embed: typeof embedder.embed = async (texts, signal) => {
+      const embed: typeof embedder.embed = async (texts, signal, onEmbedded) => {
         const startMs = performance.now()
         let outcome = 'failed'
         try {
-          const vectors = await embedder.embed(texts, signal)
+          const vectors = await embedder.embed(texts, signal, onEmbedded)
           outcome = 'ok'
           embeddingTexts.add(texts.length, provider)
           return vectors
@@ -185,7 +179,6 @@ export function countedEmbeddings(
   }
 }
 
-/** Takes the runs of agents as the store of traces does. */
 export function countedRuns(measurements: Measurements): RunSink {
   return {
     keep: (run: FinishedRun) => {
@@ -216,7 +209,7 @@ interface MetricParts {
   readonly questions: UseCases['agents']['runs']
 }
 
-/** Prometheus' client is loaded, and the event loop is watched, from the first scrape on. */
+/** The Prometheus client is loaded, and the event loop monitored, from the first request on. */
 export function metricsOf(parts: MetricParts): ServerDeps['metrics'] & { close(): void } {
   let page: Promise<MetricsPage> | undefined
   return {
@@ -271,16 +264,16 @@ function jobsUnderWay(jobs: readonly Pick<Job, 'state'>[]): Readonly<Record<stri
 }
 
 const ANSWER_MS = 2_000
-/** More frequent requests get the previous answer. */
+/** A request within this time gets the previous result. */
 const FRESH_MS = 1_000
 
-/** However often it is requested, and however long the database takes, only one read runs at a time. */
+/** Checks the server's health, one check at a time. */
 export function healthOf(given: {
-  /** Asks the database for next to nothing, apart from what callers run. */
+  /** Runs a trivial query, separately from those of callers. */
   readonly askDatabase: () => Promise<unknown>
   readonly isDiskFull: () => boolean
   readonly nowMs: () => number
-  /** A database that takes longer does not answer. */
+  /** A database that takes longer than this counts as unhealthy. */
   readonly answerMs?: number
 }): ServerDeps['health'] {
   const { askDatabase, isDiskFull, nowMs, answerMs = ANSWER_MS } = given
@@ -310,9 +303,9 @@ export function healthOf(given: {
   })
 }
 
-/** What each knowledge base takes, from the parts that hold something of it. */
+/** Adds up each knowledge base's size on disk, over all its tables and files. */
 
-/** Reads one after the other, so that a reader never blocks the server. Entries that disappear meanwhile are left out. */
+/** Reads one entry after another, to not block the server. Entries that disappear are skipped. */
 export function diskUsage(given: {
   readonly documents: Pick<StoredDocuments, 'counts'>
   readonly sizes: { of(kb: KnowledgeBase): Promise<StoredSize | null> }

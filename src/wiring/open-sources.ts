@@ -6,23 +6,21 @@ import { type Engines, Sources } from '../sources/sources.ts'
 import type { StagingFolder } from '../sources/staged-csv.ts'
 
 export interface SourcesOptions {
-  /** Which servers may be connected to. */
   readonly guard: Guard
-  /** Where DuckDB may read what is staged. */
+  /** The folder from which DuckDB may read staged data. */
   readonly staging: StagingFolder
   readonly files: SourceFilesOptions
 }
 
 export interface SourceFilesOptions {
-  /** EIDER_SOURCES_DIR; null: no file may be read. */
+  /** EIDER_SOURCES_DIR; null if no file may be read. */
   readonly folder: string | null
-  /** For one process that reads a file. */
   readonly memoryBytes: number
-  /** All that such a process has of one: nothing secret. */
+  /** The environment of such a process, which contains no secret. */
   readonly environment: Readonly<Record<string, string>>
 }
 
-/** Opens no connection yet. */
+/** Creates the connectors of data sources, without connecting yet. */
 export function openSources({ guard, staging, files }: SourcesOptions): Sources {
   const { folder, memoryBytes, environment } = files
   const entryUrl = new URL('./threads/source-file-entry.ts', import.meta.url).href

@@ -15,23 +15,22 @@ import type { Settings } from './settings/settings.ts'
 
 export interface App {
   handle(request: Request, peer?: Peer): Promise<Response>
-  /** The OpenAPI document of what it answers. */
   document(): Promise<object>
   listen(address: ListenAddress): AppListener
-  /** Loads vectors into memory, and resumes what the last process did not finish. */
+  /** Loads vectors into memory and resumes what the last process left unfinished. */
   start(): void
   /** Ends background work and threads, then closes the store. */
   close(): Promise<void>
 }
 
 export interface AppListener extends Listener {
-  /** null: the settings ask for none. */
+  /** null if the settings define no PostgreSQL port. */
   readonly postgresPort: number | null
 }
 
 const LATER_MS = 100
 
-/** For questions that the end of the server ends, to be kept as such: they stop within a second. */
+/** How long to wait until questions ended by the shutdown are stored. They stop within a second. */
 const KEEPING_MS = 2_000
 
 interface Closing {
@@ -59,7 +58,7 @@ interface RunningParts {
   readonly tracing: Closing
 }
 
-/** The app around its server: what it starts, and in which order it ends. */
+/** Builds the app around its server: what it starts, and in which order its parts stop. */
 export function appOf(
   server: ReturnType<typeof createServer>,
   settings: Settings,
@@ -89,17 +88,19 @@ export function appOf(
     start() {
       loading = setTimeout(() => {
         const { sources, ...others } = LATER
-        // Drivers of remote databases take 7 MB and 40 ms.
+        // The database drivers take 7 MB and 40 ms, so they are loaded only if there are data
+        // sources.
         if (store.catalog.snapshot().dataSources.length > 0) void sources()
-        // What loading has left behind goes back to the system.
+        // Returns memory left over from loading to the operating system.
         const loaded = Promise.all(Object.values(others).map((load) => load()))
         void loaded.then(() => Bun.shrink())
         agents.start()
       }, LATER_MS)
-      // Searches are answered at once, by scans until their vectors are loaded.
+      // Searches work immediately; they scan the database until the vectors are loaded.
       vectorCaches.start()
       store.extensions.start()
-      // Afterwards: until then each search waits for its vectors, and both would take the same processor.
+      // Waits for the vectors, because both would compete for the processor while searches are
+      // slow.
       void vectorCaches.settled().then(() => store.keywordLanguages.start())
       reembedding.start()
       jobs.open()
@@ -127,9 +128,7 @@ export function appOf(
   }
 }
 
-/** The PostgreSQL port, where the settings ask for one. */
-
-/** @throws StartError for a certificate that cannot be read, and a port that is taken */
+/** @throws StartError if a certificate cannot be read or the port is in use */
 function openPostgresPort(
   parts: Omit<PostgresParts, 'openScratch'>,
   settings: Settings,

@@ -1,10 +1,11 @@
 import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type { Asker, Rights } from '../core/domain/access/principal.ts'
+import { isOver, type StoredJob } from '../core/domain/flow/job.ts'
 import { nameKey } from '../core/domain/names.ts'
 import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { TraceStore } from '../core/domain/ports/conversation-ports.ts'
 import type { DataSources } from '../core/domain/ports/engine-ports.ts'
-import type { ScheduleStore, SyncStore } from '../core/domain/ports/job-ports.ts'
+import type { JobStore, ScheduleStore, SyncStore } from '../core/domain/ports/job-ports.ts'
 import type { RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
 import type { DatabaseDeps } from '../query/definitions/define-database.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
@@ -23,7 +24,7 @@ import { LATER } from './later.ts'
 import type { SourceFilesOptions, SourcesOptions } from './open-sources.ts'
 import { environmentOfReaders, type Settings } from './settings/settings.ts'
 
-/** The tables of information_schema whose rows are fetched when they are read. */
+/** Tables of information_schema whose rows are computed when queried. */
 export function liveTables(
   sources: ListedSources['sources'],
   depsWithin: (rights: Rights | null) => Pick<QueryDeps, 'schedules' | 'keeping'>,
@@ -57,7 +58,7 @@ export function liveTables(
   }
 }
 
-/** The one row that the conditions read. */
+/** The only row that the conditions need. */
 function askedRows({ by, seesAll }: Asker) {
   return { rows: [{ SEEN: seesAll ? 'all' : 'own', ASKED_BY: by }] }
 }
@@ -65,14 +66,27 @@ function askedRows({ by, seesAll }: Asker) {
 interface Readers {
   readonly schedules: Pick<ScheduleStore, 'list'>
   readonly sources: Pick<SyncStore, 'sources'>
+  readonly jobs: Pick<JobStore, 'list' | 'workOf'>
 }
 
-/** What needs a database: knowledge bases that are stored there, jobs that run again, and sources of knowledge bases. */
+/**
+ * Creates what needs remote databases: knowledge bases stored in one, jobs and syncs that read one.
+ */
 export function databaseUses(
   snapshot: () => CatalogSnapshot,
-  { schedules, sources }: Readers,
+  { schedules, sources, jobs: jobStore }: Readers,
 ): DatabaseDeps['databaseUses'] {
+  const isMove = async ({ id, kind, state }: StoredJob, database: string) => {
+    if (kind !== 'move' || isOver({ state })) return false
+    // Written by `startMove`.
+    const { request } = (await jobStore.workOf(id)) as { request: { database: string } }
+    return nameKey(request.database) === nameKey(database)
+  }
   return async ({ name: database }) => {
+    const moving: string[] = []
+    for (const job of jobStore.list()) {
+      if (await isMove(job, database)) moving.push(`job ${job.id}`)
+    }
     const jobs = schedules.list().flatMap(({ name, projectName, query, ifQuery, nextRunAt }) => {
       const isReader = namesDatabase(query, database) || namesDatabase(ifQuery ?? '', database)
       return nextRunAt !== null && isReader ? [`job ${projectName}.${name}`] : []
@@ -88,11 +102,10 @@ export function databaseUses(
       return kb.remote !== undefined && nameKey(kb.vectorDatabase) === nameKey(database)
     })
     const names = stored.map(({ name, projectName }) => `knowledge base ${projectName}.${name}`)
-    return [...names, ...jobs, ...kept]
+    return [...names, ...moving, ...jobs, ...kept]
   }
 }
 
-/** The databases behind data sources. Their clients are loaded on first use. */
 export function dataSourcesOf(options: SourcesOptions): DataSources & RemoteDatabases {
   let opened: Promise<Sources> | undefined
   let ready: Sources | undefined
@@ -109,8 +122,8 @@ export function dataSourcesOf(options: SourcesOptions): DataSources & RemoteData
     describeTables: async (...request) => (await sources()).describeTables(...request),
     columns: async (...request) => (await sources()).columns(...request),
     describe: async (...request) => (await sources()).describe(...request),
-    read: async (...request) => (await sources()).read(...request),
     stage: async (...request) => (await sources()).stage(...request),
+    select: async (...request) => (await sources()).select(...request),
     transaction: async (...request) => (await sources()).transaction(...request),
     forgetTables: (source) => ready?.forgetTables(source),
     forget: async (source) => (await opened)?.forget(source),

@@ -20,14 +20,12 @@ interface TraceParts {
   readonly version: string
   readonly store: Pick<Store, 'traces' | 'catalog'>
   readonly log: { readonly failure: (error: LoggedError) => void }
-  /** Counts runs, whether or not they are kept. */
   readonly counter: RunSink
 }
 
-/** Where the runs of agents go. */
 export function runTracingOf(parts: TraceParts): {
   readonly traces: RunTraces
-  /** After the last question. */
+  /** Call after the last question. */
   close(): Promise<void>
 } {
   const { settings, store, log, counter } = parts
@@ -44,7 +42,7 @@ export function runTracingOf(parts: TraceParts): {
   return { traces, close: async () => collector?.close() }
 }
 
-/** OpenTelemetry takes a seventh of a second to load: only if enabled, and after the start. */
+/** The delay after startup before loading OpenTelemetry, which takes a seventh of a second. */
 const LOAD_MS = 200
 
 function collectorOf({ settings, version, log }: TraceParts) {
@@ -86,7 +84,7 @@ function tracesAddress({ otlpEndpoint, otlpTracesEndpoint }: Settings): string |
   return `${otlpEndpoint.replace(/\/+$/, '')}/v1/traces`
 }
 
-/** The secrets the server holds, to keep them out of traces: the same list while nothing changes. */
+/** Secrets to remove from traces. The same list is returned until a secret changes. */
 function knownSecrets(
   settings: Settings,
   snapshot: () => CatalogSnapshot,

@@ -23,11 +23,10 @@ import type { QueryDeps } from '../query/select/query-deps.ts'
 import { Sessions, UNKNOWN_VARIABLES } from '../query/sessions.ts'
 import type { ComputedMaps } from '../retrieval/map/computed-maps.ts'
 import type { Store } from '../store/store.ts'
-import { handleEvaluations, handleInserts, handleRechunks } from './job-parts.ts'
+import { handleEvaluations, handleInserts, handleMoves, handleRechunks } from './job-parts.ts'
 import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
 
-/** What each route calls, with what that needs. */
 export function useCases(
   depsFor: (author: Principal | null, rights: Rights | null) => QueryDeps,
   insertDeps: InsertFilesDeps & UploadDeps,
@@ -54,6 +53,7 @@ export function useCases(
     return { ...depsFor(null, rights), chunker: reader.forRequest() }
   })
   handleRechunks(jobs, () => ({ ...queryDeps, chunker: reader.forRequest() }))
+  handleMoves(jobs, () => queryDeps)
   handleEvaluations(jobs, (rights) => depsFor(null, rights))
   const own = (principal: Principal) => depsFor(principal, rightsOf(principal))
   const viewDeps = (principal: Principal) => {
@@ -108,6 +108,9 @@ export function useCases(
       return jobs.start((await LATER.insertJob()).insertJobOf(request, insertDeps))
     },
     rechunk: async (kb) => (await LATER.rechunkJob()).startRechunk(kb, { jobs }),
+    move: async (kb, sent, principal) => {
+      return (await LATER.moveJob()).startMove(kb, sent, own(principal))
+    },
     attachments: attachmentsOf(jobs, jobStore),
     jobs,
     activityFor: (principal) => own(principal).activity.now(),
@@ -131,13 +134,13 @@ interface Known {
   readonly isBatch: boolean
 }
 
-/** What jobs attached: their requests do not change, so each is read once. */
+/** Files attached by jobs. A job's request never changes, so each is read only once. */
 function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachments {
   const known = new Map<number, Known | null>()
   const knownOf = async (id: number): Promise<Known | null> => {
     const found = known.get(id)
     if (found !== undefined) return found
-    // A removed one has no request.
+    // A removed job has no request.
     const request = await store.workOf(id).then(
       (work) => work.request,
       () => null,
@@ -146,7 +149,7 @@ function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachments {
     known.set(id, own)
     return own
   }
-  /** All of them: the job itself names those that failed first. */
+  /** Reads all failed rows, because the job itself lists only the first ones. */
   const failedOf = async (id: number): Promise<ReadonlySet<number>> => {
     const { errors, errorCount } = jobs.get(id)
     if (errorCount <= errors.length) return new Set()
@@ -179,7 +182,7 @@ function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachments {
   }
 }
 
-/** Loaded with the first request for documents. */
+/** Loaded with the first request about documents. */
 function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): DocumentUses {
   const uses = async (): Promise<DocumentUses> => {
     const { documentUses } = await LATER.documents()
@@ -197,7 +200,7 @@ function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): DocumentU
   }
 }
 
-/** The same for knowledge bases as files. */
+/** Imports and exports knowledge bases as files. Loaded with the first request. */
 function transferUsesOf(
   queryDeps: QueryDeps,
   given: {
@@ -230,7 +233,7 @@ function transferUsesOf(
   }
 }
 
-/** Maps of knowledge bases: what makes them is loaded with the first request for one. */
+/** Maps of knowledge bases. The code is loaded with the first request for one. */
 
 export function mapUsesOf(
   store: Pick<Store, 'vectors' | 'engine' | 'mapFiles' | 'catalog'>,

@@ -1,7 +1,7 @@
-/** Statements that might get a caller further than their key allows, one a line. */
+/** Statements that try to get more than the caller's key allows, one per line. */
 import { SECRET as S } from './two-projects.ts'
 
-/** Each changes something, and needs more than `read`. */
+/** Statements that change something and need more than `read`. */
 export const CHANGES = `
 CREATE KNOWLEDGE_BASE open.new_kb
 CREATE KNOWLEDGE_BASE IF NOT EXISTS open.kettle_kb
@@ -55,7 +55,7 @@ EVALUATE KNOWLEDGE_BASE open.kettle_kb USING test_table = 'open.q', save_to = 'o
 EVALUATE AGENT open.kettle_agent USING questions = 'open.kettle_table'
 `
 
-/** Each reads what only `read` reads. */
+/** Statements that need `read`. */
 export const READS = `
 SELECT * FROM open.kettle_table
 FROM open.kettle_table
@@ -109,7 +109,7 @@ SELECT answer FROM open.kettle_agent WHERE question = (SELECT word FROM open.ket
 SELECT a.answer FROM open.kettle_table AS k, open.kettle_agent AS a WHERE a.question = k.word
 `
 
-/** Each tries to see something of a project that a limited key may not name. None says its name. */
+/** Statements that try to see another project without naming it. */
 export const VEILED = `
 SHOW DATABASES
 SHOW FULL DATABASES
@@ -208,7 +208,7 @@ SELECT query_resume(2)
 SELECT query_cancel(2)
 `
 
-/** In each, `{}` is a name that the key may not use. */
+/** Statements in which `{}` is a name that the key may not use. */
 export const NAMING = `
 SELECT * FROM {}.${S}_table
 SELECT * FROM "{}"."${S}_table"

@@ -1,4 +1,7 @@
-/** What a limited key learns from things of its own project that name others: that there is something, and no more. */
+/**
+ * A limited key learns only that something exists from objects in its own project that name other
+ * projects.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { makeKey } from '../support/access-keys.ts'
 import type { TestApp } from '../support/test-app.ts'
@@ -16,7 +19,7 @@ async function rows(query: string, headers: HeadersInit = limited): Promise<unkn
   return JSON.parse((await asked(t, query, headers)).text).data
 }
 
-test('the columns of views are shown where everything behind them may be read', async () => {
+test('columns of a view are shown to a key that may read everything behind it', async () => {
   const query =
     "SELECT DISTINCT TABLE_NAME FROM information_schema.columns WHERE TABLE_SCHEMA = 'open' AND TABLE_NAME LIKE '%leak' OR TABLE_NAME = 'kettle_view' ORDER BY 1"
   expect((await rows(query, {})).flat()).toEqual([
@@ -25,7 +28,7 @@ test('the columns of views are shown where everything behind them may be read', 
   expect((await rows(query)).flat()).toEqual(['kettle_view', 'schema_leak'])
 })
 
-test('a job of the project is listed, its statement only if the key may name all of it', async () => {
+test('a job of the project is listed; its statement is shown only if the key may name everything in it', async () => {
   const query = 'SELECT NAME, QUERY, IF_QUERY, VARIABLES FROM information_schema.jobs ORDER BY NAME'
   const hidden = '-- Hidden: this job names other projects or databases'
   const variables = expect.any(String)
@@ -41,7 +44,7 @@ test('a job of the project is listed, its statement only if the key may name all
   expect(own.body).toMatchObject({ query: `SELECT * FROM ${SECRET}.${SECRET}_table` })
 })
 
-test("an agent's data is shown as far as the key may name it, and read whole", async () => {
+test("a key sees the part of an agent's data that it may name; the agent reads all of it", async () => {
   const { body } = await t.send('GET', '/api/projects/open/agents/both', undefined, limited)
   const data = { knowledge_bases: ['kettle_kb'], tables: ['open.kettle_table'] }
   expect(body).toMatchObject({ data })
@@ -59,7 +62,7 @@ test("an agent's data is shown as far as the key may name it, and read whole", a
   for (const { text } of answers) expect(text).toContain('red and hums')
 })
 
-test('what a key sees in part it cannot save', async () => {
+test('a key cannot save an object that it sees only in part', async () => {
   const path = '/api/projects/open/agents/both'
   const data = { tables: ['open.kettle_table'] }
   for (const agent of [{ prompt_template: 'Repeat everything.' }, { name: 'mine' }, { data }]) {
@@ -97,7 +100,7 @@ test('a job over another project fails without its statement and its reason', as
   }
 })
 
-test('tools of MCP show no more', async () => {
+test('MCP tools show no more than SQL', async () => {
   const headers = { ...limited, accept: 'application/json, text/event-stream' }
   for (const [method, params] of [
     ['tools/call', { name: 'list_data', arguments: {} }],

@@ -15,14 +15,14 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-test('a key sees the projects that it names, and reads them', async () => {
+test('a limited key sees and reads only its own projects', async () => {
   expect((await asked(t, 'SELECT * FROM open.kettle_kb', reader)).text).toContain('red and hums')
   expect((await asked(t, 'SELECT word FROM kettle_view', reader)).text).toContain('kettle')
   const shown = await asked(t, 'SHOW DATABASES', reader)
   expect(JSON.parse(shown.text).data).toEqual([['information_schema'], ['open']])
 })
 
-test('what it may not name is refused in the same words whether it exists or not', async () => {
+test('a forbidden name gets the same error whether it exists or not', async () => {
   const answers = []
   for (const name of [SECRET, 'neverwas']) {
     const { text } = await asked(t, `SELECT * FROM ${name}.x`, reader)
@@ -72,7 +72,7 @@ test.each([
   expect((await asked(t, own, everything)).text).toContain('SELECT')
 })
 
-test('a plan that an admin has made is not the one of a limited key', async () => {
+test('a limited key never gets a plan cached for an admin', async () => {
   const statements = [
     'SELECT count(*) AS n FROM open.leak',
     'SELECT TABLE_NAME FROM information_schema.tables',
@@ -85,7 +85,7 @@ test('a plan that an admin has made is not the one of a limited key', async () =
   }
 })
 
-test('agents of a limited key read no further than the key', async () => {
+test('an agent reads no more than the limited key that created it', async () => {
   const agent = (name: string, data: unknown) => {
     const body = { agent: { name, data } }
     return t.send('POST', '/api/projects/open/agents', body, everything)
@@ -112,7 +112,7 @@ test('agents of a limited key read no further than the key', async () => {
   expect(answer.text).not.toContain(SECRET)
 })
 
-test('data of an agent cannot be changed for a question by who may not read it', async () => {
+test("a caller who may not read an agent's data cannot change it for a question", async () => {
   const using = `USING data = {"tables": ["${SECRET}.${SECRET}_table"]}`
   const statement = `SELECT answer FROM open.kettle_agent WHERE question = 'the word?' ${using}`
   const asker = await makeKey(t, ['ask'], { projects: ['open'] })
@@ -123,7 +123,7 @@ test('data of an agent cannot be changed for a question by who may not read it',
   }
 })
 
-test('who may only write reads nothing, also within what it writes', async () => {
+test('a key that may only write reads nothing, not even inside its writes', async () => {
   for (const statement of [
     'SELECT * FROM open.kettle_table',
     'INSERT INTO open.kettle_kb (id, content) SELECT word, word FROM open.kettle_table',
@@ -146,7 +146,7 @@ test('who may only write reads nothing, also within what it writes', async () =>
   expect((await asked(t, insert, writer)).isRefused).toBe(false)
 })
 
-test('jobs of others cannot be begun again with more than one has', async () => {
+test('a job cannot be restarted by a key with fewer rights than its owner', async () => {
   const query = `INSERT INTO open.kettle_kb (id, content) SELECT word, word FROM ${SECRET}.gone USING background = true`
   const started = await asked(t, query, {})
   const [[id]] = JSON.parse(started.text).data

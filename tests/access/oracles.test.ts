@@ -1,4 +1,4 @@
-/** Answers whose form might reveal what the caller may not see. */
+/** Responses whose form could reveal what the caller may not see. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { makeKey } from '../support/access-keys.ts'
 import type { TestApp } from '../support/test-app.ts'
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-test('the name of a storage does not tell a limited key about other projects', async () => {
+test('a storage name reveals nothing about other projects', async () => {
   const { headers } = await makeKey(t, ['read', 'write'], { projects: ['open'] })
   const answers = []
   for (const [database, table] of [
@@ -40,7 +40,7 @@ test('the name of a storage does not tell a limited key about other projects', a
   expect((await t.send('POST', KBS, { knowledge_base: own }, headers)).status).toBe(201)
 })
 
-test('who may not read is not told whether a document was there', async () => {
+test('a caller without the right to read cannot find out whether a document existed', async () => {
   const { headers } = await makeKey(t, ['write'])
   for (const id of ['kettle-1', 'never']) {
     const path = `${KBS}/kettle_kb/documents/${id}`

@@ -53,7 +53,7 @@ test('a conversation belongs to the key that began it, and to admins', async () 
   expect(await statusOf('DELETE', `${ONE}/${id}`, owner)).toBe(204)
 })
 
-test('one asked without a key is for admins, and for callers without a key', async () => {
+test('a conversation begun without a key is visible to admins and to callers without a key', async () => {
   const { conversation_id: id } = await ask({})
   expect(await statusOf('GET', `${ONE}/${id}`, owner)).toBe(404)
   expect((await ask(owner, id)).status).toBe(404)
@@ -61,7 +61,7 @@ test('one asked without a key is for admins, and for callers without a key', asy
   expect(await statusOf('GET', `${ONE}/${id}`, {})).toBe(200)
 })
 
-test('traces and their feedback are for the asker', async () => {
+test('traces and feedback are visible only to the caller who asked', async () => {
   const { trace_id: id } = await ask(owner, 'new', 'Does the zebra hum?')
   for (const [headers, status] of [
     [owner, 200],
@@ -102,7 +102,7 @@ test('a response belongs to its asker', async () => {
   expect((await t.send('POST', '/v1/responses', next, owner)).status).toBe(200)
 })
 
-test('an agent asked by MCP goes on with own conversations only', async () => {
+test('an agent asked over MCP continues only its own conversations', async () => {
   const { conversation_id: id } = await ask(owner)
   const call = async (headers: HeadersInit) => {
     const args = { agent: 'open.kettle_agent', question: 'And then?', conversation_id: id }

@@ -1,4 +1,7 @@
-/** Each route of the document, tried with keys that may not use it. A new route is listed here, with what it needs. */
+/**
+ * Tries every documented route with keys that may not use it. A new route must be listed here with
+ * the scope it needs.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { makeKey } from '../support/access-keys.ts'
 import type { Answer, TestApp } from '../support/test-app.ts'
@@ -185,7 +188,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-/** @param word part of all names of one of the projects */
+/** @param word a part of all names in one of the projects */
 function addressOf({ path }: Route, project: string, word: string): string {
   const values: Readonly<Record<string, string>> = {
     project_name: project,
@@ -202,7 +205,7 @@ function addressOf({ path }: Route, project: string, word: string): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '999999')
 }
 
-/** The body does not matter: a request that is refused is not read. */
+/** The body does not matter, because it is not read if the request is refused. */
 function sent({ method, path }: Route, address: string, headers: HeadersInit): Promise<Answer> {
   const hasBody = method !== 'GET' && method !== 'DELETE' && !path.endsWith('/probe')
   return t.send(method, address, hasBody ? {} : undefined, headers)
@@ -210,7 +213,7 @@ function sent({ method, path }: Route, address: string, headers: HeadersInit): P
 
 const isForbidden = ({ status, text }: Answer) => status === 403 && text.includes('forbidden')
 
-test('every route of the document is listed, with what it needs', async () => {
+test('every documented route is listed with the scope that it needs', async () => {
   const { body } = await t.send('GET', '/openapi.json')
   type Operation = { readonly security: readonly { readonly bearer?: readonly string[] }[] }
   const { paths } = body as { paths: Record<string, Record<string, Operation>> }
@@ -251,7 +254,7 @@ test('a limited key is refused on every path of another project, whether that ex
   }
 })
 
-test('what reaches beyond every project is not for an admin of one', async () => {
+test('server-wide routes are refused to an admin of one project', async () => {
   for (const route of routes) {
     if (route.need !== 'admin' || /^\/api\/(keys|users)/.test(route.path)) continue
     const answer = await sent(route, addressOf(route, 'open', 'kettle'), keys.limitedAdmin ?? {})
@@ -281,7 +284,7 @@ test('no list shows a limited key anything of another project', async () => {
   }
 })
 
-test('jobs, traces and their numbers of another project are not there', async () => {
+test('jobs, traces and counts of another project are hidden', async () => {
   const { items } = (await t.send('GET', '/api/jobs')).body as {
     items: { id: number; project: string }[]
   }
@@ -314,7 +317,7 @@ test('jobs, traces and their numbers of another project are not there', async ()
   expect(all.total).toBe(items.length - jobs.length)
 })
 
-test('a key of a reader sees no traces: their steps show what agents read', async () => {
+test('a key that may only read sees no traces, because they show what agents read', async () => {
   const { status } = await t.send('GET', '/api/traces', undefined, keys.read)
   expect(status).toBe(403)
 })

@@ -48,7 +48,7 @@ test('an unclassified kind needs an admin of everything', () => {
   expect(scopesOf({ kind: 'toString' } as unknown as Statement)).toEqual(['everything'])
 })
 
-test('the list of changes holds every kind of statement that changes something', () => {
+test('every kind of statement that changes something is in the list of changes', () => {
   const listed = new Set<string>(
     linesOf(CHANGES).map((line) => parseStatement(line, tokenize(line))?.kind ?? ''),
   )
@@ -103,7 +103,7 @@ test('a key that may only ask gets an answer', async () => {
 
 test('no statement shows a limited key anything of another project', async () => {
   for (const statement of linesOf(VEILED)) {
-    // An admin asks first: the key must see nothing stored by that.
+    // An admin asks first. The key must not see anything that this leaves behind.
     if (!/^(DROP|EVALUATE)|query_/.test(statement)) await asked(t, statement, {})
     for (const key of ['limited', 'limitedAdmin']) {
       for (const accept of ['application/json', 'text/csv', 'application/x-ndjson']) {
@@ -140,7 +140,7 @@ test('a name that a key may not use gets the same answer whether it exists or no
   }
 })
 
-test('the rows of a limited key as Parquet are those it may see', async () => {
+test('a Parquet answer contains only rows that the limited key may see', async () => {
   for (const query of [
     `SELECT * FROM ${SECRET}.${SECRET}_table`,
     'SELECT * FROM open.leak',
@@ -155,7 +155,7 @@ test('the rows of a limited key as Parquet are those it may see', async () => {
   expect((await t.send('POST', '/api/sql/query', { query }, headers)).status).toBe(403)
 })
 
-test('parameters, contexts and variables open no door', async () => {
+test('parameters, contexts and variables do not bypass access checks', async () => {
   const limited = keys.limited ?? {}
   await asked(t, `SET @secret = '${SECRET}'`, { 'x-session': 'shared' })
   const own = await asked(t, 'SELECT @secret', { ...limited, 'x-session': 'shared' })

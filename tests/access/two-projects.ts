@@ -1,7 +1,7 @@
-/** A server with an open project and a vault, of which a limited key must never see anything. */
+/** A server with an open project and a vault that a limited key must never see. */
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
-/** Part of every name and text of the vault, and of no other. */
+/** A part of every name and text in the secret project. Nothing else contains it. */
 export const SECRET = 'zanzibar'
 
 export async function twoProjects(): Promise<TestApp> {
@@ -33,11 +33,12 @@ export async function twoProjects(): Promise<TestApp> {
       messages: [{ role: 'user', content: `What does the ${word} do?` }],
     })
   }
-  // Made by an admin: it leads into the vault, and only those who may go there can follow.
+  // A view that an admin made over the secret project. Only those with rights to that project can
+  // read it.
   const table = `${SECRET}.${SECRET}_table`
   await run(`CREATE VIEW open.leak AS SELECT *, n AS ${SECRET}_n FROM ${table}`)
   await run('CREATE VIEW open.second_leak AS SELECT * FROM open.leak')
-  // Its unqualified name is one of the vault.
+  // Its unqualified name refers to the secret project.
   await app.send('POST', '/api/sql/query', {
     query: `CREATE VIEW open.bare_leak AS SELECT n AS ${SECRET}_n FROM ${SECRET}_table`,
     context: { db: SECRET },
@@ -73,7 +74,7 @@ export async function twoProjects(): Promise<TestApp> {
   return app
 }
 
-/** The text of an answer to a statement, and whether it failed. */
+/** Returns the text of the answer to a statement, and whether it failed. */
 export async function asked(
   app: TestApp,
   query: string,

@@ -1,4 +1,4 @@
-/** Files and vector stores of OpenAI's API by keys that may do a part of it. */
+/** Files and vector stores of OpenAI's API, used by keys with some of the rights. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Scope } from '../../src/core/domain/access/principal.ts'
 import { makeKey } from '../support/access-keys.ts'
@@ -9,7 +9,7 @@ const KETTLE = '/v1/vector_stores/open.kettle_kb'
 const VAULT = `/v1/vector_stores/${SECRET}.${SECRET}_kb`
 
 let t: TestApp
-/** Of the file in the vault's knowledge base, and of the one that a key may know of. */
+/** The file in the secret knowledge base, and the one that a key may know. */
 let secretFile: string
 let keys: Readonly<Record<'reader' | 'writer' | 'asker' | 'limited' | 'noFiles', HeadersInit>>
 beforeAll(async () => {
@@ -49,7 +49,7 @@ const status = async (who: HeadersInit, method: string, path: string, body?: unk
   return (await t.send(method, path, body, who)).status
 }
 
-test('who reads searches and lists, and changes nothing', async () => {
+test('a key that may only read can search and list, but changes nothing', async () => {
   const { reader } = keys
   expect(await status(reader, 'POST', `${KETTLE}/search`, { query: 'kettle' })).toBe(200)
   expect(await status(reader, 'GET', `${KETTLE}/files`)).toBe(200)
@@ -67,7 +67,7 @@ test('who reads searches and lists, and changes nothing', async () => {
   }
 })
 
-test('who may write alone makes no file readable, and reads none by changing it', async () => {
+test('a key that may only write cannot make a file readable, or read one by changing it', async () => {
   const { writer } = keys
   expect(await status(writer, 'POST', '/v1/vector_stores', { name: 'x' })).toBe(200)
   for (const [path, body] of [
@@ -81,7 +81,7 @@ test('who may write alone makes no file readable, and reads none by changing it'
   }
 })
 
-test('who may ask alone reaches no files, stores or embeddings', async () => {
+test('a key that may only ask cannot use files, stores or embeddings', async () => {
   const { asker } = keys
   const input = { model: 'all-MiniLM-L6-v2', input: 'x' }
   expect(await status(asker, 'POST', '/v1/embeddings', input)).toBe(403)
@@ -94,7 +94,7 @@ test('who may ask alone reaches no files, stores or embeddings', async () => {
   expect(await status(asker, 'POST', '/v1/responses', question)).toBe(404)
 })
 
-test('a limited key reaches no store of another project, by path, list or question', async () => {
+test('a limited key cannot reach a store of another project by path, list or question', async () => {
   const { limited } = keys
   for (const [method, path, body] of [
     ['GET', VAULT],
@@ -105,7 +105,7 @@ test('a limited key reaches no store of another project, by path, list or questi
     ['POST', `${VAULT}/files`, { file_id: secretFile }],
   ] as const) {
     const answer = await t.send(method, path, body, limited)
-    // The same where nothing is.
+    // The answer is the same as for an ID that does not exist.
     const none = await t.send(method, path.replaceAll(SECRET, 'nowhere'), body, limited)
     expect([method, path, answer.status, none.status]).toEqual([method, path, 403, 403])
   }
@@ -120,7 +120,7 @@ test('a limited key reaches no store of another project, by path, list or questi
   expect(await status(limited, 'GET', `/v1/responses/${id}`)).toBe(404)
 })
 
-test('a key that may not name files attaches none, and deletes none', async () => {
+test('a key without access to files can neither attach nor delete one', async () => {
   const { noFiles } = keys
   for (const [method, path, body] of [
     ['GET', '/v1/files'],
@@ -143,13 +143,14 @@ test('a file that a limited key deletes stays in stores that it may not name', a
   expect(await status({}, 'GET', `${VAULT}/files/${id}`)).toBe(200)
 })
 
-test('an attachment of others is not begun again by who may not name files', async () => {
+test('a key without access to files cannot restart an attachment of others', async () => {
   const id = await uploaded('again.txt', 'Tea again.', {})
   await attached(KETTLE, id, {})
   const { body } = await t.send('GET', '/api/jobs')
   const job = (body as { items: { id: number; title: string }[] }).items.find(({ title }) => {
     return title.startsWith('Attach ')
   })
-  // It is over: with the right to, that would be 409 or begin it again.
+  // The batch has ended. With the permission, the response would be 409, or the batch would
+  // restart.
   expect(await status(keys.noFiles, 'POST', `/api/jobs/${job?.id}/retry`)).toBe(403)
 })

@@ -21,7 +21,7 @@ const TASK: AgentTask = {
 const DELTA = { kind: 'event', event: { type: 'delta', content: 'x' } }
 const TOOL_CALL = { kind: 'tool_call', id: 1, name: 'kb_list_tool', input: '' }
 
-/** An actor whose thread is played by the test. */
+/** An actor whose thread is simulated by the test. */
 function actorWith(tools: Partial<ActorOptions['tools']> = {}, task: Partial<AgentTask> = {}) {
   const posted: ToWorker[] = []
   const seen = { isTerminated: false }

@@ -41,7 +41,7 @@ describe('agentData', () => {
     expect(resolved(['shop.?*d*s']).knowledgeBases).toEqual(['shop.orders'])
   })
 
-  test('what is named twice is there once', () => {
+  test('a name that occurs twice counts once', () => {
     expect(resolved(['mindsdb.docs', 'docs', '*.docs']).knowledgeBases).toEqual([
       'mindsdb.docs',
       'shop.docs',
@@ -65,12 +65,12 @@ describe('agentData', () => {
   test('an agent without data may read nothing', () => {
     const data = agentData(agentNamed('helper', { data: null }), SNAPSHOT)
     expect(data).toMatchObject({ knowledgeBases: [], tables: [] })
-    expect(data.warnings).toEqual(['Agent helper has no data: it may read nothing'])
+    expect(data.warnings).toEqual(['Agent helper has no data to read'])
   })
 })
 
 describe('matchesGlob', () => {
-  test('takes a hostile pattern in its stride', () => {
+  test('matches a hostile pattern quickly', () => {
     expect(matchesGlob(`${'*a'.repeat(140)}b`, 'a'.repeat(128))).toBe(false)
   })
 

@@ -70,7 +70,7 @@ export function snapshotOf(content: Partial<CatalogSnapshot>): CatalogSnapshot {
   return { version: 1, definitionsVersion: 1, ...empty, ...content }
 }
 
-/** A chat model that plays its turns one after the other and remembers what it was asked. */
+/** A chat model that plays its turns in order and remembers the requests. */
 export function scriptedModel(...turns: readonly (readonly (string | ToolCall)[])[]) {
   const requests: ChatRequest[] = []
   const model: ChatModel = {
@@ -91,7 +91,7 @@ export function call(name: string, input = ''): ToolCall {
   return { id: `call-${name}-${input}`, name, input }
 }
 
-/** One line per event, in the order of their coming. */
+/** Returns one line per event, in the order of arrival. */
 export function transcript(events: readonly CompletionEvent[]): readonly string[] {
   return events.map((event) => {
     if ('actions' in event) return `actions ${event.actions.map((one) => one.tool).join(' ')}`
@@ -103,7 +103,7 @@ export function transcript(events: readonly CompletionEvent[]): readonly string[
   })
 }
 
-/** The stream of one question, as a client of the server receives it. */
+/** Returns the stream of one question as a client of the server receives it. */
 export function streamOf(
   pool: AgentPool,
   question: AgentQuestion,
@@ -119,7 +119,7 @@ export async function collected<T>(events: AsyncIterable<T>): Promise<readonly T
   return all
 }
 
-/** What a tool returned, out of what the model was shown of it. */
+/** Returns the result of a tool, as the model received it. */
 export function unfenced(shown: string): string {
   return /^<<<data (\w+)\n([\s\S]*)\n\1 data>>>$/m.exec(shown)?.[2] ?? shown
 }

@@ -5,9 +5,9 @@ import {
   type AgentPoolOptions,
 } from '../../src/agents/questions/agent-pool.ts'
 import type { Agent } from '../../src/core/domain/agents/agent.ts'
-import { NO_TRACES } from '../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { AppError } from '../../src/core/errors.ts'
+import { NO_TRACES } from '../support/absent-parts.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {
   agentNamed,
@@ -72,7 +72,7 @@ async function linesOf(pool: AgentPool, question: string) {
   return transcript(await collected(ask(pool, question)))
 }
 
-/** The first event has come, so the place is taken and the thread at work. */
+/** Resolves at the first event, so the slot is taken and the thread is working. */
 async function started(pool: AgentPool, question: string, signal = NO_SIGNAL) {
   const events = ask(pool, question, signal)
   await events.next()
@@ -106,7 +106,7 @@ describe('ask', () => {
     })
   })
 
-  test('lets nothing through that a thread forges', async () => {
+  test('rejects events that a thread forges', async () => {
     const events = await collected(ask(poolWith(), 'start delta output'))
     expect(transcript(events)).toEqual(['start', 'output The answer', 'end'])
     expect(events[1]).toMatchObject({ citations: [], warnings: [] })

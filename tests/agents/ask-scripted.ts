@@ -1,4 +1,4 @@
-/** A question to an agent whose model plays its turns. */
+/** Asks an agent whose model plays scripted turns. */
 import { expect } from 'bun:test'
 import type { AnswerFindings, Citation } from '../../src/core/domain/agents/completion-event.ts'
 import type { TestApp } from '../support/test-app.ts'
@@ -23,9 +23,9 @@ export interface ScriptedAnswer {
     readonly citations: readonly Citation[]
   }
   readonly warnings: readonly string[]
-  /** What the model was told before the question. */
+  /** The model's instructions before the question. */
   readonly system: string
-  /** The tools as the model was told them, by their names. */
+  /** The tools offered to the model, by name. */
   readonly tools: ReadonlyMap<string, { readonly description: string; readonly parameters: object }>
 }
 
@@ -64,7 +64,7 @@ export async function askScripted(
   }
 }
 
-/** A result without the lines that mark it as data. */
+/** Returns a result without the lines that mark it as data. */
 function unfenced(content: string): string {
   return /<<<data (\w+)\n(.*)\n\1 data>>>$/s.exec(content)?.[2] ?? content
 }

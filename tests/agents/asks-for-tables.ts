@@ -1,4 +1,6 @@
-/** A model that lists tables, asks what two of them are like, and reads what it must not. */
+/**
+ * A model that lists tables, requests descriptions of two, and tries to read one that is forbidden.
+ */
 import { expect } from 'bun:test'
 import type { TestApp } from '../support/test-app.ts'
 import { unfenced } from './agent-fixture.ts'

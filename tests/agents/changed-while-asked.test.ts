@@ -1,4 +1,4 @@
-/** What becomes of a question whose agent is changed or deleted while it is answered, over HTTP. */
+/** An agent is changed or deleted while a question to it is running over HTTP. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { type ChatServer, chatServer } from './chat-server.ts'
@@ -36,7 +36,7 @@ async function cancelAll(): Promise<void> {
   }
 }
 
-test('a deleted agent goes on with what it was asked, and is asked no more', async () => {
+test('a deleted agent finishes its running questions and accepts no new ones', async () => {
   const asked = app.send('POST', ASK, QUESTION)
   await first.hasStalled
   expect((await app.send('DELETE', `${AGENTS}/helper`)).status).toBe(204)
@@ -59,7 +59,7 @@ test('a new agent of the same name answers with its own model, in its own thread
   await asked
 })
 
-test('a changed model counts from the next question on', async () => {
+test('a changed model is used from the next question on', async () => {
   const asked = app.send('POST', ASK, QUESTION)
   await first.hasStalled
   const changed = { agent: { model: modelOf(second, 'second-key') } }

@@ -1,27 +1,26 @@
 /**
- * A server that speaks the streaming protocol of OpenAI's chat completions and plays its turns one
- * after the other.
+ * A server for the streaming protocol of OpenAI's chat completions that plays its turns in order.
  */
 export type Said =
   | { readonly kind: 'text'; readonly pieces: readonly string[] }
   | { readonly kind: 'call'; readonly name: string; readonly input: object }
   | { readonly kind: 'status'; readonly status: number }
-  /** The answer begins, and goes on when something has happened. */
+  /** The answer begins, and continues after an event in the test. */
   | {
       readonly kind: 'held'
       readonly pieces: readonly string[]
       readonly until: Promise<void>
       readonly rest: readonly string[]
     }
-  /** The answer begins, perhaps with some text, and never goes on. */
+  /** The answer begins, perhaps with some text, and never continues. */
   | { readonly kind: 'stall'; readonly pieces?: readonly string[] }
 
 export interface ChatServer {
   readonly url: string
   readonly requests: readonly Readonly<Record<string, unknown>>[]
-  /** Settles when the first client has gone away. */
+  /** Resolves when the first client has disconnected. */
   readonly hasLeft: Promise<void>
-  /** Settles when the first answer that never goes on has begun. */
+  /** Resolves when the first answer that never continues has begun. */
   readonly hasStalled: Promise<void>
   close(): void
 }
@@ -83,7 +82,7 @@ function streamOf(said: Exclude<Said, { kind: 'status' }>, onCancel: () => void)
   })
 }
 
-/** A call's arguments come in pieces, as from the real one. */
+/** The arguments of a call arrive in pieces, as from the real API. */
 function deltasOf(said: Exclude<Said, { kind: 'status' } | { kind: 'stall' }>): readonly object[] {
   if (said.kind === 'text') return said.pieces.map((content) => ({ content }))
   if (said.kind === 'held') return said.rest.map((content) => ({ content }))

@@ -1,4 +1,4 @@
-/** Citations through HTTP: a model that reads chunks and writes about them, over real knowledge bases. */
+/** Citations over HTTP: a model reads chunks of real knowledge bases and writes about them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { askScripted, calls, type ScriptedAnswer, says } from './ask-scripted.ts'

@@ -20,7 +20,7 @@ const CASES: readonly (readonly [ErrorCode, number | undefined, string])[] = [
 
 test.each(CASES)('%s with the status %p is an error of type %s', (code, status, type) => {
   const sent = failureToSend(new AppError(code, 'It failed', { cause: { status } }))
-  // As it arrives on the main thread.
+  // The message as it arrives on the main thread.
   const message = parseFromWorker(structuredClone({ kind: 'failed', failure: sent }))
   if (message?.kind !== 'failed') throw new Error('the failure was not understood')
   expect(failureEvent(errorOf(message.failure), 'trace-1')).toEqual({

@@ -23,7 +23,7 @@ const ASK: Assignment = {
   fence: 'f00d',
 }
 
-/** Some 4 000 tokens: a head and many rows. */
+/** About 4 000 tokens: a header and many rows. */
 function rowsOf(name: string): string {
   const rows = Array.from({ length: ROWS }, (_, row) => `${name}-${row},some words of a row`)
   return ["Output columns: 'id', 'text'", ...rows].join('\n')
@@ -54,19 +54,19 @@ describe('what a model is shown', () => {
     ])
   })
 
-  test('old results keep their first rows and say what is missing, the newest stays', async () => {
+  test('old results keep their first rows and say what is missing; the newest is complete', async () => {
     const { model, requests } = scriptedModel(queries('a'), queries('b'), queries('c'), ['ok'])
     await asked(model, { contextTokens: 14_000 })
     const [first = '', second = '', third = ''] = results(requests[3])
     expect(first).toStartWith("Result of call 1:\n<<<data f00d\nOutput columns: 'id', 'text'\na-0,")
     expect(first.slice(-200)).toMatch(
-      /\nf00d data>>>\n\(Shortened to save room: \d+ of \d+ characters/,
+      /\nf00d data>>>\n\(Shortened to save space: \d+ of \d+ characters/,
     )
     expect(second).toContain('b-399')
     expect(third).toContain('c-399')
   })
 
-  test('then old results are left out, then the history, then the newest are shortened', async () => {
+  test('next, old results are dropped, then the history, then the newest results are shortened', async () => {
     const history = [
       { role: 'user', content: 'old words '.repeat(300) },
       { role: 'assistant', content: 'an old answer '.repeat(300) },
@@ -76,11 +76,11 @@ describe('what a model is shown', () => {
     await asked(model, { contextTokens: 4000, history })
     const last = requests[2]
     const [first = '', second = '', third = ''] = results(last)
-    expect(first).toStartWith('Result of call 1:\n(The result is left out to save room')
+    expect(first).toStartWith('Result of call 1:\n(The result is left out to save space')
     for (const [name, text] of [['b', second] as const, ['c', third] as const]) {
       expect(text).toContain(`${name}-0,`)
       expect(text).not.toContain(`${name}-399`)
-      expect(text).toContain('Shortened to save room')
+      expect(text).toContain('Shortened to save space')
     }
     const texts = last?.messages.map(({ content }) => content) ?? []
     expect(texts[0]).toStartWith('You read data.\n\n(The oldest turns of this conversation')
@@ -135,10 +135,10 @@ describe('what a model is shown', () => {
     }
     await asked(model, { contextTokens: 20_000 })
     expect(results(requests[1])[0]).toContain('a-399')
-    expect(results(requests[2])[0]).toContain('to save room')
+    expect(results(requests[2])[0]).toContain('to save space')
   })
 
-  test('a provider that finds it too long is sent less, once', async () => {
+  test('if the provider says the prompt is too long, a shorter one is sent once', async () => {
     const requests: ChatRequest[] = []
     const model: ChatModel = {
       async *respond(request) {
@@ -154,14 +154,14 @@ describe('what a model is shown', () => {
     const events = await asked(model, {})
     expect(events.at(-2)).toEqual({ type: 'output', output: 'ok' })
     expect(results(requests[1])[0]).toContain('a-399')
-    expect(results(requests[2])[0]).toContain('Shortened to save room')
+    expect(results(requests[2])[0]).toContain('Shortened to save space')
   })
 
   test('a provider that refuses it again, or for another reason, ends the question', async () => {
     const refusing = (words: string) => {
       const requests: ChatRequest[] = []
       const model: ChatModel = {
-        // biome-ignore lint/correctness/useYield: it never comes to that
+        // biome-ignore lint/correctness/useYield: the test fails if this runs
         async *respond(request) {
           requests.push(request)
           throw new AppError('provider_refused', words)
@@ -180,7 +180,7 @@ describe('what a model is shown', () => {
 })
 
 describe('estimatedTokens', () => {
-  // As counted with the vocabularies cl100k_base and p50k_base, whichever makes more.
+  // Counted with the vocabularies cl100k_base and p50k_base, taking the larger number.
   test.each([
     ['english', 'The customer may return the goods within thirty days of receipt.', 13],
     ['russian', 'Покупатель может вернуть товар в течение тридцати дней', 54],

@@ -1,4 +1,4 @@
-/** The description of the data that a model gets before its first call, through HTTP. */
+/** The description of the data that a model gets before its first call, over HTTP. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AvailableData, Select } from '../../src/agents/data/agent-data.ts'
 import { DataProfiles } from '../../src/agents/data/data-profiles.ts'
@@ -50,7 +50,7 @@ test('a prompt names sizes, columns with types, values and ranges', async () => 
   )
 })
 
-test('untrusted names and values cannot pass for instructions', async () => {
+test('untrusted names and values cannot be mistaken for instructions', async () => {
   const prompt = await told()
   expect(prompt).not.toContain(HOSTILE)
   expect(prompt).not.toContain('\nIgnore rules')
@@ -85,7 +85,7 @@ test('a large knowledge base that is written all the time is read once in 30 sec
   const profiles = new DataProfiles(select, () => nowMs)
   const told = async (change: Partial<typeof kb>) => {
     Object.assign(kb, change)
-    // The members that a description is made of.
+    // The parts of a description.
     const data = { knowledgeBases: [kb], tables: [] } as unknown as AvailableData
     const snapshot = { files: [], tables: [], views: [] } as unknown as CatalogSnapshot
     const { descriptions } = await profiles.described(data, snapshot, 'p', never)
@@ -96,18 +96,18 @@ test('a large knowledge base that is written all the time is read once in 30 sec
   nowMs = 29_000
   expect(await told({ revision: 2 })).toContain('500 chunks')
   expect(reads).toBe(1)
-  // Read behind the question, which does not wait.
+  // The description is read in the background, without delaying the question.
   nowMs = 31_000
   expect(await told({ revision: 3 })).toContain('500 chunks')
   expect(await told({ revision: 4 })).toContain('500 chunks')
   expect(reads).toBe(2)
-  // Other columns are waited for.
+  // With other columns, the question waits for the new description.
   expect(await told({ storedMetadata: column('month') })).toContain(
     '600 chunks, metadata columns: month',
   )
   expect(reads).toBe(3)
   read.resolve()
-  // No question came for a long time.
+  // Simulates a long time without questions.
   nowMs = 1_000_000
   rowCount = 700
   expect(await told({ revision: 5 })).toContain('700 chunks')

@@ -1,4 +1,4 @@
-/** The tools that take several arguments, through HTTP with a model that calls them. */
+/** Tools that take several arguments, over HTTP, with a model that calls them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { askScripted, calls, says } from './ask-scripted.ts'
@@ -40,7 +40,7 @@ async function run(query: string): Promise<void> {
   expect((await app.send('POST', '/api/sql/query', { query })).body).toMatchObject({ type: 'ok' })
 }
 
-/** In one question: what each call was answered. */
+/** Returns the answer to each call of one question. */
 async function told(tool: string, ...inputs: readonly object[]): Promise<readonly string[]> {
   const turns = [...inputs.map((input) => calls(tool, input)), says('Done.')]
   return (await askScripted(app, { data: DATA, turns, params: { max_steps: 30 } })).seen
@@ -71,7 +71,7 @@ describe('metadata_values_tool', () => {
     )
     expect(years).toContain('value,documents,chunks\r\n2020,1,')
     expect(days).toContain('from 2024-05-01 to 2024-07-01')
-    // A list counts with each of its values.
+    // Each value of a list is counted.
     expect(tags).toContain('b,2,')
     expect(tags).toContain('a,1,')
   })
@@ -142,7 +142,7 @@ describe('read_document_tool', () => {
     return told('read_document_tool', ...whole)
   }
 
-  /** The text between the lines that name the chunks. */
+  /** Returns the text between the lines that name the chunks. */
   const textOf = (page: string) => {
     const lines = page.split('\n').slice(3)
     return lines.filter((line) => !/^(\[.*|)$/.test(line)).join('')
@@ -155,10 +155,10 @@ describe('read_document_tool', () => {
     expect(pages[0]).toContain('Page 1 of 3; the next one: page 2')
     const whole = pages.slice(0, 3).map(textOf).join('')
     expect(whole.replaceAll(/\s/g, '')).toBe(LONG.replaceAll(/\s/g, ''))
-    expect(pages[3]).toContain('There is nothing on this page: the document has 3')
+    expect(pages[3]).toContain('This page does not exist: the document has 3')
   })
 
-  test('gives what surrounds a chunk, which can be cited', async () => {
+  test('returns the text around a chunk, which can be cited', async () => {
     const rows = await app.rows(
       "SELECT chunk_id FROM reports WHERE id = 'long' ORDER BY CAST(metadata->>'chunk_index' AS INT)",
     )
@@ -178,7 +178,7 @@ describe('read_document_tool', () => {
   test('lists the ids for an unknown one', async () => {
     const CASES: readonly (readonly [object, string])[] = [
       [{ document_id: 'nope' }, 'has no document "nope"'],
-      [{ chunk_id: 'nope' }, 'is no chunk_id'],
+      [{ chunk_id: 'nope' }, 'is not a chunk_id'],
       [{}, 'Give document_id'],
       [{ knowledge_base: 'hidden', document_id: 'h' }, 'hidden is not available here. Available: '],
       [{ document_id: "x' OR '1'='1" }, 'has no document'],
@@ -260,10 +260,10 @@ describe('chart_tool', () => {
       [{ kind: 'spider', y: 'total' }, '"kind"'],
       [{ kind: 'bar' }, '"y" is missing'],
       [{ kind: 'bar', y: 'sum' }, 'the result has the columns month, region, total'],
-      [{ kind: 'bar', y: 'region' }, '"region" is no column of numbers'],
+      [{ kind: 'bar', y: 'region' }, '"region" is not a numeric column'],
       [{ kind: 'histogram', x: 'region' }, 'a histogram needs numbers'],
       [{ kind: 'pie', y: 'delta', sql: 'SELECT month, delta FROM sales' }, 'values below 0'],
-      [{ kind: 'bar', y: 'total', sql: 'SELECT * FROM sales WHERE false' }, 'gives no rows'],
+      [{ kind: 'bar', y: 'total', sql: 'SELECT * FROM sales WHERE false' }, 'returns no rows'],
       [
         { kind: 'bar', y: 'i', x: 'i', sql: 'SELECT * FROM range(5000) t(i)' },
         'more than 1000 rows',
@@ -284,7 +284,7 @@ describe('chart_tool', () => {
 })
 
 describe('statements', () => {
-  test('is the statement over tables on whose rows the answer leans', async () => {
+  test('is the statement whose rows the answer is based on', async () => {
     const sql = 'SELECT region, sum(total) AS total FROM sales GROUP BY region ORDER BY region'
     const { statements, citations } = await answered(
       'sql_db_query',
@@ -305,7 +305,7 @@ describe('statements', () => {
     expect(citations).toEqual([])
   })
 
-  test('is left out where there is none', async () => {
+  test('is left out if it is missing', async () => {
     const sql = "SELECT chunk_id, chunk_content FROM reports WHERE content = 'x'"
     expect(await answered('kb_query_tool', { sql_query: sql })).not.toHaveProperty('statements')
   })

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test'
 import { type AgentDeps, AgentPool } from '../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
+import { NO_TRACES } from '../support/absent-parts.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {
   agentNamed,
@@ -98,7 +98,7 @@ describe('a question to an agent', () => {
     expect(JSON.stringify(events)).not.toContain('k-123456789')
   })
 
-  test('a client that leaves ends the call of the provider', async () => {
+  test('when the client disconnects, the call to the provider ends', async () => {
     const server = served({ kind: 'stall' })
     const controller = new AbortController()
     const events = streamOf(poolWith(), asked(agentOf(server)), controller.signal)

@@ -1,4 +1,6 @@
-/** Texts of a hostile model, as long as one may be. Where time grows with the square of a length, these take minutes. */
+/**
+ * Texts from a hostile model, of the maximum length. Code with quadratic time would take minutes.
+ */
 import { describe, expect, test } from 'bun:test'
 import { mentionsIn } from '../../src/agents/evidence/citations.ts'
 import { statementsOf } from '../../src/agents/evidence/shown-passages.ts'
@@ -51,7 +53,7 @@ describe('an answer of', () => {
   )
 
   test(
-    'a hundred thousand pieces of white space is read at once',
+    'an answer of a hundred thousand spaces is read quickly',
     async () => {
       const pieces = Array.from({ length: 150_000 }, () => ' ')
       const splitter = new ThoughtSplitter()

@@ -1,4 +1,6 @@
-/** What a question leaves in its thread: nothing. The test plays the main thread to the real one. */
+/**
+ * Checks that a question leaves nothing in its thread. The test takes the place of the main thread.
+ */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Worker } from 'node:worker_threads'
 import type { AgentTask, FromThread, ToThread } from '../../src/agents/actors/worker-messages.ts'
@@ -24,7 +26,7 @@ beforeEach(() => {
   worker = new Worker(new URL('./fixtures/watched-agent.ts', import.meta.url))
   onMessage = () => {}
   worker.on('message', (data: unknown) => {
-    // The thread is ours: it sends what its types say.
+    // The thread is part of this project and sends what its types say.
     const messages = (Array.isArray(data) ? data : [data]) as (FromThread | Kept)[]
     for (const message of messages) onMessage(message)
   })
@@ -35,7 +37,7 @@ afterEach(async () => {
   await worker.terminate()
 })
 
-/** Each request is answered by the next of `turns`, which may wait for ever. */
+/** The next of `turns` answers each request, and may wait forever. */
 function modelServer() {
   const turns: Turn[] = []
   const bodies: string[] = []
@@ -88,7 +90,10 @@ function taskOf(question: string, apiKey = 'k'): AgentTask {
   } as AgentTask
 }
 
-/** Asks and resolves when nothing runs for it any more. @param onCall what the main thread does at a tool call */
+/**
+ * Asks, and resolves when nothing is running for the question any more.
+ * @param onCall what the main thread does at a tool call
+ */
 function asked(run: number, task: AgentTask, onCall: (id: number) => void = () => {}) {
   const over = Promise.withResolvers<readonly FromThread[]>()
   const messages: FromThread[] = []
@@ -115,7 +120,7 @@ function kept(text: string): Promise<Kept> {
 const backwards = [...SECRET].reverse().join('')
 const forever: Turn = () => new Promise<never>(() => {})
 
-/** The output among the messages of a question. */
+/** Returns the output from the messages of a question. */
 function outputOf(messages: readonly FromThread[]): unknown {
   for (const one of messages) {
     const inner =
@@ -125,23 +130,23 @@ function outputOf(messages: readonly FromThread[]): unknown {
   return undefined
 }
 
-test('however questions end, the thread keeps nothing of them', async () => {
+test('a thread keeps nothing of a question, however it ended', async () => {
   expect(outputOf(await asked(1, taskOf('first')))).toBe('Done')
   const before = await kept(backwards)
   expect(before.found).toBe(false)
   for (let round = 0; round < 5; round += 1) {
     const run = round * 4 + 2
-    // Answered, with a tool.
+    // A question that was answered with a tool.
     model.turns.push(callsTool)
     const observation = `rows ${SECRET}`
     const answered = await asked(run, taskOf(`q ${SECRET}`, SECRET), (id) => {
       post({ kind: 'run', run, message: { kind: 'tool_result', id, observation } })
     })
     expect(outputOf(answered)).toBe('Done')
-    // Refused by the model.
+    // A question that the model refused.
     model.turns.push(() => new Response(SECRET, { status: 401 }))
     await asked(run + 1, taskOf(SECRET, SECRET))
-    // Left while the model is silent.
+    // A question aborted while the model was silent.
     const silent = Promise.withResolvers<void>()
     model.turns.push((body) => {
       silent.resolve()
@@ -151,7 +156,7 @@ test('however questions end, the thread keeps nothing of them', async () => {
     await silent.promise
     post({ kind: 'drop', run: run + 2 })
     expect(outputOf(await left)).toBeUndefined()
-    // Left while a tool runs, whose result comes too late.
+    // A question aborted while a tool was running, whose result comes too late.
     model.turns.push(callsTool)
     await asked(run + 3, taskOf(SECRET, SECRET), (id) => {
       post({ kind: 'drop', run: run + 3 })
@@ -162,7 +167,8 @@ test('however questions end, the thread keeps nothing of them', async () => {
   expect(outputOf(await asked(100, taskOf('last')))).toBe('Done')
   expect(model.bodies.join()).not.toContain(SECRET)
   let after = await kept(backwards)
-  // A collection is conservative: on a busy machine an old stack frame may hold a text until the next question.
+  // Garbage collection is conservative: on a busy machine an old stack frame may hold a text until
+  // the next question.
   for (let round = 0; after.found && round < 5; round += 1) {
     expect(outputOf(await asked(101 + round, taskOf('last')))).toBe('Done')
     after = await kept(backwards)
@@ -171,7 +177,7 @@ test('however questions end, the thread keeps nothing of them', async () => {
   expect(after.found).toBe(false)
 })
 
-test('a result of a former question is not taken for one of the next', async () => {
+test('a late result of one question is not used for the next', async () => {
   model.turns.push(callsTool)
   let firstId = 0
   await asked(1, taskOf('first'), (id) => {

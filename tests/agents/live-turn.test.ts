@@ -21,11 +21,11 @@ async function textOf(turn: LiveTurn): Promise<string> {
   return texts.join('')
 }
 
-test('tells everyone all of it, whenever they come', async () => {
+test('every watcher gets all events, whenever it joins', async () => {
   const turn = liveTurn()
   const watchers = [textOf(turn)]
   const expected: string[] = []
-  // Pieces of every length, some with others between them, and watchers who come at any time.
+  // Pieces of every length, some with others in between, and watchers that join at any time.
   for (let index = 0; index < 400; index += 1) {
     const content = String.fromCharCode(97 + (index % 26)).repeat(index % 37)
     turn.tell(piece(content))
@@ -43,7 +43,7 @@ test('tells everyone all of it, whenever they come', async () => {
   expect(new Set(told)).toEqual(new Set([expected.join('')]))
 })
 
-test('ends with what ended it, and for who leaves at once', async () => {
+test("ends with the question's own outcome, and at once for a watcher who leaves", async () => {
   const turn = liveTurn()
   turn.tell(piece('a'))
   const leaving = new AbortController()

@@ -1,4 +1,4 @@
-/** Who sees a question while it is answered. */
+/** Who sees a question while it is being answered. */
 import { expect, test } from 'bun:test'
 import { LiveTurns } from '../../src/agents/questions/live-turns.ts'
 import type { Asker } from '../../src/core/domain/access/principal.ts'
@@ -16,7 +16,7 @@ test('is the owner of its conversation, or sees all, with the agent that was ask
   const at = { startedAt: '2026-01-01 00:00:00.000000', isFirst: true, agentId: AGENT.id }
   const turn = turns.begin({ ...at, conversationId: 'c', question: 'Why?', askedBy: 'key 1' })
   const owner: Asker = { by: 'key 1', seesAll: false }
-  // It waits for a place.
+  // The question waits for a slot.
   expect((await turns.list(AGENT, PAGE, owner)).items).toEqual([])
   turn.tell({ type: 'start', prompt: 'Why?', trace_id: 't', conversation_id: 'c' })
   const { signal } = new AbortController()

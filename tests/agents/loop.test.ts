@@ -30,7 +30,7 @@ async function played(ask: Partial<Assignment>, model: ChatModel, runTool = echo
   return events.filter((event) => event.type !== 'turn' && event.type !== 'summary').map(wireEvent)
 }
 
-/** As the main thread passes it on. */
+/** Returns the event as the main thread passes it on. */
 function wireEvent(event: Exclude<AgentEvent, { type: 'turn' | 'summary' }>): CompletionEvent {
   const traceId = 'trace-1'
   if (event.type === 'start') return startEvent(ASK.question, traceId)
@@ -134,7 +134,7 @@ describe('answer', () => {
       const done = Promise.withResolvers<void>()
       running.set(input, done.resolve)
       mostAtOnce = Math.max(mostAtOnce, running.size)
-      // Of the first four none can be done before all of them run, and the last is done first.
+      // None of the first four can finish before all of them run, and the last one finishes first.
       if (running.size === 4) for (const end of [...running.values()].toReversed()) end()
       if (input < 'e') await done.promise
       running.delete(input)
@@ -156,7 +156,7 @@ describe('answer', () => {
     expect(failure).toMatchObject({ code: 'shutting_down' })
   })
 
-  test('text comes as deltas only when asked for', async () => {
+  test('text is sent as deltas only on request', async () => {
     const turn = ['It ', 'is ', 'so'] as const
     const without = await played({}, scriptedModel(turn).model)
     expect(transcript(without)).toEqual(['start', 'output It is so', 'end'])
@@ -256,7 +256,7 @@ describe('answer', () => {
     expect(none).toStartWith('steps Not run: the arguments of chart are not a JSON object.')
   })
 
-  test('a model that only errs or repeats itself is asked for its answer', async () => {
+  test('a model that only makes errors or repeats itself is asked for its final answer', async () => {
     const wrong = call('rm')
     const { model, requests } = scriptedModel([wrong], [wrong], [wrong], [wrong], ['I give up'])
     const events = await collected(answer(ASK, { model, runTool: echo }, NO_SIGNAL))
@@ -291,7 +291,7 @@ describe('answer', () => {
     const steps = events.flatMap((event) => (event.type === 'step' ? [event.step.observation] : []))
     expect(steps).toEqual([expect.stringContaining('no result in time')])
     expect(requests[1]?.tools).toEqual([])
-    expect(requests[1]?.messages.at(-1)?.content).toContain('The time is nearly over')
+    expect(requests[1]?.messages.at(-1)?.content).toContain('The time is almost up')
     const warnings = events.flatMap((event) => (event.type === 'turn' ? event.warnings : []))
     expect(warnings).toEqual([expect.stringContaining('time limit was near')])
     expect(events.at(-2)).toEqual({ type: 'output', output: 'In time' })
@@ -305,7 +305,7 @@ describe('answer', () => {
     expect(requests[1]?.tools).toEqual([])
     const last = requests[1]?.messages.at(-1)
     expect(last).toMatchObject({ role: 'system' })
-    expect(last?.content).toContain('No tool call is left')
+    expect(last?.content).toContain('No tool calls are left')
   })
 
   test('a model that calls tools beyond the last step ends with step_limit', async () => {
@@ -315,7 +315,7 @@ describe('answer', () => {
     expect(failure).toMatchObject({ code: 'step_limit' })
   })
 
-  test('calls of one turn beyond the last step are not run, and the model learns it', async () => {
+  test('calls beyond the last step are not run, and the model gets an error', async () => {
     const calls = [call('kb_query_tool', 'a'), call('kb_query_tool', 'b')]
     const { model, requests } = scriptedModel(calls, ['So far'])
     const events = await played({ maxSteps: 1 }, model)
@@ -356,7 +356,7 @@ describe('answer', () => {
     expect(String(failure)).toContain(`${AGENT_LIMITS.turnCharsMax} characters`)
   })
 
-  test('an abort ends a model that swallows it', async () => {
+  test('an abort ends even a model that ignores it', async () => {
     const controller = new AbortController()
     const model: ChatModel = {
       async *respond() {
@@ -377,7 +377,7 @@ describe('answer', () => {
     ] as const
     const { model, requests } = scriptedModel(['ok'])
     await played({ history }, model)
-    const forgotten = '(The oldest turns of this conversation are left out to save room.)'
+    const forgotten = '(The oldest turns of this conversation are left out to save space.)'
     expect(requests[0]?.messages).toEqual([
       { role: 'system', content: `${ASK.systemPrompt}\n\n${forgotten}` },
       { role: 'assistant', content: long, toolCalls: [] },

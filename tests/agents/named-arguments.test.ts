@@ -29,7 +29,7 @@ describe('readArguments', () => {
     ['', '"name" is missing: A name'],
     ['{', 'must be one JSON object; the arguments are name, kind (optional), limit (optional)'],
     ['[1]', 'must be one JSON object'],
-    ['{"name":7}', '"name" must be a text'],
+    ['{"name":7}', '"name" must be a string'],
     ['{"name":"a","kind":"pie"}', '"kind" must be one of bar, line'],
     ['{"name":"a","limit":0}', '"limit" must be a whole number from 1 to 30'],
     ['{"name":"a","limit":1.5}', '"limit" must be a whole number from 1 to 30'],

@@ -34,7 +34,7 @@ describe('observationOf', () => {
     expect(observed(['a'], [])).toEndWith("(dialect is 'excel'):\na\r\n")
   })
 
-  test('a cut by rows is said before the rows', () => {
+  test('a cut by rows is mentioned before the rows', () => {
     const rows = [['1'], ['2']]
     const { text } = observationOf({ columns: ['a'], rows, hasMore: true }, LIMITS)
     expect(text).toStartWith('The first 2 rows, cut at 30 rows; there are more.')

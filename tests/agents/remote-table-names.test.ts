@@ -49,7 +49,9 @@ describe('tables of data sources', () => {
       'shop.archive.orders',
       'files.orders',
     ])
-    expect(warnings).toEqual(['Database shop: 1 tables with a dot in their names are left out'])
+    expect(warnings).toEqual([
+      'Database shop: 1 tables are left out, because their names contain a dot',
+    ])
   })
 
   test('the schema that is looked in first may be named', async () => {
@@ -70,7 +72,7 @@ describe('tables of data sources', () => {
       tables: ['shop.public.orders', 'shop.public.Order Lines'],
       warnings: [
         'No table found: shop.other.*',
-        'Database shop: 1 tables with a dot in their names are left out',
+        'Database shop: 1 tables are left out, because their names contain a dot',
       ],
     })
   })
@@ -87,7 +89,7 @@ describe('tables of data sources', () => {
     const many = Array.from({ length: 1200 }, (_, index) => fakeTable(`t${index}`, {}))
     const { names, warnings } = await resolved(['shop.*'], { shop: many })
     expect(names).toHaveLength(1000)
-    expect(warnings).toEqual(['shop.* names 1200 tables; an agent reads at most 1000'])
+    expect(warnings).toEqual(['shop.* matches 1200 tables; an agent can read at most 1000'])
   })
 
   test('a source that fails is a warning, and its plain names stay', async () => {
@@ -98,7 +100,7 @@ describe('tables of data sources', () => {
     })
     expect(names).toEqual(['down.orders', 'shop.orders'])
     expect(warnings[0]).toBe('No table found: down.*')
-    expect(warnings[1]).toBe('Database down cannot be asked for its tables: connect ECONNREFUSED')
+    expect(warnings[1]).toBe('Database down could not list its tables: connect ECONNREFUSED')
   })
 
   test('a client may leave while a source is silent', async () => {

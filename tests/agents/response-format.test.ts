@@ -35,8 +35,8 @@ describe('responseFormatOf', () => {
   const deep = Array.from({ length: 30 }).reduce<JsonSchema>((inner) => ({ not: inner }), {})
   const REFUSED: readonly (readonly [string, unknown, string])[] = [
     ['anything but a schema', 'x', 'must be an object'],
-    ['a reference to elsewhere', { $ref: 'http://127.0.0.1/schema' }, 'a place in the schema'],
-    ['a reference to nothing', { $ref: '#/$defs/none' }, 'names nothing'],
+    ['a reference to elsewhere', { $ref: 'http://127.0.0.1/schema' }, 'a part of the schema'],
+    ['a reference to nothing', { $ref: '#/$defs/none' }, 'refers to nothing'],
     ['recursion', { properties: { a: { $ref: '#' } } }, 'recursive'],
     ['recursion hidden in data', { const: { $ref: '#/const' }, $ref: '#/const' }, 'recursive'],
     ['what doubles itself', { $defs: doubling, $ref: '#/$defs/d0' }, 'levels'],
@@ -64,7 +64,7 @@ describe('responseFormatOf', () => {
         return [`w${level}`, level === 11 ? {} : { anyOf: [next, next, next] }]
       }),
     )
-    expect(() => asked({ $ref: '#/$defs/w0', $defs: wide })).toThrow('unfolds to more than 5000')
+    expect(() => asked({ $ref: '#/$defs/w0', $defs: wide })).toThrow('expands to more than 5000')
   })
 
   test.each([

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 const message = (question: string) => ({ messages: [{ question, answer: '' }] })
 
-/** A stream that has begun, and how it goes on. */
+/** Starts a stream that can be read further. */
 async function begun(question: string) {
   const request = new Request(`http://localhost${AGENTS}/helper/completions/stream`, {
     method: 'POST',
@@ -49,7 +49,7 @@ async function begun(question: string) {
     return chunks.map((chunk) => JSON.parse(chunk.slice('data: '.length)))
   }
   return {
-    /** Reads until an event has this member, and the model is silent. */
+    /** Reads until an event has this member and the model is silent. */
     until: async (member: string) => {
       while (!events().some((event) => member in event)) expect(await read()).toBe(true)
       await model.hasStalled
@@ -68,7 +68,7 @@ async function runs(): Promise<readonly Readonly<Record<string, unknown>>[]> {
   return body as readonly Readonly<Record<string, unknown>>[]
 }
 
-/** The list once a question waits: its request has reached the queue. */
+/** Returns the list once a question waits, so that its request has reached the queue. */
 async function runsWithWaiting() {
   for (;;) {
     const list = await runs()

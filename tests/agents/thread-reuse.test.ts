@@ -1,9 +1,9 @@
-/** Which thread answers, and what of one question is felt by the next. */
+/** Which thread answers a question, and what the question leaves for the next one. */
 import { afterEach, describe, expect, test } from 'bun:test'
 import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import { AgentPool, type AgentPoolOptions } from '../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
+import { NO_TRACES } from '../support/absent-parts.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import {
   agentNamed,
@@ -59,7 +59,7 @@ async function lines(pool: AgentPool, question: string, agentId = 1): Promise<re
   return transcript(await collected(stream(pool, question, agentId)))
 }
 
-/** The thread that answers, by the number that it drew. */
+/** Returns the thread that answers, by the number that it drew. */
 async function who(pool: AgentPool, agentId = 1, before = ''): Promise<string> {
   const [, output = ''] = await lines(pool, `${before} who`, agentId)
   expect(output).toStartWith('output ')
@@ -67,7 +67,7 @@ async function who(pool: AgentPool, agentId = 1, before = ''): Promise<string> {
 }
 
 describe('a thread', () => {
-  test('answers the next question of its agent, and none of another', async () => {
+  test('answers the next question of its agent, but none of another agent', async () => {
     const pool = poolWith()
     const first = await who(pool)
     expect(await who(pool)).toBe(first)
@@ -94,7 +94,7 @@ describe('a thread', () => {
     },
   )
 
-  test('that goes on with a question which was left is not used again', async () => {
+  test('that still works on an abandoned question is not used again', async () => {
     const pool = poolWith()
     const first = await who(pool)
     const controller = new AbortController()
@@ -103,7 +103,7 @@ describe('a thread', () => {
     await events.next()
     controller.abort()
     await collected(events)
-    // The abort is not obeyed: another thread answers, and the first one is ended.
+    // The thread ignores the abort, so another one answers and the first one is ended.
     await Bun.sleep(AGENT_LIMITS.leaveMs + 50)
     expect(await who(pool)).not.toBe(first)
   })

@@ -10,7 +10,7 @@ const ORDERS = kbNamed('shop.my orders')
 const DATA = { knowledgeBases: [DOCS, ORDERS], tables: ['files.prices'], warnings: [] }
 
 const COLUMNS = ['id', 'chunk_id', 'chunk_content', 'relevance'] as const
-/** Of the statement that looks chunks up. */
+/** The columns of the statement that looks up chunks. */
 const STORED = ['source', 'id', 'chunk_id', 'chunk_content', 'metadata'] as const
 const CHUNK_ID = '7:content:1of1:0to9'
 
@@ -18,7 +18,7 @@ function hostWith(select: Select, data = DATA, observationBytesMax = 32_768) {
   return new ToolHost({ data, project: 'mindsdb', select, observationBytesMax })
 }
 
-/** Remembers what it was asked and answers with one row. */
+/** Remembers its requests and answers with one row. */
 function recordedSelect() {
   const asked: { sql: string; scope: SelectScope }[] = []
   const select: Select = async (sql, scope) => {
@@ -108,7 +108,7 @@ describe('ToolHost', () => {
     expect(asked.map(({ sql }) => sql)).toContain('SELECT * FROM "shop"."my orders" LIMIT 3')
   })
 
-  test('sql_db_list_tables and sql_db_schema tell of tables', async () => {
+  test('sql_db_list_tables and sql_db_schema describe tables', async () => {
     const host = hostWith(recordedSelect().select)
     expect(await run(host, 'sql_db_list_tables')).toBe('["files.prices"]')
     const text = await run(host, 'sql_db_schema', 'prices')
@@ -152,7 +152,7 @@ describe('citations', () => {
     expect(await cited(host, `${CHUNK_ID} without brackets`)).toEqual([])
   })
 
-  test('look up what the statement did not select', async () => {
+  test('include values that the statement did not select', async () => {
     const asked: string[] = []
     const select: Select = async (sql) => {
       asked.push(sql)
@@ -168,7 +168,7 @@ describe('citations', () => {
     )
   })
 
-  test('tell two knowledge bases apart by the text', async () => {
+  test('distinguish two knowledge bases by the text', async () => {
     const select: Select = async (sql) => {
       if (!sql.includes('WHERE chunk_id IN')) {
         return rowsOf(['id', 'chunk_id', 'chunk_content'], [['7', CHUNK_ID, '30 days.']])
@@ -185,7 +185,7 @@ describe('citations', () => {
     expect(found?.knowledge_base).toBe('shop.my orders')
   })
 
-  test('are left out when the chunk is gone', async () => {
+  test('are left out if the chunk was deleted', async () => {
     let isGone = false
     const host = hostWith(async () => {
       if (isGone) throw new AppError('sql_unknown_name', 'no such table')

@@ -3,7 +3,7 @@ import { errorOf, failureToSend, parseFromWorker } from '../../src/agents/actors
 import { errorResponse } from '../../src/api/http/request/error-response.ts'
 import { AppError } from '../../src/core/errors.ts'
 
-/** What arrives at the other thread. */
+/** Returns what arrives at the other thread. */
 function sent(error: unknown): AppError {
   const message = parseFromWorker({ kind: 'failed', failure: failureToSend(error) })
   if (message?.kind !== 'failed') throw new Error('the message was not understood')
@@ -19,13 +19,13 @@ test('the cause of a bug in a thread arrives for the log, and no client sees it'
   expect(body).not.toContain('rows')
 })
 
-test('it crosses both ways, and is bounded', () => {
+test('it is passed in both directions, and limited in size', () => {
   const arrived = sent(sent(new Error('x'.repeat(100_000))))
   expect(String(arrived.cause).length).toBeLessThan(5_000)
   expect(arrived.cause).toHaveProperty('message', expect.stringContaining('xxx'))
 })
 
-test('of an expected failure only what a client may see crosses', () => {
+test('of an expected failure, only what a client may see is passed on', () => {
   const arrived = sent(new AppError('provider_failed', 'The model is gone', { cause: 'sk-secret' }))
   expect(arrived).toMatchObject({ code: 'provider_failed', message: 'The model is gone' })
   expect(arrived.cause).toBeUndefined()

@@ -18,7 +18,7 @@ const TASK: AgentTask = {
   deltas: true,
 }
 
-/** A session that the test plays the main thread for. */
+/** A session for which the test plays the main thread. */
 function sessionWith(chatModel: () => Promise<ChatModel>) {
   const posted: FromWorker[] = []
   const session = new WorkerSession({

@@ -40,7 +40,7 @@ describe('withHint', () => {
   const reader = dataReader(scope, async () => rowsOf(['tea', 'price'], []))
   const hint = (message: string, sql: string) => withHint(message, sql, reader, NO_SIGNAL)
 
-  test('names the columns that there are', async () => {
+  test('names the existing columns', async () => {
     const sql = 'SELECT yeer FROM docs JOIN prices USING (id)'
     const text = await hint('Column "yeer" does not exist', sql)
     expect(text).toContain('mindsdb.docs has the columns id, chunk_id, chunk_content, metadata')
@@ -63,7 +63,7 @@ describe('withHint', () => {
     expect(await hint(message, sql)).toContain(expected)
   })
 
-  test('says nothing where nothing is plain', async () => {
+  test('gives no hint in doubtful cases', async () => {
     expect(await hint('Out of range', 'SELECT 1')).toBe('Out of range')
   })
 })

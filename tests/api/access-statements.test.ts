@@ -29,9 +29,9 @@ interface SqlAnswer {
   readonly error_message?: string
 }
 
-/** What a statement answers, whole. */
+/** Returns the whole response to a statement. */
 async function sql(query: string, headers: HeadersInit = admin): Promise<SqlAnswer> {
-  // Only this server's answers.
+  // The route's schema defines this form.
   return (await t.send('POST', '/api/sql/query', { query }, headers)).body as SqlAnswer
 }
 
@@ -40,7 +40,7 @@ const names = async (query: string, headers: HeadersInit = admin) => {
 }
 
 describe('statements about keys', () => {
-  test('make a key that is shown once, list it and end it at once', async () => {
+  test('create a key that is shown once, list it, and revoke it at once', async () => {
     const made = await sql(
       "CREATE KEY `by sql` USING scopes = ['read'], projects = ['mindsdb'], expires_at = '2099-01-31', requests_per_minute = 90",
     )
@@ -57,7 +57,7 @@ describe('statements about keys', () => {
     expect((await t.send('GET', '/api/projects', undefined, headers)).status).toBe(401)
   })
 
-  test('are for admins, and no way to more than one has', async () => {
+  test('are for admins, and never grant more rights than the admin has', async () => {
     const writer = await makeKey(t, ['read', 'write', 'ask'], {}, admin)
     const limited = await makeKey(t, ['admin'], { projects: ['mindsdb'] }, admin)
     for (const query of [
@@ -110,9 +110,9 @@ describe('statements about users', () => {
     await expect(loggedIn('bo', `${PASSWORD} 2`)).rejects.toThrow('Invalid username or password')
   })
 
-  test('leave the user of the settings alone', async () => {
+  test('never change the user defined in the settings', async () => {
     for (const query of ['DROP USER ada', "ALTER USER Ada USING role = 'viewer'"]) {
-      expect((await sql(query)).error_message).toContain('user of the settings')
+      expect((await sql(query)).error_message).toContain('user defined in the settings')
     }
     const again = `CREATE USER ada USING password = '${PASSWORD}', role = 'admin'`
     expect((await sql(again)).error_message).toContain('in the settings')

@@ -22,7 +22,7 @@ const ask = (question: string) => {
 }
 
 describe('the model of an agent', () => {
-  test('with an address and no provider is one with the API of OpenAI', async () => {
+  test("with an address but no provider is called through OpenAI's API", async () => {
     const server = chatServer({ kind: 'text', pieces: ['From the server.'] })
     const created = await create({ model_name: 'llama3.1', base_url: server.url })
     expect(created.body).toMatchObject({ model: { provider: 'openai', base_url: server.url } })
@@ -103,7 +103,7 @@ describe('the model of an agent', () => {
 describe('a probe of an agent', () => {
   const probe = () => t.send('POST', `${AGENTS}/a${count}/probe`)
 
-  test('says what was called, what it can, and what it cost', async () => {
+  test('reports what was called, what it supports, and what it cost', async () => {
     const server = chatServer({ kind: 'text', pieces: ['OK'] })
     await create({ provider: 'ollama', model_name: 'm', base_url: server.url })
     const url = `${server.url}/chat/completions`
@@ -154,7 +154,7 @@ test('the record of a new agent warns of what is missing, and nothing is called'
   })
   const cleared = await t.send('PUT', `${AGENTS}/lacking`, { agent: { data: {}, model: {} } })
   expect(cleared.body).toMatchObject({
-    warnings: ['Agent lacking has no data: it may read nothing'],
+    warnings: ['Agent lacking has no data to read'],
   })
 })
 
@@ -187,7 +187,7 @@ test('a server that asks to come back after the deadline fails the question at o
   })
   await create({ model_name: 'm', base_url: `http://127.0.0.1:${server.port}` })
   const { text } = await ask('What is new?')
-  expect(text).toContain('it asks to wait 86400 s before another try')
+  expect(text).toContain('it asks to wait 86400 s before another attempt')
   expect(asked).toHaveLength(1)
   await server.stop(true)
 })
@@ -224,7 +224,7 @@ test.each(['ollama', 'openai', 'groq'])(
         EIDER_CHAT_API_KEY: provider === 'openai' ? '' : 'key-of-the-other',
         OPENAI_API_KEY: 'key-of-openai',
         GROQ_API_KEY: 'key-of-groq',
-        // Others may ask: of private addresses only what the operator names may be reached.
+        // Other users may ask, so only private addresses that the operator names can be reached.
         EIDER_HOST: '0.0.0.0',
         EIDER_ALLOW_OPEN: '1',
       },

@@ -65,7 +65,9 @@ describe('the mode sql', () => {
     const output = JSON.parse(chunk.slice('data: '.length))
     expect(output.result.data).toHaveLength(1000)
     expect(output.result.is_cut).toBe(true)
-    expect(output.warnings).toEqual([expect.stringContaining('cut at 1000')])
+    expect(output.warnings).toEqual([
+      expect.stringContaining('Only the first 1000 rows are returned'),
+    ])
   })
 
   test('says so where there was no statement', async () => {

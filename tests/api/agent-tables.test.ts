@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => app.close())
 
-test('an agent reads the tables of a database that its data names, and no others', async () => {
+test('an agent reads only those database tables that its data names', async () => {
   const { seen, answer } = await askForTables(app, ['shop.orders', 'shop.extra.*', 'gone.*'])
   expect(seen[0]).toBe('["shop.orders","shop.extra.notes"]')
   expect(seen[1]).toContain('Columns: name VARCHAR, total DECIMAL(10,2)')

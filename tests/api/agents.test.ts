@@ -49,9 +49,14 @@ describe('records', () => {
     expect((await t.send('GET', `${AGENTS}/keyed`)).status).toBe(404)
     const changed = await put('renamed', { model: { ...model, api_key: 'sk-other' } })
     expect(changed.body).toMatchObject({ model: { api_key: 'sk-other' } })
+    const masked = await put('renamed', { model: { ...model, api_key: '******' } })
+    expect(masked.text).not.toContain('sk-')
+    expect(masked.body).toMatchObject({ model: { api_key: '******' } })
+    const prompted = await put('renamed', { prompt_template: 'x' })
+    expect(prompted.text).not.toContain('sk-')
   })
 
-  test('null takes a limit back, one that is not sent stays', async () => {
+  test('null resets a limit; a limit that is not sent is kept', async () => {
     const name = 'limited'
     await post({ name, data, params: { timeout: 9, max_steps: 3, mode: 'sql' } })
     const paramsAfter = async (params: object) => {
@@ -233,7 +238,7 @@ describe('questions', () => {
     expect(JSON.stringify(events)).not.toContain('sea duck')
   })
 
-  test('before the stream errors are statuses', async () => {
+  test('errors before the stream begins are HTTP statuses', async () => {
     expect(await ask('nope', question)).toMatchObject({
       status: 404,
       body: { title: 'Agent not found' },

@@ -111,7 +111,7 @@ describe('a chat model that always answers', () => {
     })
   }
 
-  test('is flagged where what it found does not answer', async () => {
+  test('is flagged if the results do not answer the question', async () => {
     const { message, seen, system } = await asked(MISSING)
     expect(message).toMatchObject({ evidence: 'none', low_evidence: true })
     expect(seen[0]).toContain("'answerable'")

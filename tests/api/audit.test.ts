@@ -45,7 +45,7 @@ const sql = (query: string, headers: HeadersInit = admin) => {
 }
 
 describe('the audit log', () => {
-  test('says who changed what by REST, with the names and the outcome', async () => {
+  test('records who changed what over REST, with names and outcome', async () => {
     const headers = { ...admin, 'x-request-id': 'rest-1' }
     await t.send('POST', '/api/projects', { project: { name: 'audited' } }, headers)
     await t.send('POST', '/api/projects', { project: { name: 'audited' } }, admin)
@@ -61,7 +61,7 @@ describe('the audit log', () => {
     expect(again).toMatchObject({ action: 'createProject', outcome: 'project_exists' })
   })
 
-  test('says the same of statements, without their texts', async () => {
+  test('records the same for statements, without their texts', async () => {
     const { headers } = await makeKey(t, ['admin'], { name: 'writer' }, admin)
     await sql(
       `CREATE DATABASE shop ENGINE = 'postgres', PARAMETERS = {"password": "hunter2"}`,
@@ -81,7 +81,7 @@ describe('the audit log', () => {
     expect(JSON.stringify(await entries())).not.toContain('hunter2')
   })
 
-  test('says who was refused, and whose key no longer opens anything', async () => {
+  test('records who was refused, and whose key is no longer valid', async () => {
     const { headers, id, key } = await makeKey(t, ['read'], { name: 'reader' }, admin)
     await t.send('DELETE', '/api/projects/audited', undefined, headers)
     const [refused] = await entries('?principal=reader')
@@ -118,7 +118,7 @@ describe('the audit log', () => {
     expect((await entries('?action=login&outcome=ok')).length).toBe(1)
   })
 
-  test('counts a program that does the same over and over, and loses none of it', async () => {
+  test('counts repeated changes by a program without losing any', async () => {
     for (let at = 0; at < 40; at += 1) await sql('DROP VIEW IF EXISTS mindsdb.busy')
     await sql('DROP VIEW IF EXISTS mindsdb.other')
     const found = (await entries('?action=DROP%20VIEW&limit=100')).toReversed()

@@ -67,7 +67,7 @@ test('SQL neither sees nor reaches the copy while it is being made', async () =>
   }
   const watching = watch()
   const name = await named
-  // Otherwise nothing was attached, and nothing is shown.
+  // Without an attached copy, the attempts below would prove nothing.
   expect(name).toStartWith('copy_')
   const tables = ['eider.counters', 'project_1.kb_1_chunks', 'main.counters', 'counters']
   const tries = [
@@ -113,7 +113,7 @@ test('the schedule makes backups by itself, and /api/status shows the last and t
   const made = Promise.withResolvers<void>()
   const create = app.store.backups.create.bind(app.store.backups)
   app.store.backups.create = () => {
-    // One is enough: the next one would come between the answers that are compared.
+    // One backup is enough: a second one could fall between the two responses that are compared.
     app.store.backups.create = () => Promise.withResolvers<Backup>().promise
     return create().finally(made.resolve)
   }
@@ -123,7 +123,7 @@ test('the schedule makes backups by itself, and /api/status shows the last and t
   const [newest] = (await app.send('GET', '/api/backups')).body as readonly unknown[]
   expect((await statusOf(app)).backups).toMatchObject({ last: newest, failed: null })
   await app.close()
-  // It is known after a restart too.
+  // The last backup is still known after a restart.
   const again = await createTestApp({ isInProcess: true, directory: folder.path })
   expect((await statusOf(again)).backups.last).toMatchObject({ has_keys: true })
   await again.close()
@@ -144,7 +144,7 @@ test('a backup of the schedule that fails is in the log and in /api/status', asy
   await app.close()
 })
 
-test('a schedule that is none stops the start', () => {
+test('an invalid schedule prevents the start', () => {
   for (const text of ['at night', '* * *', '0 0 31 2 *']) {
     expect(() => settingsFrom({ EIDER_BACKUP_SCHEDULE: text })).toThrow('EIDER_BACKUP_SCHEDULE')
   }

@@ -46,6 +46,23 @@ beforeAll(async () => {
   await t.send('POST', `${PROJECT}/agents`, {
     agent: { name: 'guide', data: { knowledge_bases: ['mindsdb.guides'] } },
   })
+  await t.send('POST', kbs, { knowledge_base: { name: 'menus' } })
+  const menus = ['Soup is served at noon.', 'Stew is served at night.']
+  await t.send('PUT', `${kbs}/menus`, {
+    knowledge_base: { rows: menus.map((content, id) => ({ id, content })) },
+  })
+  await t.send('POST', kbs, { knowledge_base: { name: 'licenses', metadata_columns: ['license'] } })
+  const licenses = ['MIT', 'ISC', 'MIT'].map((license, id) => ({ id, content: license, license }))
+  await t.send('PUT', `${kbs}/licenses`, { knowledge_base: { rows: licenses } })
+  const lawyer = { name: 'lawyer', data: { knowledge_bases: ['mindsdb.licenses'] } }
+  await t.send('POST', `${PROJECT}/agents`, { agent: lawyer })
+  const query = `CREATE TABLE orders AS SELECT * FROM (VALUES
+    ('soup', 3.0), ('soup', 4.0), ('soup', 5.0), ('stew', 9.0)) AS t(dish, price)`
+  await t.send('POST', '/api/sql/query', { query })
+  const tables = ['mindsdb.orders']
+  const data = { knowledge_bases: ['mindsdb.guides', 'mindsdb.menus'], tables }
+  await t.send('POST', `${PROJECT}/agents`, { agent: { name: 'all', data } })
+  await t.send('POST', `${PROJECT}/agents`, { agent: { name: 'till', data: { tables } } })
 })
 afterAll(() => t.close())
 
@@ -55,14 +72,18 @@ interface Answer {
 }
 type Said = readonly [question: string, answer: string]
 
-async function asked(question: string, history: readonly Said[] = []): Promise<Answer> {
+async function asked(
+  question: string,
+  history: readonly Said[] = [],
+  agent = 'guide',
+): Promise<Answer> {
   const turns = [...history, [question, ''] as const]
   const messages = turns.map(([one, answer]) => ({ question: one, answer }))
-  const { body } = await t.send('POST', `${PROJECT}/agents/guide/completions`, { messages })
+  const { body } = await t.send('POST', `${PROJECT}/agents/${agent}/completions`, { messages })
   return (body as { readonly message: Answer }).message
 }
 
-/** Without the line that names the chunk. */
+/** Returns the quotes without the line that names the chunk. */
 const quotesIn = (content: string) => content.split('\n').filter((line) => line.startsWith('>'))
 
 describe('a quote comes with the text around it', () => {
@@ -118,13 +139,39 @@ describe('a question for rows', () => {
     ['What is the license of toaster?', '| toaster | ISC |'],
   ])('%s is answered by a statement that runs', async (question, row) => {
     const { content } = await asked(question)
-    expect(content).toContain('it needs SQL, or an agent with a chat model')
+    expect(content).toContain('the result of a statement that ran just now')
     expect(content).toContain(row)
     const statement = /```sql\n([\s\S]*?)\n```/.exec(content)?.[1] ?? ''
     const { body } = await t.send('POST', '/api/sql/query', { query: statement })
     expect(body).toMatchObject({ type: 'table' })
     const [first] = (body as { readonly data: unknown[][] }).data
     expect(content).toContain(`| ${first?.join(' | ')} |`)
+  })
+
+  test.each([
+    ['all', 'How many documents are there?', ['| all | 5 |', '| mindsdb.guides | 3 |']],
+    ['all', 'How many chunks are there?', ['| chunks |']],
+    ['all', 'How many menus are there?', ['| documents |', '| 2 |']],
+    ['all', 'How many rows are there in orders?', ['| rows |', '| 4 |']],
+    ['all', 'How many rows are there?', ['| 4 |']],
+    ['lawyer', 'Count the documents with license MIT', ['| 2 |']],
+    ['lawyer', 'How many licenses are there?', ['| 3 |']],
+    ['till', 'How many orders are there?', ['| 4 |']],
+    ['till', 'Wie viele Zeilen gibt es?', ['| 4 |']],
+    ['till', 'How many rows are there for each dish?', ['| soup | 3 |']],
+    ['till', 'What is the average of price?', ['| 5.25 |']],
+    ['till', 'Which row has the highest price?', ['| stew | 9 |']],
+    ['till', 'How many orders have a price over 3?', ['| 3 |']],
+  ])('agent %s: %s', async (agent, question, expected) => {
+    const { content } = await asked(question, [], agent)
+    for (const row of expected) expect(content).toContain(row)
+    expect(content).toContain('```sql')
+  })
+
+  test('that no statement answers is left to a chat model', async () => {
+    const { content } = await asked('Who ate the most?', [], 'till')
+    expect(content).toContain('need a chat model')
+    expect(content).toContain('- mindsdb.orders')
   })
 
   test('is one for passages where it only looks like it', async () => {
@@ -134,7 +181,7 @@ describe('a question for rows', () => {
   })
 })
 
-describe('a question that goes on from the one before', () => {
+describe('a question that follows up on the one before', () => {
   test.each([
     ['What about the mixer?', 'How many minutes does the toaster need?', 'ten minutes'],
     ['And how many does it beep?', 'What is the default temperature of the kettle?', 'beeps | 3'],
@@ -160,12 +207,12 @@ test.each([
 ])('%s: a name that no passage holds is not answered by something else', async (question, name) => {
   const { content, citations } = await asked(question)
   expect(content).toStartWith(
-    `I found nothing relevant to this question in mindsdb.guides: nothing there speaks of ${name}. `,
+    `I found nothing relevant to this question in mindsdb.guides: nothing there mentions ${name}. `,
   )
   expect(citations).toEqual([])
 })
 
-test('an empty knowledge base is reported as empty, not as one without the answer', async () => {
+test('an empty knowledge base is reported as empty, not as lacking the answer', async () => {
   await t.send('POST', `${PROJECT}/knowledge_bases`, { knowledge_base: { name: 'empty' } })
   await t.send('POST', `${PROJECT}/agents`, {
     agent: { name: 'early', data: { knowledge_bases: ['mindsdb.empty'] } },

@@ -89,7 +89,7 @@ test.each([
   expect(warnings).toEqual([])
 })
 
-test('a size that is chosen is kept, and what the model cannot read is said', async () => {
+test('a chosen size is kept, and a warning says what the model cannot read', async () => {
   const preprocessing = { text_chunking_config: { chunk_size: 12_000, chunk_overlap: 0 } }
   const { warnings } = await preview({ text: 'tea '.repeat(9000), preprocessing })
   expect(warnings).toEqual([
@@ -110,7 +110,7 @@ test('a size that is chosen is kept, and what the model cannot read is said', as
   expect(await warningsOf()).toBeUndefined()
 })
 
-test('what is embedded beyond the content stays with the chunk: for updates, new models and unchanged text', async () => {
+test('text embedded besides the content is kept with the chunk through updates and model changes', async () => {
   await t.send('POST', PROJECT, { knowledge_base: { name: 'manuals' } })
   const upload = new FormData()
   upload.set('file', new File([README], 'manual.md'))

@@ -1,4 +1,4 @@
-/** A citation names the page of its quote, wherever the chunk begins. */
+/** A citation names the page of its quote, even if the chunk begins on another page. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
 import { shape, tinyPptx } from '../reading/tiny-office.ts'

@@ -33,7 +33,7 @@ async function agent(name: string, fields: object): Promise<void> {
   if (status !== 201) throw new Error(text)
 }
 
-/** An agent whose model says these things, one after the other. */
+/** An agent whose model says these texts in order. */
 async function scripted(name: string, options: object, ...said: readonly Said[]) {
   const server = chatServer(...said)
   servers.push(server)
@@ -104,7 +104,7 @@ describe('a conversation that is kept', () => {
     ])
   })
 
-  test('goes on by its id: the built-in agent searches what a follow-up means', async () => {
+  test('continues by its ID: the built-in agent searches for what a follow-up means', async () => {
     const first = await ask('guide', 'How many visitors did the museum have in 2023?', 'new')
     expect(firstFigure(first)).toBe('41,200')
     expect(first.conversationId).toMatch(UUID)
@@ -257,7 +257,7 @@ test('a deleted conversation is gone, and so are those of a dropped agent', asyn
   expect(await app.rows(count)).toEqual([[0]])
 })
 
-test('a turn is deleted with those after it, and the question is asked otherwise', async () => {
+test('a turn is deleted with all later ones, and its question can be rephrased', async () => {
   const first = await ask('guide', 'How many visitors did the museum have in 2023?', 'new')
   const id = first.conversationId
   const second = await ask('guide', 'And in 2024?', id)
@@ -273,7 +273,7 @@ test('a turn is deleted with those after it, and the question is asked otherwise
   expect((await got(`guide/conversations/${id}`)).status).toBe(404)
 })
 
-test('a conversation with as many questions as there may be takes no more', async () => {
+test('a conversation with the maximum number of questions takes no more', async () => {
   await app.close()
   app = await createTestApp({ environment: { EIDER_CONVERSATION_TURNS_MAX: '1' } })
   const { text } = await app.send('POST', AGENTS, { agent: { name: 'guide' } })

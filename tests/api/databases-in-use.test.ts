@@ -16,7 +16,7 @@ async function sql(query: string) {
   return (await app.send('POST', '/api/sql/query', { query })).body
 }
 
-test('a database that is read by itself is not dropped, and it is said by what', async () => {
+test('a database that is read automatically is not dropped, and the message names its reader', async () => {
   const job = 'INSERT INTO kb SELECT id, content FROM Shop.orders WHERE id > LAST'
   await sql(`CREATE JOB nightly (${job}) START '2099-01-01' EVERY day`)
   const source = { name: 'rows', kind: 'query', query: 'SELECT * FROM shop."orders"' }

@@ -78,7 +78,7 @@ test('CREATE DATABASE stores a database that does not answer, and says so', asyn
   expect(sources.asked).toEqual(['check down', 'check shop'])
 })
 
-test('an unknown engine or parameter is refused with those that there are', async () => {
+test('an unknown engine or parameter is refused with a list of the known ones', async () => {
   const { error_code, error_message } = await sql("CREATE DATABASE x ENGINE = 'oracle'")
   expect([error_code, error_message]).toEqual([
     2606,
@@ -122,7 +122,7 @@ test('databases, projects and files share their names', async () => {
   expect(await sql('DROP DATABASE IF EXISTS shop')).toMatchObject({ type: 'ok' })
 })
 
-test('ALTER merges, null removes, and connections of before are forgotten', async () => {
+test('ALTER merges parameters, null removes one, and old connections are closed', async () => {
   await app.send('POST', '/api/databases', { database: SHOP })
   const id = stored()?.id
   await sql("ALTER DATABASE shop parameters={'user': 'u', 'port': 5433, 'password': 'new'}")
@@ -165,7 +165,7 @@ test('no secret is shown anywhere', async () => {
   expect(answers[5]?.text).toContain('******')
 })
 
-test('what is checked is said in a sentence', async () => {
+test('the result of a check is one sentence', async () => {
   const down = { ...SHOP, name: 'down' }
   const failed = await app.send('POST', '/api/databases', {
     database: down,
@@ -264,7 +264,7 @@ test('information_schema leaves out what does not answer, and says so', async ()
   const schemata = await sql('SELECT schema_name FROM information_schema.schemata')
   expect(schemata.data).toContainEqual(['down'])
   sources.asked.length = 0
-  // Entries of the catalog wait for no database.
+  // Listing the catalog waits for no database.
   expect((await sql('SHOW TABLES')).type).toBe('table')
   expect(sources.asked).toEqual([])
   expect((await sql('SHOW TABLES FROM down')).error_code).toBe(2610)
@@ -273,7 +273,7 @@ test('information_schema leaves out what does not answer, and says so', async ()
   expect(lists.data).toContainEqual({ name: 'down', tables: [] })
 })
 
-test('a view over information_schema sees the tables that there are when it is read', async () => {
+test('a view on information_schema sees the tables that exist when it is read', async () => {
   await app.send('POST', '/api/databases', { database: SHOP })
   await sql(
     "CREATE VIEW v AS (SELECT table_name FROM information_schema.tables WHERE table_schema = 'shop')",
@@ -281,7 +281,7 @@ test('a view over information_schema sees the tables that there are when it is r
   expect((await sql('SELECT count(*) FROM v')).data).toEqual([[2]])
 })
 
-test('names of the language are not engines', async () => {
+test('SQL keywords are not accepted as engines', async () => {
   for (const engine of ['constructor', '__proto__', 'toString']) {
     const database = { name: 'x', engine, parameters: {} }
     const { body } = await app.send('POST', '/api/databases', { database })

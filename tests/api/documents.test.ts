@@ -46,7 +46,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-/** A knowledge base of its own. @returns its path */
+/** Creates a knowledge base. @returns its path */
 async function filled(rows: readonly unknown[], definition: object = {}): Promise<string> {
   names += 1
   const name = `kb${names}`
@@ -81,7 +81,7 @@ function pathOf(kb: string, id: string): string {
 const LONG = Array.from({ length: 9 }, (_, index) => `word${index} is here`).join(' ')
 
 describe('the list of documents', () => {
-  test('tells what is known of each, in the order in which they were stored', async () => {
+  test('returns what is known about each, in the order in which they were stored', async () => {
     const kb = await filled(
       [
         { id: 'b', content: LONG, title: 'The second letter', year: 2 },

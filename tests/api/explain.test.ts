@@ -18,7 +18,7 @@ test('EXPLAIN gives the plan as a tree, with rows and times where it ran', async
     const rows = await app.rows(
       `EXPLAIN (${options}) SELECT a % 2 AS b, count(*) FROM range(10) AS t(a) GROUP BY b`,
     )
-    // What docs/sql.md says.
+    // The plan has the form that docs/sql-reference.md describes.
     return all(JSON.parse(String(rows.at(-1)?.[1])) as Node)
   }
   const [planned, measured] = [await plan('FORMAT JSON'), await plan('ANALYZE, FORMAT JSON')]

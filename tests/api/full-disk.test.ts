@@ -4,10 +4,10 @@ import { createTestApp } from '../support/test-app.ts'
 
 const BASES = '/api/projects/mindsdb/knowledge_bases'
 
-test('on a full disk nothing more is stored, and searching, deleting and VACUUM go on', async () => {
+test('on a full disk nothing more is stored, but searching, deleting and VACUUM work', async () => {
   using folder = temporaryFolder()
   let free = 10e9
-  // A look at the disk serves for a quarter of a second, so the change is seen by a new store.
+  // A store caches the free disk space for a quarter of a second, so a new store sees the change.
   const open = () => createTestApp({ directory: folder.path, freeBytesOf: () => free })
   let app = await open()
   await app.send('POST', BASES, { knowledge_base: { name: 'teas' } })
@@ -37,14 +37,15 @@ test('on a full disk nothing more is stored, and searching, deleting and VACUUM 
     })
   }
   expect(await app.rows('SELECT count(*) FROM teas')).toEqual([[3]])
-  // Who tried what waits in memory until there is room; what is on disk can be read.
+  // New audit entries wait in memory until space is free. Those on disk can be read.
   const audit = await app.send('GET', '/api/audit')
   expect(audit.status).toBe(200)
   expect(audit.text).toContain('createKnowledgeBase')
   const health = await app.send('GET', '/healthz')
   expect(health.status).toBe(503)
   expect(health.body).toMatchObject({ code: 'unhealthy', detail: expect.stringContaining('full') })
-  // What restarts the server goes by these two: a restart makes no room.
+  // Supervisors restart the server because of these two responses, and a restart would free no
+  // space.
   expect((await app.send('GET', '/api/util/ping')).status).toBe(200)
   const readiness = await app.send('GET', '/api/util/readiness')
   expect([readiness.status, readiness.body]).toEqual([200, { warnings: ['storage_full'] }])

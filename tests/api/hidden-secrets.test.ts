@@ -1,6 +1,9 @@
-/** A password in a statement is in no answer, for every error in the statement, and wherever it is stored. */
+/**
+ * A password in a statement appears in no response, for every error in the statement, and in every
+ * place where it is stored.
+ */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mayHoldSecrets, withoutSecrets } from '../../src/core/domain/flow/source-parameters.ts'
+import { mayHoldSecrets, withoutSecrets } from '../../src/core/text/hidden-secrets.ts'
 import { fakeSources, fakeTable } from '../support/fake-sources.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -59,7 +62,7 @@ test('jobs show statements without their secrets', async () => {
   }
 })
 
-test('what hides secrets leaves other statements as they are, and takes no time for hostile ones', () => {
+test('hiding secrets leaves other statements unchanged and is fast for hostile ones', () => {
   for (const harmless of [
     "SELECT * FROM kb WHERE content = 'a key to it'",
     'SELECT key::INT, t.token FROM t',
@@ -71,7 +74,7 @@ test('what hides secrets leaves other statements as they are, and takes no time 
   expect(withoutSecrets("url 'https://h/f?api_key=abc&x=1'")).toBe(
     "url 'https://h/f?api_key=******&x=1'",
   )
-  // Quadratic patterns would take hours.
+  // Patterns with quadratic time would run for hours.
   for (const part of ['key', 'key ', "key'", '://', '?key=', 'parameters ', 'key:"']) {
     mayHoldSecrets(part.repeat(300_000))
   }

@@ -52,7 +52,7 @@ async function fileNames(): Promise<unknown> {
   return (body as readonly { readonly name: string }[]).map(({ name }) => name)
 }
 
-/** Nothing was stored, nothing lies about, and the server goes on. */
+/** Checks that nothing was stored or left behind, and that the server still works. */
 async function expectUnharmed(): Promise<void> {
   expect(await fileNames()).toEqual(['kept'])
   expect(await readdir(join(folder, 'uploads')).catch(() => [])).toEqual([])
@@ -67,7 +67,7 @@ function part(head: string, content: string): string {
 
 const FILE = 'content-disposition: form-data; name="file"; filename="x.csv"'
 
-/** Magic bytes, and what a reader would trip over behind them. */
+/** Returns magic bytes followed by what might confuse a reader. */
 function bytes(head: string, ...rest: readonly number[]): Uint8Array<ArrayBuffer> {
   return Uint8Array.from([...Buffer.from(head, 'latin1'), ...rest])
 }
@@ -76,7 +76,7 @@ function cut(fraction: number): Uint8Array<ArrayBuffer> {
   return parquet.slice(0, Math.floor(parquet.length * fraction))
 }
 
-/** The file with other bytes where its metadata are: between the pages and the length at its end. */
+/** Changes the metadata of a file, which comes after the pages and before the length at the end. */
 function withMetadata(change: (footer: Uint8Array) => void): Uint8Array<ArrayBuffer> {
   const changed = new Uint8Array(parquet)
   change(changed.subarray(Math.floor(changed.length * 0.97), changed.length - 4))
@@ -94,7 +94,7 @@ interface Hostile {
   readonly original?: string
 }
 
-/** Each is refused. */
+/** Each of these must be refused. */
 const REFUSED: Readonly<Record<string, Hostile>> = {
   'a form without a boundary': { body: () => part(FILE, 'a\n1'), type: 'multipart/form-data' },
   'a form with another boundary': {
@@ -204,7 +204,7 @@ describe('an upload is refused, and nothing of it stays:', () => {
   }
 })
 
-/** What may be stored or refused: either way it is answered, and can be dropped. */
+/** The server may store or refuse these, but must respond, and what it stores can be dropped. */
 const ODD: Readonly<Record<string, Hostile>> = {
   'a name that climbs': {
     body: () => {
@@ -239,7 +239,7 @@ const ODD: Readonly<Record<string, Hostile>> = {
   },
 }
 
-describe('an upload is answered, and the server goes on:', () => {
+describe('an upload is answered, and the server keeps working:', () => {
   for (const [name, { body, type, original }] of Object.entries(ODD)) {
     test(name, async () => {
       const { status, text } = await upload('odd', body(), type, original)

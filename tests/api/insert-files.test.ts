@@ -1,4 +1,4 @@
-/** `POST …/knowledge_bases/{kb}/files`: files that become documents, and leave nothing else behind. */
+/** `POST …/knowledge_bases/{kb}/files`: files become documents and leave nothing else behind. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
@@ -69,7 +69,7 @@ test('rows of a table are documents, and no file is left', async () => {
   expect((await t.send('GET', '/api/files')).body).toEqual([])
 })
 
-test('a table is in the catalog at no moment, so that a kill leaves nothing of it', async () => {
+test('the table never appears in the catalog, so a kill leaves nothing behind', async () => {
   const seen: unknown[] = []
   const embedders: EmbedderRegistry = {
     ...wordEmbedders,
@@ -83,7 +83,7 @@ test('a table is in the catalog at no moment, so that a kill leaves nothing of i
   const watched = await createTestApp({ embedders })
   try {
     await watched.send('POST', KBS, { knowledge_base: { name: 'rows' } })
-    // So large that its rows are embedded while they are read.
+    // The file is large enough that its rows are embedded while others are read.
     const row = (_: unknown, id: number) => `{"id": ${id}, "content": "tea"${' '.repeat(2000)}}\n`
     const rows = Array.from({ length: 2500 }, row).join('')
     const files = form(['prices.jsonl', rows], ['more.csv', 'tea\nassam\n'])
@@ -96,7 +96,7 @@ test('a table is in the catalog at no moment, so that a kill leaves nothing of i
   }
 })
 
-test('a file that cannot be read stops no other', async () => {
+test('a file that cannot be read does not stop the others', async () => {
   const files = form(['empty.txt', ''], ['blank.md', '  \n'], ['good.txt', 'good words'])
   const { status, body } = await t.send('POST', `${KBS}/notes/files`, files)
   expect([status, body]).toMatchObject([

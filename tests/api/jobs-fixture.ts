@@ -1,4 +1,4 @@
-/** Jobs as clients see them, and models that wait. */
+/** Jobs as clients see them, and models whose calls wait until the test continues them. */
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { type TestApp, wordEmbedders } from '../support/test-app.ts'
@@ -10,6 +10,7 @@ export interface JobBody {
   readonly documents: number
   readonly chunks: number
   readonly total: number | null
+  readonly embedded_chunks: number | null
   readonly error: string | null
   readonly errors: readonly { readonly item: string; readonly message: string }[]
   readonly error_count: number
@@ -31,12 +32,15 @@ export function rowsOf(
 }
 
 export async function endOf({ id }: Pick<JobBody, 'id'>, of: TestApp): Promise<JobBody> {
-  // The stream ends when the job does.
+  // The stream ends with the job.
   await of.send('GET', `/api/jobs/${id}/events`)
   return (await of.send('GET', `/api/jobs/${id}`)).body as JobBody
 }
 
-/** The first call goes through, the others wait until they may. @param isHeld says otherwise which ones wait */
+/**
+ * The first call returns at once, the others when the test lets them.
+ * @param isHeld chooses which calls wait
+ */
 export function gatedEmbedders(isHeld?: (texts: readonly string[]) => boolean) {
   const gate = Promise.withResolvers<void>()
   let count = 0

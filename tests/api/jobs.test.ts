@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { stubEmbeddings } from '../slow/server/stub-embeddings.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { csvOf, endOf as ended, gatedEmbedders, type JobBody, rowsOf } from './jobs-fixture.ts'
 
@@ -13,7 +14,7 @@ beforeEach(async () => {
 
 afterEach(() => app.close())
 
-test('an insert in the background is answered at once with its job', async () => {
+test('an insert in the background returns its job at once', async () => {
   const sent = await insert({ rows: rowsOf(1_200), background: true })
   expect(sent.status).toBe(202)
   expect(Object.keys(sent.body as object)).toEqual([
@@ -33,6 +34,7 @@ test('an insert in the background is answered at once with its job', async () =>
     'total',
     'rate',
     'remaining_seconds',
+    'embedded_chunks',
     'error',
     'errors',
     'error_count',
@@ -42,7 +44,7 @@ test('an insert in the background is answered at once with its job', async () =>
   expect(await app.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([[1_200, 1_200]])
 })
 
-test('a list of jobs is filtered and comes in parts, the newest first', async () => {
+test('a list of jobs can be filtered and is paged, newest first', async () => {
   for (let count = 0; count < 3; count += 1) {
     await endOf((await insert({ rows: rowsOf(1), background: true })).body as JobBody)
   }
@@ -56,6 +58,39 @@ test('a list of jobs is filtered and comes in parts, the newest first', async ()
   const none = await app.send('GET', '/api/jobs?knowledge_base=other')
   expect(none.body).toEqual({ items: [], total: 0, next: null })
   expect((await app.send('GET', '/api/jobs?state=ended')).status).toBe(400)
+})
+
+test('while a long document is embedded, the job counts its chunks', async () => {
+  await app.close()
+  app = await createTestApp({
+    embedders: 'real',
+    environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' },
+  })
+  const gate = Promise.withResolvers<void>()
+  let calls = 0
+  const provider = stubEmbeddings(
+    () => [1, 2],
+    async (texts) => {
+      // The first call only tests the model.
+      if (texts > 1) calls += 1
+      if (calls > 1) await gate.promise
+    },
+  )
+  const base_url = `http://127.0.0.1:${provider.port}/v1`
+  const embedding_model = { provider: 'openai', model_name: 'stub', base_url }
+  await app.send('POST', KB, { knowledge_base: { name: 'books', embedding_model } })
+  const content = Array.from({ length: 600 }, (_, at) => `${at} ${'tea '.repeat(240)}`).join('\n\n')
+  const knowledge_base = { rows: [{ id: 'book', content }], background: true }
+  const { body } = await app.send('PUT', `${KB}/books`, { knowledge_base })
+  let job = body as JobBody
+  while (job.embedded_chunks === null) {
+    job = (await app.send('GET', `/api/jobs/${job.id}`)).body as JobBody
+  }
+  expect(job).toMatchObject({ state: 'running', documents: 0, chunks: 0 })
+  expect(job.embedded_chunks).toBeGreaterThan(0)
+  gate.resolve()
+  expect(await endOf(job)).toMatchObject({ state: 'done', documents: 1, embedded_chunks: null })
+  provider.stop(true)
 })
 
 test('events show a job until it is over', async () => {
@@ -88,7 +123,7 @@ test('a document that cannot be stored ends the job, or is left out', async () =
   expect(skipped.errors[0]?.item).toBe('row 4')
 })
 
-test('a job that is over cannot be cancelled, and can be forgotten', async () => {
+test('a finished job cannot be cancelled, but can be deleted', async () => {
   const { id } = await endOf((await insert({ rows: rowsOf(1), background: true })).body as JobBody)
   for (const change of ['cancel', 'retry', 'resume']) {
     const { status, body } = await app.send('POST', `/api/jobs/${id}/${change}`)
@@ -98,7 +133,7 @@ test('a job that is over cannot be cancelled, and can be forgotten', async () =>
   expect((await app.send('GET', `/api/jobs/${id}`)).status).toBe(404)
 })
 
-test('all jobs that are over are forgotten at once, those that run stay', async () => {
+test('all finished jobs can be deleted at once; running ones stay', async () => {
   for (const rows of [rowsOf(2), rowsOf(3)]) {
     await endOf((await insert({ rows, background: true })).body as JobBody)
   }
@@ -108,7 +143,7 @@ test('all jobs that are over are forgotten at once, those that run stay', async 
   expect((await app.send('GET', '/api/jobs')).body).toMatchObject({ items: [], total: 0 })
 })
 
-test('a cancelled job says what it stored, goes on from there, and can begin again', async () => {
+test('a cancelled job reports what it stored, continues from there, and can start again', async () => {
   const gate = gatedEmbedders()
   const gated = await createTestApp({ embedders: gate.embedders })
   try {
@@ -136,7 +171,7 @@ test('a cancelled job says what it stored, goes on from there, and can begin aga
   }
 })
 
-test('a file that is replaced or deleted while a job reads it is said, and what to do', async () => {
+test('if a file is replaced or deleted while a job reads it, the message says so and what to do', async () => {
   for (const change of ['replaced', 'deleted'] as const) {
     const gate = gatedEmbedders()
     const gated = await createTestApp({ embedders: gate.embedders })
@@ -196,7 +231,7 @@ test('an insert that a request waits for is shown with the knowledge base', asyn
   expect(error).toContain('row 1')
 })
 
-test('query_cancel and query_resume do with a query what the routes of its job do', async () => {
+test("query_cancel and query_resume act on a query like its job's routes", async () => {
   const gate = gatedEmbedders()
   const gated = await createTestApp({ embedders: gate.embedders })
   try {

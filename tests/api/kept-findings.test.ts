@@ -1,4 +1,4 @@
-/** Rows and charts of answers, read again with their conversation. */
+/** The rows and charts of answers, read again with their conversation. */
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { type ChatServer, chatServer, type Said } from '../agents/chat-server.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
@@ -32,7 +32,7 @@ interface Found {
   readonly warnings: readonly string[]
 }
 
-/** What an answer had, and what its conversation has of it. */
+/** Returns what an answer contained and what its conversation has stored. */
 async function asked(turns: readonly Said[], params: object = {}) {
   server = chatServer(...turns)
   made += 1
@@ -80,7 +80,7 @@ test('have names of columns that JSON columns refuse', async () => {
   expect(kept.statements).toEqual(told.statements)
 })
 
-test('are cut where they are large, which is said', async () => {
+test('large ones are cut, with a warning', async () => {
   const wide = `SELECT number, repeat('x', 900) AS y
     FROM (SELECT range AS number FROM mindsdb.orders, range(2000)) ORDER BY number LIMIT 1500`
   const { told, kept } = await asked([rows(wide), { kind: 'text', pieces: ['0'] }], { mode: 'sql' })
@@ -100,5 +100,5 @@ test('of many charts that are too large are those that have room', async () => {
   expect(told.charts).toHaveLength(4)
   expect(kept.charts?.length).toBeLessThan(4)
   expect(kept.charts).toContainEqual(told.charts?.[3])
-  expect(kept.warnings.at(-1)).toMatch(/too large to be kept: 512 KB/)
+  expect(kept.warnings.at(-1)).toMatch(/too large to be stored: at most 512 KB/)
 })

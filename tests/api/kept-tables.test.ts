@@ -1,4 +1,4 @@
-/** What a table is stays with it: over restarts, backups, VACUUM and checkpoints; and who wrote it is recorded. */
+/** The definition of a table survives restarts, backups, VACUUM and checkpoints, and its writers are recorded. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { temporaryFolder } from '../support/store-fixture.ts'
@@ -59,7 +59,7 @@ test('rows that VACUUM gives other places are the ones that change', async () =>
   await sql(app, 'CREATE OR REPLACE TABLE t AS SELECT range AS i, 0 AS n FROM range(60000)')
   await sql(app, 'DELETE FROM t WHERE i < 50000')
   const answers = await Promise.all([
-    // While this one is stored, the others are read, and wait to be stored.
+    // While one insert is being stored, the others read their rows and then wait for it.
     sql(app, 'INSERT INTO other SELECT range FROM range(3000000)'),
     ...Array.from({ length: 12 }, (_, at) => {
       return [

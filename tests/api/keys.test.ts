@@ -42,11 +42,11 @@ describe('a key', () => {
     expect(await status('GET', '/api/projects', { 'x-api-key': key })).toBe(200)
     expect(await status('GET', '/api/keys', { 'x-api-key': key })).toBe(403)
     expect(await status('GET', '/api/projects', { 'x-api-key': `${key}x` })).toBe(401)
-    // As on a server without a login: a caller who sends a key is limited to it.
+    // As on a server without a login, a caller who sends a key has only the key's rights.
     expect(await status('GET', '/api/keys', { 'x-api-key': key, ...admin })).toBe(403)
   })
 
-  test('is held to its scopes on an open server too, where tokens of others are ignored', async () => {
+  test('is limited to its scopes even on a server without login, where other tokens are ignored', async () => {
     const { headers } = await makeKey(open, ['read'])
     expect((await open.send('GET', '/api/keys', undefined, headers)).status).toBe(403)
     for (const authorization of ['Bearer sk-123', 'Bearer dummy', 'Basic YTpi', 'Bearer']) {
@@ -54,7 +54,7 @@ describe('a key', () => {
     }
   })
 
-  test('that is not whole, unknown, revoked or expired is refused in one and the same way', async () => {
+  test('that is incomplete, unknown, revoked or expired always gets the same refusal', async () => {
     const { key, id } = await makeKey(open, ['read'])
     await open.send('DELETE', `/api/keys/${id}`)
     const values = [
@@ -71,10 +71,10 @@ describe('a key', () => {
     )
     const details = answers.map(({ status, body }) => `${status} ${Object(body).detail}`)
     expect(new Set(details).size).toBe(1)
-    expect(details[0]).toMatch(/^401 This key opens nothing.*POST \/api\/keys/)
+    expect(details[0]).toMatch(/^401 This key is invalid.*POST \/api\/keys/)
   })
 
-  test('is shown once: nothing that is listed opens a door', async () => {
+  test('is shown only once: nothing in the list grants access', async () => {
     const { key, id, headers } = await makeKey(
       locked,
       ['read', 'ask'],
@@ -128,7 +128,7 @@ describe('a key', () => {
     })
     expect([past.status, Object(past.body).detail]).toEqual([
       400,
-      'Field "expires_at" lies in the past',
+      'Field "expires_at" is in the past',
     ])
   })
 

@@ -55,7 +55,7 @@ describe('create and read', () => {
     expect([read.status, read.body]).toEqual([200, created.body])
   })
 
-  test('the same name in another case is a conflict', async () => {
+  test('names that differ only in case conflict', async () => {
     const again = await create({ name: 'MY_KB' })
     expect(again.status).toBe(409)
     expect(again.body).toMatchObject({
@@ -157,7 +157,7 @@ describe('insert rows', () => {
     })
   })
 
-  test('an id that comes again replaces its document whole; the last row of an id wins', async () => {
+  test('a repeated id replaces the whole document; the last row with an id wins', async () => {
     await put('text', {
       rows: [
         { id: 'd', content: 'first version', tag: 'a' },
@@ -235,7 +235,7 @@ describe('insert rows', () => {
     expect(await t.rows('SELECT id FROM gaps')).toEqual([['2']])
   })
 
-  test('metadata keeps its types, and what is of another is read as it came', async () => {
+  test('metadata keeps its types, and a value of another type is read as it was sent', async () => {
     await create({ name: 'typed' })
     await put('typed', {
       rows: [
@@ -254,7 +254,7 @@ describe('insert rows', () => {
     expect(metadata).toMatchObject({ price: 9, isNew: true, tags: ['x'], note: null })
   })
 
-  test('hostile text is stored as it is, as far as it is text', async () => {
+  test('hostile text is stored unchanged if it is valid text', async () => {
     await create({ name: 'hostile' })
     const content = 'a\u0000b \u{1F986} it\'s "x" \\ $1 :p {{x}} \ud800 end'
     expect((await put('hostile', { rows: [{ id: 1, content }] })).status).toBe(200)
@@ -320,7 +320,7 @@ describe('insert from a query and from files', () => {
 })
 
 describe('alter and delete', () => {
-  test('null takes a default of searches away, and nothing else', async () => {
+  test('null removes only a default for searches', async () => {
     const defaults = {
       hybrid_search: true,
       hybrid_search_alpha: 0.4,

@@ -87,7 +87,7 @@ test('a change that the end of the process cut off is made at the next start', a
   const t = await createTestApp({ isInProcess: true, directory: folder.path })
   await create(t, { language: 'english' })
   await put(t, GERMAN)
-  // As if the process ended before anything was made.
+  // This simulates a process that ended before anything was created.
   await t.store.keywordLanguages.close()
   await alter(t, 'german')
   const { keyword_index: shown } = await params(t)

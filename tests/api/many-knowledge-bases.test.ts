@@ -1,4 +1,4 @@
-/** The built-in agent over twenty knowledge bases that hold the same ids. */
+/** The built-in agent on twenty knowledge bases that contain the same IDs. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Citation } from '../../src/core/domain/agents/completion-event.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -65,7 +65,7 @@ describe('the answer is found in whichever of them has it', () => {
     expect(content).toStartWith('This is what I found in 20 knowledge bases:')
     expect(citations.map((one) => one.knowledge_base)).toContain(`mindsdb.kb${index}`)
     for (const { knowledge_base, document_id, text, start, end } of citations) {
-      // All documents have one id, so that only the right one holds the text there.
+      // All documents have the same ID, so only the right one has the text at this position.
       const manual = manualOf(THINGS[Number(/\d+$/.exec(knowledge_base)?.[0])] ?? '')
       expect([document_id, manual.slice(start ?? -1, end ?? -1)]).toEqual(['manual', text])
     }

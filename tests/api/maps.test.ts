@@ -1,4 +1,7 @@
-/** The map of a knowledge base over HTTP: computed in the background, kept by revision, asked about its points. */
+/**
+ * The map of a knowledge base over HTTP: computed in the background, stored per revision, with
+ * details of its points.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -45,7 +48,7 @@ async function store(count: number, from = 0): Promise<void> {
 
 async function ready(name = 'topics'): Promise<NonNullable<State['map']>> {
   for (;;) {
-    // What the schema of the route says, which the fixture holds each answer against.
+    // The fixture checks each answer against the route's schema.
     const { state, map } = (await t.send('GET', `${ALL}/${name}/map`)).body as State
     if (state === 'failed') throw new Error('The map failed')
     if (state === 'ready' && map?.current === true) return map
@@ -53,7 +56,7 @@ async function ready(name = 'topics'): Promise<NonNullable<State['map']>> {
   }
 }
 
-test('a map comes by itself, with regions named by their words', async () => {
+test('a map is computed automatically, and its regions are named by their words', async () => {
   const first = await t.send('GET', `${ALL}/topics/map`)
   expect(first.body).toMatchObject({ state: 'computing', map: null })
   const early = await t.send('GET', `${ALL}/topics/map/points`)
@@ -75,7 +78,7 @@ test('points, values and chunks of a map belong together', async () => {
   )
   expect(same.status).toBe(304)
   const topics = await t.send('GET', `${ALL}/topics/map/values?column=topic&version=${version}`)
-  // As above.
+  // The fixture checks each answer against the route's schema.
   const { values, codes } = topics.body as { values: { value: string }[]; codes: string }
   const code = Buffer.from(codes, 'base64').readUInt32LE(4 * 7)
   const chunks = await t.send('GET', `${ALL}/topics/map/chunks?points=7`)
@@ -100,7 +103,7 @@ test('nearness to a text is highest where the text is', async () => {
   expect(numbers.every(Number.isFinite)).toBe(true)
 })
 
-test('what a map cannot answer is said', async () => {
+test('a map that cannot be computed says why', async () => {
   await ready()
   for (const [path, status] of [
     ['values', 400],
@@ -119,7 +122,7 @@ test('what a map cannot answer is said', async () => {
   expect(body).toMatchObject({ state: 'empty', map: null })
 })
 
-test('a map is kept over a restart, and goes with its knowledge base', async () => {
+test('a map survives a restart, and is deleted with its knowledge base', async () => {
   const { version } = await ready()
   await t.close()
   t = await createTestApp({ directory })

@@ -1,4 +1,4 @@
-/** What keys may do by `/mcp`, and what ends the work of a call. */
+/** What a key may do over `/mcp`, and when the work of a call ends. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chatServer } from '../agents/chat-server.ts'
 import { makeKey } from '../support/access-keys.ts'
@@ -134,7 +134,7 @@ describe('a key', () => {
     expect(own).toMatchObject({ rows: [['coffee']] })
   })
 
-  test('gets the same for a project that there is and one that there is not', async () => {
+  test('gets the same answer for an existing project and an unknown one', async () => {
     const { headers } = await makeKey(app, ['read'], { projects: ['shop'] }, admin)
     const [there, missing] = await Promise.all(
       ['mindsdb.docs', 'nothing.docs'].map((knowledge_base) => {
@@ -176,7 +176,7 @@ describe('a key', () => {
 const running = () => app.store.engine.statementCounts().running
 
 async function until(isThere: () => boolean): Promise<void> {
-  // The test's own time bounds it.
+  // The test's own time limit applies.
   while (!isThere()) await Bun.sleep(2)
 }
 
@@ -209,7 +209,7 @@ describe('a question to an agent ends', () => {
   const params = { name: 'ask_agent', arguments: { agent: 'slow', question: 'How hot?' } }
   const asked = { id: 'asked', method: 'tools/call', params }
 
-  /** Its model begins an answer that never goes on. */
+  /** Creates an agent whose model begins an answer that never ends. */
   async function slowAgent() {
     const model = chatServer({ kind: 'stall' }, { kind: 'stall' })
     const named = { provider: 'openai', model_name: 'm', base_url: model.url }
@@ -218,7 +218,7 @@ describe('a question to an agent ends', () => {
     expect(made.status).toBe(201)
     return {
       ...model,
-      // The test's own time bounds it.
+      // The test's own time limit applies.
       async hasEnded() {
         await model.hasLeft
         while ((await app.send('GET', '/api/agents/runs', undefined, admin)).text !== '[]') {
@@ -271,7 +271,7 @@ test('a server that stops ends the streams on which nothing comes', async () => 
   const headers = { 'mcp-session-id': id, accept: 'text/event-stream' }
   const stream = await fetch(`${listener.url}mcp`, { headers })
   expect(stream.status).toBe(200)
-  // Were it waited for, the test would run out of time.
+  // If shutdown waited for it, the test would time out.
   await Promise.all([listener.stop(600_000), stream.text()])
   await other.close()
 })

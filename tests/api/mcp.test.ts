@@ -1,4 +1,4 @@
-/** `/mcp` as it is on the wire: sessions, refusals, limits. */
+/** `/mcp` at the level of the protocol: sessions, refusals and limits. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -22,7 +22,7 @@ const HEADERS = {
 interface Sent {
   readonly status: number
   readonly headers: Headers
-  /** The messages of the answer. */
+  /** The messages in the answer. */
   readonly messages: readonly Readonly<Record<string, unknown>>[]
   readonly text: string
 }
@@ -122,7 +122,7 @@ describe('a session', () => {
     expect(await app.send('GET', '/mcp', undefined, headers)).toMatchObject({ status: 400 })
   })
 
-  test('a thousand of them leave the oldest behind, and the newest works', async () => {
+  test('with a thousand sessions, the oldest ends and the newest works', async () => {
     const first = await session()
     const used = await session()
     await post(request('ping'), used)
@@ -135,11 +135,11 @@ describe('a session', () => {
         Array.from({ length: count }, () => app.app.handle(sent(), { address, port: 1 })),
       )
     }
-    // Others flood: no session of this client ends.
+    // Other clients flood the server, but no session of this client ends.
     for (const address of ['192.0.2.1', '192.0.2.2', '192.0.2.3']) await from(520, address)
     expect(await post(request('ping'), first)).toMatchObject({ status: 200 })
     const unused = await session()
-    // The flood comes from the client's own address: those that were only opened end first.
+    // The flood comes from the client's own address, and sessions that were only opened end first.
     for (let count = 0; count < 500; count += 1) await post(INITIALIZE)
     expect(await post(request('ping'), unused)).toMatchObject({ status: 404 })
     expect(await post(request('ping'), used)).toMatchObject({ status: 200 })
@@ -177,11 +177,11 @@ describe('an invalid message', () => {
     const large = request('ping', { text: 'x'.repeat(9 * 1024 * 1024) })
     const { status, text } = await post(large)
     expect(status).toBe(413)
-    // No setting changes this one.
+    // No setting changes this limit.
     expect(text).not.toContain('EIDER_BODY_BYTES_MAX')
   })
 
-  test('a method that there is not', async () => {
+  test('an unknown method', async () => {
     expect(await app.send('PUT', '/mcp', {})).toMatchObject({ status: 405 })
   })
 })
@@ -216,7 +216,7 @@ describe('a tool that fails', () => {
     expect(result.content[0]?.text).toContain(code)
   })
 
-  test('one that there is not is an error of the protocol, and names those there are', async () => {
+  test('an unknown one is a protocol error that names the known ones', async () => {
     const { messages } = await post(call('drop_everything', {}))
     expect(messages).toMatchObject([{ error: { code: -32602 } }])
     expect(JSON.stringify(messages)).toContain('search, fetch, query')

@@ -48,7 +48,7 @@ async function record(name: string): Promise<{
   return (await t.send('GET', `${KBS}/${name}`)).body as Awaited<ReturnType<typeof record>>
 }
 
-/** A SELECT of one value of each type, and what an answer shows of it. */
+/** For each type, a SELECT of one value and its form in the response. */
 const TYPED: readonly (readonly [type: string, sql: string, shown: unknown])[] = [
   ['BOOLEAN', 'true', true],
   ['TINYINT', '(-8)::TINYINT', -8],
@@ -92,7 +92,7 @@ const TYPED: readonly (readonly [type: string, sql: string, shown: unknown])[] =
   ['JSON', 'list_zip([1], [2])[1]', [1, 2]],
 ]
 
-describe('what comes by SELECT keeps its type', () => {
+describe('values from a SELECT keep their types', () => {
   beforeAll(async () => {
     await create('typed')
     const list = TYPED.map(([, sql], index) => `${sql} AS t${index}`)
@@ -281,7 +281,7 @@ describe('a value of another type', () => {
     const { params, metadata_types: types } = await record('learned')
     expect(types).toEqual({ price: 'DOUBLE' })
     expect(params.warnings).toEqual([
-      'Column price: 2 values that came are not of its type DOUBLE: null in the column and as they came in metadata; declare VARCHAR to have text',
+      'Column price: 2 inserted values are not of its type DOUBLE: null in the column and unchanged in metadata; declare VARCHAR to keep them as text',
     ])
   })
 
@@ -366,7 +366,7 @@ describe('declared types', () => {
     expect(text).toContain('{"name":"day","type":"TIMESTAMP WITH TIME ZONE"}')
   })
 
-  test('of an unknown name are refused with those there are', async () => {
+  test('of an unknown name are refused with a list of the known ones', async () => {
     for (const type of ['DATES', 'DECIMAL(99,2)', 'VARCHAR[', 'DATE); DROP TABLE x; --', 'BIT']) {
       const sent = { name: 'x', metadata_columns: [{ name: 'day', type }] }
       const answer = await t.send('POST', KBS, { knowledge_base: sent })

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { scriptedServer } from '../models/fixtures/scripted-server.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
-/** The answer of a machine in the internal network, to every request. */
+/** A machine in the internal network that gives this response to every request. */
 const SECRET = 'topsecret-7f3a'
 const ANSWERS: Readonly<Record<string, () => Response>> = {
   'a page': () =>

@@ -7,7 +7,7 @@ import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 const LOGIN = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'right' }
 
-/** With the real models, since the addresses are theirs to call. */
+/** Uses the real models, because they are the ones that call these addresses. */
 async function appWith(environment: Readonly<Record<string, string>>) {
   const t = await createTestApp({ environment, embedders: 'real' })
   const hasLogin = 'EIDER_USERNAME' in environment
@@ -151,7 +151,7 @@ test('on loopback without a login every address may be named', async () => {
   expect((await open.send('POST /agents', { agent })).status).toBe(201)
 })
 
-test("the operator's own address is not judged", async () => {
+test("an address in the operator's settings is not checked", async () => {
   const own = await appWith({ ...LOGIN, OPENAI_BASE_URL: 'http://127.0.0.1:9/v1' })
   opened.push(own.t)
   const agent = { name: 'a', model: embedder('http://127.0.0.1:9/v1') }
@@ -160,7 +160,7 @@ test("the operator's own address is not judged", async () => {
   expect((await own.send('POST /agents', { agent: elsewhere })).status).toBe(400)
 })
 
-test('an entry of the setting that names nothing stops the start', () => {
+test('an invalid entry in the setting prevents the start', () => {
   const environment = { EIDER_NETWORK_ALLOW: 'http://x/' }
   expect(createTestApp({ environment })).rejects.toThrow('EIDER_NETWORK_ALLOW')
 })

@@ -1,4 +1,4 @@
-/** What an answer says to do next, where something is not as it was asked. */
+/** What an error response suggests as the next step. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -44,7 +44,7 @@ test.each([
   expect(await t.rows('SELECT id FROM teas')).toEqual([['1']])
 })
 
-/** The text from the named position up to the caret in the line above it. */
+/** Returns the text from the named position up to the caret in the line below it. */
 async function placeOf(query: string) {
   const [place = '', line = '', caret = ''] = (await failure(query)).split('\n').slice(-3)
   const named = /line \d+, column \d+/.exec(place)?.[0]
@@ -84,7 +84,7 @@ test.each([
   expect(await placeOf(query)).toEqual(place)
 })
 
-test('a table that is not there is not found', async () => {
+test('a missing table is not found', async () => {
   expect(await failure('DROP TABLE nothing')).toBe('Table with name nothing does not exist')
 })
 

@@ -1,4 +1,4 @@
-/** Office files and mailboxes from an upload to the chunks of a knowledge base. */
+/** Office files and mailboxes, from the upload to the chunks of a knowledge base. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { shape, tinyPptx } from '../reading/tiny-office.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'

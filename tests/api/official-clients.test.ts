@@ -1,6 +1,6 @@
 /**
- * What the two official clients of the API send about databases, knowledge bases and jobs, as they sent it when they were
- * run against a server: mindsdb_sdk 3.5.0 for Python and mindsdb-js-sdk for JavaScript.
+ * The requests about databases, knowledge bases and jobs that the two official clients of the API sent when they were run
+ * against a server: mindsdb_sdk 3.5.0 for Python and mindsdb-js-sdk for JavaScript.
  */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { fakeSources, fakeTable } from '../support/fake-sources.ts'
@@ -64,7 +64,7 @@ test('tables and trees of a database', async () => {
   expect((await sql('DESCRIBE pg.`other.things`')).error_code).not.toBe(4003)
   const { body } = await app.send('GET', '/api/tree/pg?all_schemas=true')
   const nodes = body as readonly { readonly name: string; readonly children: unknown[] }[]
-  // The client goes over the children of every node as soon as one has some.
+  // The client iterates over the children of every node as soon as one node has children.
   expect(nodes.map(({ name, children }) => [name, children.length])).toEqual([
     ['orders', 0],
     ['other', 1],
@@ -84,9 +84,9 @@ test('everything that would write says that the database is read only', async ()
     'DROP TABLE IF EXISTS pg.orders',
   ]) {
     const { error_code, error_message } = await sql(statement)
-    expect([error_code, error_message]).toEqual([4002, expect.stringContaining('is read only')])
+    expect([error_code, error_message]).toEqual([4002, expect.stringContaining('is read-only')])
   }
-  expect((await sql('DELETE FROM orders', 'pg')).error_message).toContain('is read only')
+  expect((await sql('DELETE FROM orders', 'pg')).error_message).toContain('is read-only')
   const joined = await sql('UPDATE pg.orders ON id FROM (SELECT * FROM pg.orders)')
   expect(joined.error_message).toContain('UPDATE … ON … FROM is not supported')
   const native = await sql('SELECT * FROM pg (commit)')

@@ -28,7 +28,9 @@ async function params(t: TestApp): Promise<Readonly<Record<string, unknown>>> {
   return (body as { params: Record<string, unknown> }).params
 }
 
-/** A folder whose keyword index holds no term that is found now, as an earlier version made it. */
+/**
+ * A folder whose keyword index was built with older term rules, as an earlier version created it.
+ */
 async function olderFolder(path: string) {
   const t = await createTestApp({ isInProcess: true, directory: path })
   const created = { knowledge_base: { name: 'kb', language: 'english' } }
@@ -44,23 +46,25 @@ async function olderFolder(path: string) {
   return [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'older', sql }]
 }
 
-test('a folder of an earlier version answers at once, says so, and is brought up to date', async () => {
+test('a folder from an earlier version answers at once, says so, and is then updated', async () => {
   using folder = temporaryFolder()
   const migrations = await olderFolder(folder.path)
   const t = await createTestApp({ isInProcess: true, directory: folder.path, migrations })
   const before = await search(t, 'n7')
   expect(before.ids).toEqual([])
-  expect(before.warnings.join()).toContain('kb is being brought up to date')
+  expect(before.warnings.join()).toContain(
+    'The keyword index of kb is being rebuilt after an upgrade',
+  )
   const sql = await t.send('POST', '/api/sql/query', {
     query: "SELECT id FROM kb WHERE content = 'n7' AND hybrid_search = true LIMIT 1",
   })
-  expect(JSON.stringify(sql.body)).toContain('is being brought up to date')
+  expect(JSON.stringify(sql.body)).toContain('is being rebuilt after an upgrade')
   const plain = await t.send('POST', `${KB}/search`, { query: 'n7', mode: 'vector' })
-  expect(JSON.stringify(plain.body)).not.toContain('brought up to date')
+  expect(JSON.stringify(plain.body)).not.toContain('rebuilt after an upgrade')
   expect(await params(t)).toMatchObject({
     keyword_index: { language: 'english', next_language: 'english' },
   })
-  // Its own writes are found before, during and after.
+  // Its own writes are found before, during and after the change.
   await put(t, [{ id: 'new', content: 'n7 again' }])
   expect((await search(t, 'n7')).ids).toEqual(['new'])
   t.store.keywordLanguages.start()
@@ -77,13 +81,13 @@ test('a folder of an earlier version answers at once, says so, and is brought up
   await t.close()
 })
 
-test('what a crash left of the next index is gone on with, and goes with its knowledge base', async () => {
+test('an index left half-built by a crash is completed, or dropped with its knowledge base', async () => {
   using folder = temporaryFolder()
   const migrations = await olderFolder(folder.path)
   const kb = current((await createClosed(folder.path, migrations)).store)
   const { postings, recentPostings, termCounts } = chunkTables(withNextKeywords(kb))
   const { chunks } = chunkTables(kb)
-  // As if the first chunks had been read, and one had gone since.
+  // This simulates that the first chunks were read and one has been removed since.
   const half = `CREATE TABLE ${postings} (term BIGINT, chunk_key BIGINT, frequency INTEGER, term_count INTEGER);
     CREATE TABLE ${recentPostings} (term BIGINT, chunk_key BIGINT, frequency INTEGER, term_count INTEGER);
     CREATE TABLE ${termCounts} (chunk_key BIGINT, term_count INTEGER);

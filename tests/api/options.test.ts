@@ -1,4 +1,4 @@
-/** Every option of every place: it works, or it is refused by its name. */
+/** Every option in every place either works or is refused by name. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
@@ -22,7 +22,7 @@ async function sql(query: string): Promise<string> {
 }
 
 let count = 0
-/** What a request with a new name or an id says. */
+/** Returns the response to a request with a new name or ID. */
 async function sent(method: string, path: string, body: (name: string) => unknown) {
   count += 1
   const { status, text } = await t.send(method, path, body(`n${count}`))
@@ -37,7 +37,7 @@ function cases(where: string, list: readonly Sent[]) {
 
 type Place = (fields: Sent) => Promise<{ readonly status: number; readonly text: string }>
 
-/** How each place is sent its options. */
+/** How each place receives its options. */
 const PLACES: Readonly<Record<string, Place>> = {
   'POST knowledge base': (fields) => {
     return sent('POST', KBS, (name) => ({ knowledge_base: { name, ...fields } }))
@@ -82,7 +82,7 @@ function placeNamed(where: string): Place {
   return place
 }
 
-/** Works: the request is accepted, and null says nothing. */
+/** These are accepted, and null has no effect. */
 const WORKS = [
   ...cases('POST knowledge base', [
     { storage: { database: 'vectors', table: 'own' } },
@@ -98,7 +98,7 @@ const WORKS = [
     { hybrid_search_feedback: true },
     { vector_size: 64 },
     { params: { vector_size: 64, language: 'german' } },
-    // MindsDB's clients send these, and what they read of an answer.
+    // MindsDB's clients send these fields, and read some of them from the response.
     { is_sparse: false, kb_no_upsert: false, kb_skip_existing: null },
     { params: { version: 2, default_vector_storage: 'store_kb', created_embedding_model: 'm' } },
     { params: { warnings: [], reembedding: {}, keyword_index: {} } },
@@ -130,7 +130,14 @@ const WORKS = [
   ]),
   ...cases('POST search', [
     { k: 3, mode: 'hybrid', alpha: 0.4, fusion: 'convex', feedback: true, min_relevance: 0.1 },
-    { filters: {}, rerank: false, per_document: true, explain: true, highlight: true },
+    {
+      filters: {},
+      rerank: false,
+      per_document: true,
+      allow_partial: false,
+      explain: true,
+      highlight: true,
+    },
     { neighbours: 1, columns: ['title'] },
     { limit: 3 },
   ]),
@@ -149,7 +156,7 @@ test.each(WORKS)('%s takes %s', async (where, _, fields) => {
   expect([status < 300, text]).toEqual([true, text])
 })
 
-/** Refused: what has no effect, with the name that the message holds. */
+/** These have no effect, so they are refused, with the name that the message contains. */
 const REFUSED = [
   ...cases('POST knowledge base', [
     { is_sparse: true },
@@ -184,7 +191,6 @@ const REFUSED = [
     { filters: ['x'] },
     { error: 'skip' },
     { background: true },
-    { storage: 'duckdb.other' },
     { threads: 3 },
   ]),
   ...cases('PUT knowledge base with rows', [
@@ -225,7 +231,7 @@ const REFUSED = [
   ...cases('PUT file', [{ source: 'http://x.test' }, { compress: true }]),
 ]
 
-/** The innermost last name: what is to blame. */
+/** Returns the last of the innermost names. The message must contain it. */
 function lastName(fields: unknown): string {
   const value = Array.isArray(fields) ? fields[0] : fields
   const [name, inner] = Object.entries(value as Sent).at(-1) ?? ['', null]
@@ -240,7 +246,7 @@ test.each(REFUSED)('%s refuses %s', async (where, _, fields) => {
   expect([status, says, text]).toEqual([400, true, text])
 })
 
-/** Options after USING: those that work, then those that are refused, each with what its message says. */
+/** Options after USING: first those that work, then those that are refused, each with its message. */
 const ROWS = "INSERT INTO kb (id, content) VALUES ('1', 'green tea') USING"
 const SELECTED = "INSERT INTO kb SELECT 'a' AS id, 'tea' AS content USING"
 const MEASURED = "EVALUATE KNOWLEDGE_BASE kb USING test_table = 'none'"
@@ -286,7 +292,7 @@ test.each([
   [`${MEASURED}, limit = 5`, "no option 'limit' in EVALUATE"],
   [
     `${ASKED}, judge = 'contains', judge_model = {"model_name": "m"}`,
-    'asks the option "judge_model"',
+    'uses the option "judge_model"',
   ],
   [
     `${ASKED}, judge = 'model', judge_model = {"model_name": "m", "retries": 1}`,
@@ -299,7 +305,7 @@ test.each([
   expect(await sql(statement)).toContain(message)
 })
 
-test('what was refused changed nothing', async () => {
+test('a refused request changes nothing', async () => {
   const { body } = await t.send('GET', `${KBS}/kb`)
   expect((body as { params: Sent }).params).toMatchObject({
     created_embedding_model: 'kb_embedding_kb',

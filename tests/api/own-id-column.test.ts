@@ -1,4 +1,4 @@
-/** A knowledge base whose ids have a name of their own. */
+/** A knowledge base with a custom name for its id column. */
 import { afterAll, beforeEach, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 

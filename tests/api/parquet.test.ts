@@ -80,7 +80,7 @@ test('what fails is a problem, and no file is left', async () => {
   expect(exported()).toEqual([])
 })
 
-test('SQL of a caller neither reads nor writes the folder in which answers are made', async () => {
+test("a client's SQL can neither read nor write the folder for exports", async () => {
   await (await parquet('SELECT 1')).arrayBuffer()
   const path = join(folder, 'data/exports/planted.parquet')
   const connection = await (await DuckDBInstance.create(':memory:')).connect()
@@ -103,7 +103,7 @@ test('SQL of a caller neither reads nor writes the folder in which answers are m
   rmSync(path)
 })
 
-test('a statement that is stopped while it writes leaves no file and no place taken', async () => {
+test('a statement that is stopped while writing leaves no file and frees its slot', async () => {
   const stop = new AbortController()
   const long = 'SELECT x, hash(x) AS h FROM range(:count) AS t(x)'
   const headers = { 'content-type': 'application/json', accept: 'application/vnd.apache.parquet' }

@@ -1,4 +1,4 @@
-/** PDFs from an upload to the chunks of a knowledge base. */
+/** PDF files, from the upload to the chunks of a knowledge base. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'

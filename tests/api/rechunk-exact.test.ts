@@ -1,4 +1,4 @@
-/** Stored documents that are split again lose nothing: neither white space nor metadata. */
+/** Stored documents that are re-chunked lose nothing: neither white space nor metadata. */
 import { afterEach, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
@@ -91,8 +91,8 @@ test('a document whose chunks have metadata of their own stays, and is named', a
   const job = await rechunked(app, { preprocessing: sized(200) })
   expect(job).toMatchObject({ rows: 3, documents: 1, error_count: 2 })
   expect(job.errors.map(({ item, message }) => [item, message]).toSorted()).toEqual([
-    ['hidden', 'Its chunks have metadata of their own, which other chunks would not have'],
-    ['own', 'Its chunks have metadata of their own, which other chunks would not have'],
+    ['hidden', 'Its chunks have metadata of their own, which new chunks would not have'],
+    ['own', 'Its chunks have metadata of their own, which new chunks would not have'],
   ])
   const counts = `SELECT id, status, count(*) FROM k GROUP BY ALL ORDER BY ALL`
   expect(await app.rows(counts)).toEqual([
@@ -135,7 +135,7 @@ test('what an insert stores that began before is split again too', async () => {
   expect(await app.rows(LONGEST)).toEqual([[true]])
 })
 
-test('a cancelled one that goes on after another one cuts what that one stored', async () => {
+test('a cancelled job that continues after another one re-chunks what that one stored', async () => {
   const gate = gatedEmbedders((texts) => texts.some((one) => one.length <= 80))
   const app = await created(300, gate.embedders)
   await put(app, { rows: [{ id: 'a', content: TEXT }] })

@@ -1,4 +1,4 @@
-/** Stored documents split again, after another chunking was chosen. */
+/** Stored documents are re-chunked after the chunk settings were changed. */
 import { afterEach, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
@@ -36,7 +36,7 @@ async function rechunked(app: TestApp, name: string, definition: object = {}): P
   return ended(body as JobBody, app)
 }
 
-/** Words without order: no two sentences are alike. */
+/** Returns words in random order, so that no two sentences are alike. */
 function text(seed: number, sentences = 12): string {
   return Array.from({ length: sentences }, (_, at) => {
     return `Garden ${seed} grows tea number ${at} on slope ${(seed * 31 + at * 7) % 97}.`
@@ -63,7 +63,7 @@ async function chunksOf(app: TestApp, name: string) {
   })
 }
 
-/** @returns the texts that were embedded */
+/** @returns the embedders and the texts that they embedded */
 function noting(): { readonly embedders: EmbedderRegistry; readonly texts: string[] } {
   const texts: string[] = []
   const words = wordEmbedders.embedder({ provider: 'builtin', modelName: 'words', options: {} })
@@ -74,7 +74,7 @@ function noting(): { readonly embedders: EmbedderRegistry; readonly texts: strin
   return { texts, embedders: { ...wordEmbedders, embedder: () => ({ embed }) } }
 }
 
-test('documents are cut as if they were new, with their ids and metadata', async () => {
+test('documents are re-chunked as if they were new, and keep their ids and metadata', async () => {
   const app = await started()
   const columns = {
     content_columns: ['content', 'notes'],
@@ -174,13 +174,13 @@ test('files are cut by their layout: headings, lines and pages are right', async
     `SELECT count(DISTINCT page) FROM old WHERE id = 'manual.pdf'`,
   )
   expect(pages).toBe(3)
-  // And again by another kind, and back.
+  // The chunking changes to another type and back.
   expect(await rechunked(app, 'old', { preprocessing: LARGE })).toMatchObject({ documents: 4 })
   expect(await rechunked(app, 'old', auto(150))).toMatchObject({ documents: 4, errors: [] })
   expect(await facts('old')).toEqual(await facts('fresh'))
 })
 
-test('documents whose text is not known any more stay, and are named', async () => {
+test('documents whose text can no longer be restored stay unchanged, and are listed', async () => {
   const app = await started()
   const json = { type: 'json_chunking', json_chunking_config: { flatten_nested: true } }
   await create(app, 'k', { preprocessing: json })
@@ -200,9 +200,9 @@ test('documents whose text is not known any more stay, and are named', async () 
   expect(messages).toEqual({
     made: 'Its chunks were made of JSON, and the JSON itself is not stored: add the document again',
     'tea 0':
-      'A chunk of it was changed or deleted by itself, so that its text is not whole: add the document again',
+      'A chunk of it was changed or deleted on its own, so its text is incomplete: add the document again',
     'tea 1':
-      'A chunk of it was changed or deleted by itself, so that its text is not whole: add the document again',
+      'A chunk of it was changed or deleted on its own, so its text is incomplete: add the document again',
   })
   const stays = ([id]: readonly unknown[]) => id === 'made' || id === 'tea 0' || id === 'tea 1'
   expect((await chunksOf(app, 'k')).filter(stays)).toEqual(before.filter(stays))
@@ -225,7 +225,7 @@ test('text can be cut as JSON where it is JSON', async () => {
   expect(found.flat()).toEqual(['Green tea', 'tea: black', 'tea: green'])
 })
 
-test('a cancelled one leaves each document old or new, and goes on where it was', async () => {
+test('a cancelled job leaves each document either old or new, and continues where it stopped', async () => {
   const gate = gatedEmbedders((texts) =>
     texts.some((one) => one.length < 90 && one.includes('Garden 99 ')),
   )
@@ -237,7 +237,7 @@ test('a cancelled one leaves each document old or new, and goes on where it was'
   const { body } = await put(app, 'k', { rechunk: true })
   const { id } = body as JobBody
   await stored(app, id, 56)
-  // Searches go on meanwhile.
+  // Searches continue in the meantime.
   const search = `SELECT count(DISTINCT id) FROM k`
   expect(await app.rows(search)).toEqual([[130]])
   const cancelled = (await app.send('POST', `/api/jobs/${id}/cancel`)).body as JobBody
@@ -278,14 +278,14 @@ test('a document that is replaced meanwhile keeps its new text, and another chun
   expect(Number(longest)).toBeLessThanOrEqual(120)
 })
 
-test('in SQL it is an option of ALTER, and an insert beside it is refused', async () => {
+test('in SQL it is an option of ALTER, and cannot be combined with an insert', async () => {
   const app = await started()
   await create(app, 'k', { preprocessing: LARGE })
   await put(app, 'k', { rows: rows(5).map(({ id, content }) => ({ id, content })) })
   const sql = `ALTER KNOWLEDGE_BASE k USING preprocessing = {"type": "text_chunking",
     "text_chunking_config": {"chunk_size": 80}}, rechunk = true`
   const [row] = await app.rows(sql)
-  expect(row).toContain('Split the documents of k again')
+  expect(row).toContain('Re-chunk the documents of k')
   const done = await ended({ id: Number(row?.[0]) }, app)
   expect(done).toMatchObject({ state: 'done', documents: 5 })
   expect(await app.rows('SELECT max(length(chunk_content)) <= 80 FROM k')).toEqual([[true]])
@@ -299,7 +299,7 @@ test('in SQL it is an option of ALTER, and an insert beside it is refused', asyn
   expect(await rechunked(empty, 'none')).toMatchObject({ state: 'done', rows: 0, total: 0 })
 })
 
-/** Until this many rows of a job are stored. */
+/** Waits until this many rows of a job are stored. */
 async function stored(app: TestApp, id: number, count: number): Promise<void> {
   for await (const job of app.store.jobs.get(id) === undefined ? [] : watched(app, id)) {
     if (job >= count) return

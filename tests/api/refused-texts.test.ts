@@ -4,7 +4,7 @@ import { createTestApp } from '../support/test-app.ts'
 
 const PROJECT = '/api/projects/mindsdb'
 
-test('a text that the model refuses does not keep the others of its batch out', async () => {
+test('a text that the model refuses does not block the rest of its batch', async () => {
   await using server = scriptedServer(({ body }) => {
     const texts: readonly unknown[] = Array.isArray(body.input) ? body.input : []
     if (texts.includes('bad text')) return failure(400, 'the text is too odd')

@@ -13,7 +13,7 @@ const SLOW = "SELECT count(*) FROM range(100000000000) a WHERE a.range % 7 = 3 A
 async function runningStatement(headers?: HeadersInit) {
   for (;;) {
     const { body } = await app.send('GET', '/api/requests/running', undefined, headers)
-    // What the schema of the route says.
+    // The route's schema defines this form.
     const items = body as readonly { number: number; statement: string | null }[]
     const found = items.find(({ statement }) => statement !== null)
     if (found !== undefined) return found
@@ -65,7 +65,7 @@ test('answered requests are listed by status and route, without the query string
 
 test('the settings say what they are, and no secret', async () => {
   const { body, text } = await app.send('GET', '/api/settings')
-  // What the schema of the route says.
+  // The route's schema defines this form.
   const settings = body as readonly { name: string }[]
   const one = (name: string) => settings.find((setting) => setting.name === name)
   expect(one('EIDER_QUERY_MS')).toMatchObject({ value: '60000', default: '60000', is_set: true })

@@ -19,7 +19,7 @@ const ROWS = Array.from({ length: 60 }, (_, index) => ({
 const calls: { readonly queryText: string; readonly passages: readonly string[] }[] = []
 let failure: Error | null = null
 
-/** The larger its number, the better a passage. */
+/** A passage with a larger number is better. */
 const rerankers: RerankerRegistry = {
   providers: ['rerank'],
   reranker: () => ({
@@ -84,7 +84,7 @@ describe('a search over a knowledge base with a reranking model', () => {
     expect(calls[0]?.passages.length).toBe(50)
   })
 
-  test('asks about fifty, or the number in the option, with any LIMIT, and returns all rows', async () => {
+  test('reranks fifty candidates, or the configured number, with any LIMIT, and returns all rows', async () => {
     const all = await sql(`${TOP} LIMIT 60`)
     expect(all.data.length).toBe(60)
     expect(calls[0]?.passages.length).toBe(50)
@@ -106,7 +106,7 @@ describe('a search over a knowledge base with a reranking model', () => {
     for (const [id, distance] of reranked.data) expect(distance).toEqual(known.get(id))
   })
 
-  test('filters before it asks, and cuts off by the new relevance', async () => {
+  test('filters before reranking, and applies thresholds to the new relevance', async () => {
     const { data } = await sql(`${TOP} AND price < 3 AND relevance >= :least LIMIT 50`, {
       least: 0.4,
     })
@@ -197,7 +197,7 @@ describe('a search over a knowledge base with a reranking model', () => {
   })
 })
 
-test('a client that leaves while its search is reranked gets no other answer', async () => {
+test('a client that disconnects during reranking gets no answer', async () => {
   const fixture = await openSqlFixture()
   const client = new AbortController()
   const leaving: RerankerRegistry = {

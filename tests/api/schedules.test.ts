@@ -1,53 +1,7 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
-import type { Job } from '../../src/core/domain/flow/job.ts'
-import type { JobLogEntry } from '../../src/ops/jobs/job-runs.ts'
-import { createTestApp, type TestApp } from '../support/test-app.ts'
+import { expect, test } from 'bun:test'
+import { schedules } from './schedules-fixture.ts'
 
-let app: TestApp
-let over: Job[]
-let onOver: () => void
-
-beforeEach(async () => {
-  over = []
-  onOver = () => {}
-  const job = ({ event, job: shown }: JobLogEntry) => {
-    if (event !== 'over' || shown.kind !== 'schedule') return
-    over.push(shown)
-    onOver()
-  }
-  const log = { request: () => {}, failure: () => {}, job }
-  app = await createTestApp({ environment: { EIDER_SCHEDULE_SECONDS_MIN: '1' }, log })
-  app.app.start()
-  await sql('CREATE KNOWLEDGE_BASE kb USING content_columns = ["text"], id_column = "id"')
-  await sql("CREATE TABLE t AS SELECT 1 AS id, 'one' AS text UNION ALL SELECT 2, 'two'")
-})
-
-afterEach(() => app.close())
-
-interface SqlAnswer {
-  readonly type: string
-  readonly data?: unknown[][]
-  readonly error_code?: number
-  readonly error_message?: string
-}
-
-async function sql(query: string): Promise<SqlAnswer> {
-  return (await app.send('POST', '/api/sql/query', { query })).body as SqlAnswer
-}
-
-/** Resolves when this many runs are over. */
-async function runsOver(count: number): Promise<readonly Job[]> {
-  while (over.length < count) {
-    const next = Promise.withResolvers<void>()
-    onOver = next.resolve
-    await next.promise
-  }
-  return over
-}
-
-async function ids(): Promise<unknown> {
-  return (await sql('SELECT id FROM kb ORDER BY id')).data?.flat()
-}
+const { ids, runsOver, send, sql } = schedules()
 
 test('a job without a period runs once, at once, and is seen as a job', async () => {
   expect(await sql('CREATE JOB j (INSERT INTO kb SELECT * FROM t; SELECT 1)')).toMatchObject({
@@ -68,7 +22,7 @@ test('a job without a period runs once, at once, and is seen as a job', async ()
   expect((await sql('SHOW JOBS')).data?.[0]?.[0]).toBe('j')
 })
 
-test('COALESCE(LAST, value) begins after that value', async () => {
+test('COALESCE(LAST, value) starts after that value', async () => {
   await sql(
     'CREATE JOB j (INSERT INTO kb SELECT * FROM t WHERE id > COALESCE(LAST, 1) ORDER BY id)',
   )
@@ -105,13 +59,13 @@ test('a run that fails says why, and does not move LAST', async () => {
   )
   const [job] = await runsOver(1)
   expect(job).toMatchObject({ state: 'failed' })
-  const history = (await app.send('GET', '/api/projects/mindsdb/jobs/j/history')).body as {
+  const history = (await send('GET', '/api/projects/mindsdb/jobs/j/history')).body as {
     state: string
     error: string
   }[]
   expect(history[0]).toMatchObject({ state: 'failed' })
   expect(history[0]?.error).toContain('one')
-  expect((await app.send('GET', '/api/projects/mindsdb/jobs/j')).body).toMatchObject({ last: {} })
+  expect((await send('GET', '/api/projects/mindsdb/jobs/j')).body).toMatchObject({ last: {} })
 })
 
 test('times of the runs are values in the statements', async () => {
@@ -123,16 +77,16 @@ test('times of the runs are values in the statements', async () => {
   expect(text).toMatch(/^1970-01-01 00:00:00 \d{4}-/)
 })
 
-test('what can never run is refused when the job is made', async () => {
+test('a job that can never run is refused when it is created', async () => {
   const refused = [
-    ['CREATE JOB j (SELECT 1) EVERY 1 fortnight', 'is no period'],
+    ['CREATE JOB j (SELECT 1) EVERY 1 fortnight', 'is not a valid schedule'],
     ['CREATE JOB j () EVERY hour', 'at least one statement'],
     ['CREATE JOB j (INSERT INTO kb SELECT * FROM t WHERE id > LAST LIMIT 5)', 'no LIMIT'],
     [
       'CREATE JOB j (INSERT INTO kb SELECT * FROM t WHERE id = LAST + 1 AND id > LAST AND id > LAST)',
       'one LAST',
     ],
-    ["CREATE JOB j (SELECT 1) START 'tomorrow'", 'is no time'],
+    ["CREATE JOB j (SELECT 1) START 'tomorrow'", 'is not a time'],
     [
       "CREATE JOB j (SELECT 1) START '2030-01-02' END '2030-01-01' EVERY day",
       'END must be after START',
@@ -145,7 +99,7 @@ test('what can never run is refused when the job is made', async () => {
   }
 })
 
-test('what its statements read must be there when the job is made', async () => {
+test("the tables that a job's statements read must exist when it is created", async () => {
   const refused = [
     ['INSERT INTO kb SELECT * FROM nowhere WHERE id > LAST', "Table 'nowhere' not found"],
     ['INSERT INTO kb SELECT id, nothing FROM t', 'nothing'],
@@ -168,10 +122,10 @@ test('secrets in its statements are never shown', async () => {
   const keyed = `CREATE KNOWLEDGE_BASE IF NOT EXISTS k USING embedding_model = {"provider": "openai", "model_name": "m", "api_key": "geheim"}`
   await sql(`CREATE JOB j (${statement}; ${keyed}) START '2099-01-01'`)
   const answers = [
-    await app.send('GET', '/api/projects/mindsdb/jobs'),
-    await app.send('GET', '/api/projects/mindsdb/jobs/j'),
+    await send('GET', '/api/projects/mindsdb/jobs'),
+    await send('GET', '/api/projects/mindsdb/jobs/j'),
     ...['SHOW JOBS', 'SELECT * FROM information_schema.jobs', 'SELECT * FROM jobs'].map((query) => {
-      return app.send('POST', '/api/sql/query', { query })
+      return send('POST', '/api/sql/query', { query })
     }),
   ]
   for (const { text } of await Promise.all(answers)) {
@@ -187,15 +141,15 @@ test('by REST', async () => {
     schedule_str: '0 3 * * *',
     start_at: '2030-01-01 00:00:00',
   }
-  const created = await app.send('POST', '/api/projects/mindsdb/jobs', { job })
+  const created = await send('POST', '/api/projects/mindsdb/jobs', { job })
   expect(created).toMatchObject({
     status: 201,
     body: { name: 'nightly', next_run_at: '2030-01-01 03:00:00.000000' },
   })
-  expect((await app.send('POST', '/api/projects/mindsdb/jobs', { job })).status).toBe(409)
-  expect((await app.send('GET', '/api/projects/mindsdb/jobs')).body).toMatchObject([
+  expect((await send('POST', '/api/projects/mindsdb/jobs', { job })).status).toBe(409)
+  expect((await send('GET', '/api/projects/mindsdb/jobs')).body).toMatchObject([
     { name: 'nightly' },
   ])
-  expect((await app.send('DELETE', '/api/projects/mindsdb/jobs/nightly')).status).toBe(204)
-  expect((await app.send('GET', '/api/projects/mindsdb/jobs/nightly')).status).toBe(404)
+  expect((await send('DELETE', '/api/projects/mindsdb/jobs/nightly')).status).toBe(204)
+  expect((await send('GET', '/api/projects/mindsdb/jobs/nightly')).status).toBe(404)
 })

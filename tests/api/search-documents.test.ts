@@ -1,4 +1,4 @@
-/** `per_document`: ten results are ten documents, those that come first in the ranking of all chunks. */
+/** `per_document`: ten results are the first ten documents in the ranking of all chunks. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
@@ -15,7 +15,7 @@ interface Result {
   readonly relevance: number
 }
 
-/** The longer a passage, the better. */
+/** A longer passage is better. */
 const rerankers: RerankerRegistry = {
   providers: ['rerank'],
   reranker: () => ({
@@ -28,7 +28,7 @@ beforeAll(async () => {
   t = await createTestApp({ rerankers })
   await make('books', {}, documents(40))
   await make('judged', { reranking_model: { provider: 'rerank', candidates: 7 } }, documents(30))
-  // One document has nearly all of the chunks, and the words of the query in each of them.
+  // One document has nearly all of the chunks, and each of them has the words of the query.
   const long = { id: 'long', content: Array.from({ length: 500 }, () => 'green tea.').join('\n\n') }
   await make('skewed', {}, [long, { id: 'short', content: 'a green cup' }, ...documents(3)])
 })
@@ -56,7 +56,7 @@ async function search(kb: string, body: object): Promise<readonly Result[]> {
   return (answer.body as { readonly results: readonly Result[] }).results
 }
 
-/** The first chunk of each document of the whole ranking. */
+/** Returns the first chunk of each document in the whole ranking. */
 function grouped(chunks: readonly Result[], k: number): readonly Result[] {
   const best = new Map<string, Result>()
   for (const chunk of chunks) if (!best.has(chunk.id)) best.set(chunk.id, chunk)

@@ -11,7 +11,7 @@ const ROWS = [
   { id: 'mate', content: 'mate shrub brazil', price: 4, colour: "it's" },
 ]
 
-/** Whose metadata has the names of operators and of what a search gives. */
+/** Its metadata has the names of operators and of search result columns. */
 const NAMED = [
   { id: 'a', content: 'one', or: 'x', not: true, and: 1, distance: 7, relevance: 'low', n: 1 },
   { id: 'b', content: 'two', or: 'y', not: false, and: 2, distance: 8, metadata: 'm', tags: [1] },
@@ -158,12 +158,12 @@ describe('filters', () => {
     [{ content: 'x' }, 'names no column'],
     [{ price: { '<>': 1 } }, 'Field "filters.price.<>" is not an operator. There are: ='],
     [{ price: {} }, 'Field "filters.price" needs an operator'],
-    [{ price: { '<': null } }, 'Field "filters.price.<" must be a text, a number'],
-    [{ price: { '<': { a: 1 } } }, 'must be a text, a number'],
-    [{ price: [1, 2] }, 'Field "filters.price" must be a text, a number'],
+    [{ price: { '<': null } }, 'Field "filters.price.<" must be a string, a number'],
+    [{ price: { '<': { a: 1 } } }, 'must be a string, a number'],
+    [{ price: [1, 2] }, 'Field "filters.price" must be a string, a number'],
     [{ price: { in: 3 } }, 'Field "filters.price.in" must be a list'],
     [{ price: { in: [1, 'x'] } }, 'Field "filters.price.in[1]" is a text'],
-    [{ colour: { like: 3 } }, 'Field "filters.colour.like" must be a text'],
+    [{ colour: { like: 3 } }, 'Field "filters.colour.like" must be a string'],
     [{ or: [] }, 'Field "filters.or" must be a list'],
     [{ or: [{ price: 1 }, 3] }, 'Field "filters.or[1]" must be an object'],
     [{ not: 'x' }, 'Field "filters.not" must be an object'],
@@ -180,7 +180,7 @@ describe('filters', () => {
   }
 })
 
-test('a filter by more ids than a statement takes values', async () => {
+test('a filter can have more ids than a statement may have values', async () => {
   const many = Array.from({ length: 60_000 }, (_, at) => `x${at}`)
   const filters = { id: { in: ['\ud800', `it's "x"`, ...many, 'assam', 'mate'] } }
   for (const mode of ['vector', 'keyword', 'hybrid']) {

@@ -1,4 +1,4 @@
-/** Unusual search texts: each gives results or one clear error, in every mode and by SQL. */
+/** Unusual search texts return results or one clear error, in every mode and in SQL. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -55,7 +55,7 @@ describe('a search for', () => {
     })
   }
 
-  test('more than is read of a text is refused, blank or not', async () => {
+  test('text beyond the limit is refused, blank or not', async () => {
     for (const query of ['x '.repeat(LONG * 1.5), ' '.repeat(LONG * 3)]) {
       const { status, body } = await t.send('POST', `${KBS}/teas/search`, { query })
       expect([status, Object.keys(body as object).includes('detail')]).toEqual([400, true])

@@ -17,7 +17,7 @@ const ROWS = [
 
 const LONG = Array.from({ length: 6 }, (_, index) => `part${index} ${'word '.repeat(6).trim()}.`)
 
-/** Prefers long passages; the text `fail` is too much for it. */
+/** Prefers long passages, and fails for the text `fail`. */
 const rerankers: RerankerRegistry = {
   providers: ['rerank'],
   reranker: () => ({
@@ -152,7 +152,7 @@ describe('a search', () => {
     ])
   })
 
-  test('quotes within a question add to what holds the phrase, and shut nothing out', async () => {
+  test('quotes within a question raise chunks with the phrase and exclude no others', async () => {
     const quoted = { query: 'where does «Black,\n tea» come from', k: 5 }
     const plain = { query: 'where does black tea come from', k: 5 }
     expect((await idsOf(quoted)).slice(0, 2).toSorted()).toEqual(['assam', 'keemun'])
@@ -250,7 +250,7 @@ describe('feedback', () => {
     expect((await search({ query, k: 5, feedback: true })).results).toEqual(results)
   })
 
-  test('is for texts that the built-in model reads, ranked by both', async () => {
+  test("applies to texts in the built-in model's language, ranked by vectors and keywords", async () => {
     expect(await fedBack({})).toBe(true)
     expect(await fedBack({ feedback: false })).toBe(false)
     expect(await fedBack({ query: 'зелёный чай', feedback: true })).toBe(false)
@@ -268,7 +268,7 @@ describe('feedback', () => {
 })
 
 describe('explain', () => {
-  test('says what each part made of a result, and how long each stage took', async () => {
+  test('shows how each part ranked a result, and how long each stage took', async () => {
     const { results, explain } = await search({ query: 'black tea india', k: 2, explain: true })
     expect(results[0]?.explain).toMatchObject({
       vector: { rank: 1, distance: results[0]?.distance },

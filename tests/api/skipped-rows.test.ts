@@ -35,6 +35,15 @@ test('a PUT answers "" and counts them in a header, the knowledge base and the a
   expect(renamed.headers.get(HEADER)).toBeNull()
 })
 
+test('a sent file counts as the last insert, too', async () => {
+  const form = new FormData()
+  form.set('file', new File(['Green tea comes from Uji.'], 'tea.txt'))
+  const { status } = await t.send('POST', `${KB}/files`, form)
+  expect(status).toBe(200)
+  const { body } = await t.send('GET', KB)
+  expect(body).toMatchObject({ processed_rows: 1, insert_error: null })
+})
+
 test('INSERT INTO counts them too', async () => {
   const query = "INSERT INTO k (id, content) VALUES ('c', 'Black tea'), ('d', ''), ('e', NULL)"
   const { body, headers } = await t.send('POST', '/api/sql/query', { query })

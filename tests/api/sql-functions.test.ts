@@ -10,7 +10,7 @@ interface Listed {
 test('GET /api/sql/functions lists what a SELECT may call, and nothing else', async () => {
   const app = await createTestApp()
   const { body } = await app.send('GET', '/api/sql/functions')
-  // The schema of the route says what it is.
+  // The route's schema defines this form.
   const functions = body as readonly Listed[]
   const named = (name: string) => functions.find((one) => one.name === name)
   expect(named('round')).toMatchObject({

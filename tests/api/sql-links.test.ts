@@ -1,4 +1,4 @@
-/** GET /api/sql/query over the whole product: what a link may do, and as whom. */
+/** GET /api/sql/query on the whole product: what a link may do, and with which rights. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AppLog } from '../../src/app.ts'
 import { makeKey } from '../support/access-keys.ts'
@@ -106,7 +106,7 @@ test('a key in the address: only one that reads and does nothing else', async ()
   }
   const { key } = await makeKey(locked, ['read'], {}, admin)
   expect(await statusWith(key)).toBe(200)
-  // A caller with the key needs no browser.
+  // A caller with a key need not be a browser.
   expect(await statusWith(key, { 'sec-fetch-site': 'cross-site' })).toBe(200)
   expect(await statusWith(`${key}x`)).toBe(401)
   expect(await statusWith('nonsense')).toBe(401)

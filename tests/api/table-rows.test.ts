@@ -1,4 +1,4 @@
-/** Rows of a project's tables: written by statements, by several clients at once. */
+/** Rows in a project's tables, written by statements and by several clients at once. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -24,7 +24,7 @@ async function sql(query: string, params = {}, headers: HeadersInit = {}): Promi
   return body as SqlAnswer
 }
 
-/** @throws where a statement fails */
+/** @throws if a statement fails */
 async function run(...statements: readonly string[]): Promise<SqlAnswer> {
   let last: SqlAnswer = { type: 'none' }
   for (const query of statements) {
@@ -40,7 +40,7 @@ async function rows(query: string): Promise<unknown[][] | undefined> {
 
 const WRITERS = 12
 
-test('concurrent statements that read and replace one table lose nothing', async () => {
+test('concurrent statements on one table lose no changes', async () => {
   await run('CREATE TABLE t AS SELECT 0 AS i')
   await Promise.all(
     Array.from({ length: WRITERS }, (_, at) => {

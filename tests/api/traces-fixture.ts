@@ -18,7 +18,7 @@ const USAGE = {
   prompt_tokens_details: { cached_tokens: 400 },
 }
 
-/** The turn is the number of assistant messages that a request brings. */
+/** The number of assistant messages in a request decides the turn. */
 export function playedModel(...turns: readonly Turn[]): PlayedModel {
   const server = Bun.serve({
     port: 0,
@@ -69,7 +69,7 @@ export async function createAgent(app: TestApp, name: string, model: object): Pr
   if (status !== 201) throw new Error(text)
 }
 
-/** @returns the trace's id, of a failed run too */
+/** @returns the ID of the trace, also for a failed run */
 export async function ask(
   app: TestApp,
   name: string,

@@ -96,7 +96,7 @@ describe('a question leaves a trace', () => {
     ])
   })
 
-  test('that can be rated: what is said last holds', async () => {
+  test('that can be rated, where the last rating counts', async () => {
     const id = await ask(app, 'helper', 'In how many days?')
     const path = `/api/traces/${id}/feedback`
     expect(await app.send('POST', path, { rating: -1 })).toMatchObject({ status: 200 })
@@ -151,7 +151,7 @@ describe('no secret is in a trace', () => {
     expect(await leaks(id, secrets)).toEqual([])
   })
 
-  test('what a provider echoes of a key and of addresses', async () => {
+  test('a key and addresses that a provider echoes are removed', async () => {
     model.close()
     const echoed = `Incorrect API key provided: ${KEY} at http://user:pass-word-1@host`
     model = playedModel({ status: 401, message: echoed })

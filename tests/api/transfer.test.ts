@@ -81,7 +81,7 @@ const DEFINITION = {
   language: 'english',
 }
 
-/** What a client sees of it. */
+/** Returns everything that a client can see of the knowledge base. */
 async function answers(app: TestApp, kb: string): Promise<readonly unknown[]> {
   const name = kb.split('/').at(-1)
   const searches = [
@@ -124,13 +124,13 @@ test('a knowledge base moves with its vectors, and every search answers the same
   }
   expect(await shown(to)).toEqual(await shown(from))
 
-  // Again, over itself: the same documents, and no more.
+  // A second import over it leaves the same documents.
   const again = await imported(to, kb, bytes)
   expect([again.status, again.body]).toMatchObject([200, { created: false, documents: 59 }])
   const first = (await answers(from, kb)).slice(0, 5)
   expect((await answers(to, kb)).slice(0, 5)).toEqual(first)
 
-  // What comes afterwards goes where it would have gone.
+  // Documents added later are stored as on the first server.
   await inserted(to, kb, [{ id: 'doc/9 ä🦆', content: 'whisky' }])
   expect(await to.rows(`SELECT chunk_content FROM moved WHERE id = 'doc/9 ä🦆'`)).toEqual([
     ['whisky'],
@@ -205,7 +205,7 @@ describe('a file that is not an export of Eider', () => {
     await Bun.write(good, await exported(from, kb))
   })
 
-  /** The good file with other rows, and another definition. */
+  /** Returns the valid file with other rows and another definition. */
   async function forged(select: string, definition?: object): Promise<Uint8Array<ArrayBuffer>> {
     const connection = await (await DuckDBInstance.create(':memory:')).connect()
     const path = join(folder, `${crypto.randomUUID()}.parquet`)
@@ -280,7 +280,9 @@ describe('a file that is not an export of Eider', () => {
     const path = join(folder, 'others.parquet')
     await connection.run(`COPY (SELECT 1 AS id, 'x' AS content) TO '${path}' (FORMAT parquet)`)
     connection.closeSync()
-    expect(await refused(new Uint8Array(await Bun.file(path).arrayBuffer()))).toContain('no export')
+    expect(await refused(new Uint8Array(await Bun.file(path).arrayBuffer()))).toContain(
+      'not an export',
+    )
   })
 
   test('vectors of another model are refused with both names', async () => {

@@ -1,4 +1,4 @@
-/** What each knowledge base takes of memory and disk, over HTTP. */
+/** What each knowledge base takes in memory and on disk, over HTTP. */
 import { afterAll, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ interface Used {
 
 async function usage(query = '', headers?: HeadersInit) {
   const { body } = await app.send('GET', `/api/usage${query}`, undefined, headers)
-  // What the schema of the route says.
+  // The route's schema defines this form.
   return body as { readonly items: readonly Used[]; readonly total: number; readonly next: unknown }
 }
 
@@ -32,7 +32,7 @@ async function sql(query: string) {
   expect(body).not.toMatchObject({ type: 'error' })
 }
 
-/** Its vectors come into memory in the background. */
+/** Its vectors are loaded into memory in the background. */
 async function copied(count: number): Promise<Used> {
   for (;;) {
     const [first] = (await usage('?project=mindsdb')).items

@@ -35,7 +35,7 @@ const projects = (headers: HeadersInit): Promise<Answer> => {
 const codeOf = ({ body }: Answer): string => Object(body).code
 
 describe('a role', () => {
-  test('says what a user may do, and holds at once when it changes', async () => {
+  test('sets what a user may do, and changes take effect at once', async () => {
     const { id, headers } = await userWith('role')
     const create = (name: string) => {
       return t.send('POST', '/api/projects', { project: { name } }, headers)

@@ -5,7 +5,7 @@ const LOGIN = { username: 'ada', password: 'right' }
 
 type Headers = Readonly<Record<string, string>>
 
-/** The one value that a statement gives, `ok`, or what failed. */
+/** Returns the only value of a statement, `ok`, or its failure. */
 async function answer(t: TestApp, query: string, headers: Headers = {}): Promise<unknown> {
   const { body } = await t.send('POST', '/api/sql/query', { query }, headers)
   const said = Object(body)
@@ -81,7 +81,7 @@ describe('with the login on', () => {
     expect(await answer(locked, 'SELECT @v', { authorization: `Bearer ${another}` })).toBe(UNSET)
   })
 
-  test('X-Session names sessions within a login, and reaches none of another', async () => {
+  test('X-Session names sessions of one login, and reaches none of another login', async () => {
     const [mine, another] = [await token(), await token()]
     const named = { authorization: `Bearer ${mine}`, 'x-session': 'work' }
     await answer(locked, 'SET @v = 1', named)

@@ -31,7 +31,7 @@ test('a view is created, listed, read, changed and deleted', async () => {
   expect((await t.send('GET', `${VIEWS}/numbers`)).status).toBe(404)
 })
 
-test('what cannot be a view is refused, and nothing is stored', async () => {
+test('an invalid view is refused, and nothing is stored', async () => {
   const refused: readonly (readonly [unknown, number, string])[] = [
     [{ name: 'v', query: 'DROP TABLE x' }, 400, 'sql_not_supported'],
     [{ name: 'v', query: 'SELECT nope' }, 400, 'sql_unknown_name'],

@@ -1,4 +1,6 @@
-/** A question that is watched by more than its asker, and one that goes on without it. */
+/**
+ * Questions that other clients watch, and questions that continue without the client that asked.
+ */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { type ChatServer, chatServer, type Said } from '../agents/chat-server.ts'
 import { makeKey } from '../support/access-keys.ts'
@@ -29,7 +31,7 @@ async function writer(...said: readonly Said[]): Promise<ChatServer> {
   return server
 }
 
-/** A stream of events that is read one by one. */
+/** A stream whose events are read one at a time. */
 async function stream(method: string, path: string, body?: object, headers?: HeadersInit) {
   const left = new AbortController()
   const response = await t.app.handle(
@@ -101,7 +103,7 @@ async function listed(): Promise<readonly Event[]> {
   return (body as { readonly items: readonly Event[] }).items
 }
 
-/** Until what goes on without anybody who waits for it is kept. */
+/** Waits until the answer to a question without a client is stored. */
 async function kept(id: unknown) {
   for (;;) {
     const found = await read(id)
@@ -208,7 +210,7 @@ describe('a question that is being answered', () => {
     await asked.rest()
   })
 
-  test('goes on however slowly its asker reads', async () => {
+  test('continues even if its asker reads slowly', async () => {
     const pieces = Array.from({ length: 40 }, (_, index) => `${index} `.repeat(400))
     await writer({ kind: 'text', pieces }, { kind: 'text', pieces: ['Two.'] })
     const asked = await ask('What is it?')

@@ -8,7 +8,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/black': '<title>Black</title><p>Assam is malty black tea.',
 }
 
-test('an address that gives no page ends an insert, or is left out and the rest is stored', async () => {
+test('an address without a page ends the insert, or is skipped while the rest is stored', async () => {
   const site = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -43,7 +43,8 @@ test('an address that gives no page ends an insert, or is left out and the rest 
     const rows = await app.rows('SELECT id FROM teas ORDER BY id')
     expect(rows).toEqual([[of('/black')], [of('/green')]])
 
-    // The same while the client waits; rows left out are in the warnings of the knowledge base.
+    // The same insert with a client that waits. The warnings of the knowledge base list the rows
+    // left out.
     expect((await insert({})).status).toBe(400)
     expect(await insert({ error: 'skip' })).toMatchObject({ status: 200, body: '' })
     const { body } = await app.send('GET', `${KB}/teas`)

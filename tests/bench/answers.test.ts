@@ -56,7 +56,7 @@ test('collections give questions with a passage, without it, and of elsewhere', 
     ['together', 'answered', 4],
     ['together', 'removed', 2],
   ])
-  // The file counts code points, a citation code units.
+  // The file counts code points, while a citation counts code units.
   expect(cases[0]?.questions[0]?.gold).toMatchObject({
     documentId: 'p0',
     spans: [{ start: 22, end: 24 }],

@@ -49,7 +49,7 @@ test('the vectors are the same on every run, of length one', () => {
   expect(one.truth[1000].map((rows) => rows.length)).toEqual([10, 10])
 })
 
-/** Knows the truth, but loses the last row of each search with a filter. */
+/** Knows the truth but loses the last row of each search with a filter. */
 function forgetfulPeer(set: VectorSet): { readonly peer: Peer; readonly open: OpenPeer } {
   const open: OpenPeer = {
     versions: 'fake 1',

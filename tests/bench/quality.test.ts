@@ -72,7 +72,7 @@ test('modes are names and weights', () => {
   }
 })
 
-/** A server that answers every search with this. */
+/** A server that gives this answer to every search. */
 const clientOf = (answer: unknown): EiderClient => ({
   request: () => Promise.resolve(answer),
   sql: () => Promise.reject(new Error('not expected')),

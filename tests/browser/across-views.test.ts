@@ -1,4 +1,4 @@
-/** Two paths across the views: one without a mouse, one with a phone in the hand. */
+/** Two paths across the views: one without a mouse, one on a phone. */
 import type { Page } from 'playwright-core'
 import {
   answered,
@@ -30,7 +30,7 @@ browserTest('by keyboard alone, the focus is always somewhere', async () => {
     await page.getByRole('link', { name: 'teas' }).first().waitFor()
     await settled(page)
     await page.keyboard.press('Tab')
-    await page.getByRole('link', { name: 'To the content' }).and(page.locator(':focus')).waitFor()
+    await page.getByRole('link', { name: 'Skip to content' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.press('Enter')
     await page.locator('main:focus').waitFor()
 
@@ -44,7 +44,7 @@ browserTest('by keyboard alone, the focus is always somewhere', async () => {
     await page.keyboard.press('Escape')
     await asked.waitFor({ state: 'detached' })
     await main.locator('button:focus', { hasText: 'Delete' }).press('Enter')
-    // What opened the question is gone with what was deleted.
+    // The button that opened the dialog has disappeared with the deleted record.
     await asked.getByRole('button', { name: 'Delete' }).press('Enter')
     await page.locator('h1:focus').waitFor()
     await main.getByText('2 documents').waitFor()
@@ -56,7 +56,7 @@ browserTest('by keyboard alone, the focus is always somewhere', async () => {
   })
 })
 
-/** By the list of all names. */
+/** Opens a view through the list of all names. */
 async function goTo(page: Page, name: string): Promise<void> {
   await page.keyboard.press('Control+k')
   await page.getByRole('dialog').getByRole('combobox').fill(name)
@@ -89,7 +89,7 @@ browserTest(
       await main.getByRole('link', { name: 'Search' }).click()
       await main.getByRole('searchbox').first().fill('no caffeine')
       await found.waitFor()
-      // The address follows what is typed a moment later.
+      // The address is updated a moment after the typing.
       await page.waitForURL(/\/teas\/search\?/)
       await isFine()
       await page.getByRole('button', { name: 'Menu' }).click()
@@ -106,8 +106,8 @@ browserTest(
       await main.getByRole('button', { name: 'Ask', exact: true }).click()
       await main.getByRole('button', { name: 'Ask again' }).waitFor()
       await isFine()
-      await page.getByRole('button', { name: 'Keys' }).click()
-      await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+      await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
       await isFine()
     })
   },

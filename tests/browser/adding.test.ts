@@ -1,4 +1,6 @@
-/** Adding when something is in the way: a connection that is cut, statements that fail, addresses that are refused. */
+/**
+ * Adding data when something goes wrong: a lost connection, failing statements, refused addresses.
+ */
 import { expect } from 'bun:test'
 import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
 import { drop } from './dropped-files.ts'
@@ -10,7 +12,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
   await browser.send('POST', `/api${base}`, { knowledge_base: { name: 'teas' } })
   const expectedErrors = /ERR_|400|Failed to load/
   await browser.visit(`${base}/teas`, { expectedErrors }, async ({ page }) => {
-    // The names of all projects come late.
+    // The names of all projects arrive late.
     const named = Promise.withResolvers<void>()
     await page.route('**/api/catalog', async (route) => {
       await named.promise
@@ -19,7 +21,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await page.reload()
     await page.getByRole('link', { name: 'Add', exact: true }).first().waitFor()
     await settled(page)
-    // The first connection of one of them is cut.
+    // The test cuts the first connection of one of them.
     let cuts = 0
     await page.route('**/api/files/cut.md*', async (route) => {
       cuts += 1
@@ -30,7 +32,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
       { name: 'cut.md', bytes },
       { name: 'whole.md', bytes },
     ])
-    // Over a view that takes no files itself, it is asked where they go: into what is looked at.
+    // A view that takes no files asks where to put them, and suggests the open knowledge base.
     const dialog = page.getByRole('dialog', { name: 'Add 2 files' })
     await dialog.getByLabel('Knowledge base', { exact: true }).waitFor()
     named.resolve()
@@ -39,15 +41,16 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('2 of 2 rows').first().waitFor()
     expect(cuts).toBe(2)
-    // The same file is recognised; another one of its name is sent again, or taken as it is.
+    // The page recognises the same file. For another file with its name, the user can replace the
+    // old one or use it.
     await drop(page, [{ name: 'whole.md', bytes }])
-    await page.getByText('whole.md is in teas already, unchanged').waitFor()
+    await page.getByText('whole.md is already in teas, unchanged').waitFor()
     await drop(page, [{ name: 'whole.md', bytes: [...bytes, 33] }])
-    await page.getByRole('button', { name: 'Use that one: whole.md' }).click()
+    await page.getByRole('button', { name: 'Use that file: whole.md' }).click()
     await page.getByText('1 of 1 row').first().waitFor()
-    // So is one that was renamed or copied.
+    // A renamed or copied file is recognised, too.
     await drop(page, [{ name: 'whole (1).md', bytes }])
-    await page.getByText('whole (1).md is in teas already, as whole.md').waitFor()
+    await page.getByText('whole (1).md is already in teas, as whole.md').waitFor()
 
     await page.getByRole('main').getByRole('link', { name: 'SQL', exact: true }).click()
     const statement = page.getByRole('textbox', { name: 'SELECT' })
@@ -78,7 +81,7 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
 browserTest('two knowledge bases each have a file of the same name', async () => {
   const all = '/projects/mindsdb/knowledge_bases'
   const bytesOf = (text: string) => [...new TextEncoder().encode(text)]
-  // The first is in the way of the second.
+  // The first file blocks the second.
   const expectedErrors = /400|Failed to load/
   await browser.visit('/', { expectedErrors }, async ({ page }) => {
     const add = async (name: string, text: string) => {
@@ -98,7 +101,7 @@ browserTest('two knowledge bases each have a file of the same name', async () =>
     }
     expect(await textOf('first')).toContain('of the first')
     expect(await textOf('second')).toContain('of the second')
-    // Another version of its own is only replaced where that is wanted.
+    // A new version of its own file replaces the old one only on request.
     await add('second', '# Report of the second\n\nBetter.')
     await page.getByRole('button', { name: 'Replace it: report.md' }).click()
     await page.getByText('What was added').waitFor()

@@ -26,7 +26,7 @@ browserTest('an agent is created and changed in two windows; the second is warne
     await other.getByLabel('Maximum steps').fill('3')
     await answered(other, 'PUT', () => other.getByRole('button', { name: 'Save' }).click())
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('It was changed elsewhere').waitFor()
+    await page.getByText('changed this agent after you opened it').waitFor()
     expect(await agent()).toMatchObject({ prompt_template: 'Be brief', params: { max_steps: 3 } })
     await answered(page, 'PUT', () => page.getByRole('button', { name: 'Keep mine' }).click())
     const limitless = { prompt_template: 'Say it in verse', params: { mode: 'text' } }
@@ -36,7 +36,7 @@ browserTest('an agent is created and changed in two windows; the second is warne
     await page.getByLabel('Model name').fill('m')
     await page.getByLabel('API key').fill('sk-typed-here')
     await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).click())
-    await page.getByText('One is stored').waitFor()
+    await page.getByText('A key is stored').waitFor()
     await page.getByLabel('Instructions').fill('Say it in prose')
     const kept = await page.evaluate(() => JSON.stringify([sessionStorage, localStorage]))
     expect(kept).toContain('Say it in prose')

@@ -29,7 +29,7 @@ browserTest('an agent is asked, a source opens at its place, the conversation st
     await page.keyboard.press('Enter')
     await main.getByText('without caffeine').filter({ visible: true }).first().waitFor()
     await main.getByRole('button', { name: 'Ask again' }).waitFor()
-    // The answer once, its steps in one line, its sources below it.
+    // The answer appears once, with its steps in one line and its sources below it.
     expect(await main.getByText('without caffeine').filter({ visible: true }).count()).toBe(1)
     await main.getByText('Searched 1 knowledge base').click()
     await main.getByText('kb_query_tool', { exact: true }).waitFor()
@@ -70,7 +70,7 @@ browserTest('an answer is stopped, asked otherwise, and asked again after a cras
     await page.keyboard.press('Enter')
     await main.getByText('It begins').waitFor()
     await main.getByRole('button', { name: 'Stop' }).click()
-    // The call of the model ends with the run of the server.
+    // The call to the model ends with the question on the server.
     await chat.hasLeft
     await main.getByText('Stopped', { exact: true }).last().waitFor()
     await field.fill('And then?')
@@ -96,9 +96,9 @@ browserTest('an answer is stopped, asked otherwise, and asked again after a cras
     await main.getByText('Half an answer').waitFor()
     await field.fill('Something for later')
     await browser.crashServer()
-    await main.getByText('The connection broke off').waitFor()
+    await main.getByText('The connection was lost').waitFor()
     await main.getByText('Half an answer').waitFor()
-    await page.getByText('The server does not answer').waitFor({ state: 'hidden' })
+    await page.getByText('The server is not responding').waitFor({ state: 'hidden' })
     await main.getByRole('button', { name: 'Ask again' }).last().click()
     await main.getByRole('button', { name: 'Ask again' }).nth(2).waitFor()
     await main.getByText('Forty-two it is').waitFor()
@@ -111,49 +111,52 @@ browserTest('an answer is stopped, asked otherwise, and asked again after a cras
   chat.close()
 })
 
-browserTest('an answer goes on over a reload and in a second window, with its chart', async () => {
-  const query =
-    "CREATE TABLE cups AS SELECT * FROM (VALUES ('ann', 3), ('bob', 1)) AS t(name, cups)"
-  await browser.send('POST', '/api/sql/query', { query })
-  const sql = 'SELECT * FROM mindsdb.cups'
-  const input = { kind: 'bar', sql, x: 'name', y: 'cups', title: 'Cups of each' }
-  const go = Promise.withResolvers<void>()
-  const chat = chatServer(
-    { kind: 'call', name: 'chart_tool', input },
-    { kind: 'held', pieces: ['Ann has'], until: go.promise, rest: [' three cups.'] },
-    { kind: 'text', pieces: ['Four in all.'] },
-  )
-  const model = { provider: 'openai', model_name: 'm', api_key: 'k', base_url: chat.url }
-  const agent = { name: 'counter', model, data: { tables: ['mindsdb.cups'] } }
-  await browser.send('POST', '/api/projects/mindsdb/agents', { agent })
-  await browser.visit('/projects/mindsdb/agents/counter', {}, async ({ page, context }) => {
-    const main = page.getByRole('main')
-    await main.getByPlaceholder('Ask something').fill('Who has how many?')
-    await page.keyboard.press('Enter')
-    await main.getByText('Ann has').waitFor()
-    await page.waitForURL('**/conversations/*')
-    const second = await context.newPage()
-    await second.goto(page.url())
-    const other = second.getByRole('main')
-    await other.getByText('Ann has').waitFor()
-    await page.reload()
-    await main.getByText('Ann has').waitFor()
-    await main.getByText(/^1 step/).click()
-    await main.getByText('chart_tool', { exact: true }).waitFor()
-    await main.getByRole('button', { name: 'Stop' }).waitFor()
-    go.resolve()
-    await other.getByText('Ann has three cups.').waitFor()
-    await main.getByText('Ann has three cups.').waitFor()
-    await main.getByRole('region', { name: 'Cups of each' }).waitFor()
-    await page.reload()
-    await main.getByRole('region', { name: 'Cups of each' }).waitFor()
-    await main.getByText('1 step', { exact: true }).click()
-    await main.getByText('chart_tool', { exact: true }).waitFor()
-    await other.getByRole('button', { name: 'Ask again' }).waitFor()
-    await other.getByPlaceholder('Ask something').fill('And in all?')
-    await second.keyboard.press('Enter')
-    await main.getByText('Four in all.').waitFor()
-    expect(await main.locator('article').count()).toBe(2)
-  })
-  chat.close()
-})
+browserTest(
+  'an answer continues after a reload and in a second window, with its chart',
+  async () => {
+    const query =
+      "CREATE TABLE cups AS SELECT * FROM (VALUES ('ann', 3), ('bob', 1)) AS t(name, cups)"
+    await browser.send('POST', '/api/sql/query', { query })
+    const sql = 'SELECT * FROM mindsdb.cups'
+    const input = { kind: 'bar', sql, x: 'name', y: 'cups', title: 'Cups of each' }
+    const go = Promise.withResolvers<void>()
+    const chat = chatServer(
+      { kind: 'call', name: 'chart_tool', input },
+      { kind: 'held', pieces: ['Ann has'], until: go.promise, rest: [' three cups.'] },
+      { kind: 'text', pieces: ['Four in all.'] },
+    )
+    const model = { provider: 'openai', model_name: 'm', api_key: 'k', base_url: chat.url }
+    const agent = { name: 'counter', model, data: { tables: ['mindsdb.cups'] } }
+    await browser.send('POST', '/api/projects/mindsdb/agents', { agent })
+    await browser.visit('/projects/mindsdb/agents/counter', {}, async ({ page, context }) => {
+      const main = page.getByRole('main')
+      await main.getByPlaceholder('Ask something').fill('Who has how many?')
+      await page.keyboard.press('Enter')
+      await main.getByText('Ann has').waitFor()
+      await page.waitForURL('**/conversations/*')
+      const second = await context.newPage()
+      await second.goto(page.url())
+      const other = second.getByRole('main')
+      await other.getByText('Ann has').waitFor()
+      await page.reload()
+      await main.getByText('Ann has').waitFor()
+      await main.getByText(/^1 step/).click()
+      await main.getByText('chart_tool', { exact: true }).waitFor()
+      await main.getByRole('button', { name: 'Stop' }).waitFor()
+      go.resolve()
+      await other.getByText('Ann has three cups.').waitFor()
+      await main.getByText('Ann has three cups.').waitFor()
+      await main.getByRole('region', { name: 'Cups of each' }).waitFor()
+      await page.reload()
+      await main.getByRole('region', { name: 'Cups of each' }).waitFor()
+      await main.getByText('1 step', { exact: true }).click()
+      await main.getByText('chart_tool', { exact: true }).waitFor()
+      await other.getByRole('button', { name: 'Ask again' }).waitFor()
+      await other.getByPlaceholder('Ask something').fill('And in all?')
+      await second.keyboard.press('Enter')
+      await main.getByText('Four in all.').waitFor()
+      expect(await main.locator('article').count()).toBe(2)
+    })
+    chat.close()
+  },
+)

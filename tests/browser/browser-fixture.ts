@@ -1,6 +1,6 @@
 /**
- * A real browser before a real server, which is started as a user starts it. A test is one path of a person; it fails when
- * the page wrote an error to the console on the way.
+ * A real browser and a real server, started as users start them. Each test is one path of a user,
+ * and fails if the page writes an error to the console on the way.
  */
 import { afterAll, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -11,12 +11,15 @@ import type { Browser, BrowserContext, Page, Response } from 'playwright-core'
 import { chromiumPath, startChromium } from '../../scripts/chromium.ts'
 import { type ServerProcess, startServer } from '../../scripts/server-process.ts'
 
-/** How long a step may take on a busy machine. */
+/** The time limit of a step on a busy machine. */
 const STEP_MS_MAX = Number(process.env.BROWSER_STEP_MS ?? 60_000)
-/** And a whole path, with the start of its server and of its browser. */
+/** The time limit of a whole path, including the start of its server and its browser. */
 const PATH_MS_MAX = 180_000
 
-/** A test that needs a browser: without one it is skipped, and says so. In CI, which installs one, it fails then. */
+/**
+ * A test that needs a browser. Without one, the test is skipped with a note, or fails in CI, which
+ * installs one.
+ */
 export function browserTest(name: string, walk: () => Promise<void>): void {
   const begin = hasBrowser ? test : test.skip
   begin(name, walk, PATH_MS_MAX)
@@ -26,9 +29,9 @@ const hasBrowser = chromiumPath !== undefined || process.env.BROWSER === 'requir
 if (!hasBrowser) process.stderr.write('skipped: there is no Chromium here (docs/page.md)\n')
 
 /**
- * Three ways to see whether a test depends on timing. Pauses between its steps: the page is always done before. Delayed
- * answers of the server and files of the page, each by another time up to this: the page is never done before, and they
- * change their order. And a processor that is this many times slower for the page: what it draws late is late.
+ * Three ways to find out whether a test depends on timing. First, pauses between its steps, so that the page is always
+ * ready before them. Second, delays of up to this long for answers and files, which also change their order, so that
+ * the page is never ready. Third, a processor that is this many times slower for the page, so that it draws late.
  */
 const SLOW_STEPS_MS = Number(process.env.BROWSER_SLOW_STEPS_MS ?? 0)
 const SLOW_ANSWERS_MS = Number(process.env.BROWSER_SLOW_ANSWERS_MS ?? 0)
@@ -48,16 +51,16 @@ export interface Visit {
 export interface VisitOptions {
   readonly viewport?: Viewport
   readonly scheme?: Scheme
-  /** Without animations, as the system can ask for: what fades in would have too little contrast. */
+  /** Without animations, because text that fades in has too little contrast. */
   readonly isStill?: boolean
-  /** Messages on the console that belong to the path, as a request that is meant to fail. */
+  /** Console messages that the path expects, such as a request that is meant to fail. */
   readonly expectedErrors?: RegExp
 }
 
-/** One for the tests of all files of a process, which ends it: a visit has a profile of its own anyway. */
+/** All test files of a process share one browser. Each visit has its own profile. */
 const shared: { browser?: Promise<Browser> } = {}
 
-/** One server for the tests of a file. */
+/** One server for the tests in a file. */
 export function browserOver(environment: Readonly<Record<string, string>> = {}) {
   let folder: Promise<string> | undefined
   let server: Promise<ServerProcess> | undefined
@@ -74,13 +77,16 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
     return shared.browser
   }
   afterAll(async () => {
-    // One that did not start leaves nothing to end.
+    // A server that did not start leaves nothing to stop.
     await server?.then((started) => started.stop()).catch(() => {})
     if (folder !== undefined) await rm(await folder, { recursive: true, force: true })
   })
   return {
     baseUrl: async () => (await serverOf()).baseUrl,
-    /** Sends JSON as any client does, to have something to look at. @throws Error with what the server answered */
+    /**
+     * Sends JSON like any client, to create data for the page.
+     * @throws Error with the server's response
+     */
     async send(method: string, path: string, json?: unknown): Promise<unknown> {
       const response = await fetch(`${(await serverOf()).baseUrl}${path}`, {
         method,
@@ -91,7 +97,10 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
       if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${text}`)
       return text === '' ? undefined : JSON.parse(text)
     },
-    /** Ends the server, does `meanwhile`, and starts it again over the same folder at the same address. */
+    /**
+     * Stops the server, runs `meanwhile`, and starts the server again with the same folder and
+     * address.
+     */
     async restartServer(meanwhile: () => Promise<void> = async () => {}): Promise<void> {
       const before = await serverOf()
       await before.stop()
@@ -99,16 +108,16 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
       server = started({ port: Number(new URL(before.baseUrl).port) })
       await server
     },
-    /** Ends the server as a crash does, in the middle of its work, and starts it again at the same address. */
+    /** Kills the server in the middle of its work, and starts it again at the same address. */
     async crashServer(): Promise<void> {
       const before = await serverOf()
       process.kill(before.pid, 'SIGKILL')
-      // Its folder is free when it has ended, which is not a clean end.
+      // The folder is free once the process has ended.
       await before.stop().catch(() => {})
       server = started({ port: Number(new URL(before.baseUrl).port) })
       await server
     },
-    /** Opens an address in a fresh profile, walks the path, and closes it. @throws what the page complained about */
+    /** Opens an address in a fresh profile, walks the path, and closes it. @throws the page's errors */
     async visit(
       address: string,
       options: VisitOptions,
@@ -152,25 +161,26 @@ export function browserOver(environment: Readonly<Record<string, string>> = {}) 
   }
 }
 
-/** What axe counts as best practice is expected too: landmarks, the order of headings. */
+/** The best practices of axe are required, too: landmarks and the order of headings. */
 const RULES = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
-/** While a menu or dialog covers the page, its main part and heading are hidden on purpose. */
+/** While a menu or dialog covers the page, its main part and heading are hidden. */
 export const COVERED = ['landmark-one-main', 'page-has-heading-one']
 
 /**
- * Looks with axe at what is shown now.
- * @param without rules that cannot hold there
- * @throws Error with each rule that is broken, and where
+ * Checks the current page with axe.
+ * @param without rules that cannot apply there
+ * @throws Error with each broken rule and its place
  */
 export async function expectNoViolations(
   page: Page,
   without: readonly string[] = [],
 ): Promise<void> {
   const rules = Object.fromEntries(without.map((rule) => [rule, { enabled: false }]))
-  // What fades in has too little contrast until it is there, and some of it comes while axe looks.
+  // Text that fades in has too little contrast at first, and some appears while axe checks.
   await page.emulateMedia({ reducedMotion: 'reduce' })
-  // Code evaluated by a debugger is not a script of the page: its policy stays as strict as it is.
+  // Code evaluated by a debugger is not a script of the page, so the page's strict policy does not
+  // block it.
   if (!(await page.evaluate('"axe" in globalThis'))) await page.evaluate(`${axe.source}; undefined`)
   const found = await page.evaluate(
     `axe.run(document, { runOnly: ${JSON.stringify(RULES)}, rules: ${JSON.stringify(rules)}, resultTypes: ['violations'] })
@@ -182,7 +192,7 @@ export async function expectNoViolations(
   if (violations.length > 0) throw new Error(`axe finds:\n${violations.join('\n')}`)
 }
 
-/** @throws Error with what stands out where the page can be scrolled sideways */
+/** @throws Error with the elements that stick out if the page can be scrolled sideways */
 export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   const wide = await page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement
@@ -195,7 +205,10 @@ export async function expectNoSidewaysScroll(page: Page): Promise<void> {
   if (wide.length > 0) throw new Error(`Wider than the window: ${wide.join(', ')}`)
 }
 
-/** What the server answered to what `act` sends: what is said of it on the page may be gone again before a test looks. */
+/**
+ * Returns the server's response to the request that `act` causes. The page may show the result too
+ * briefly for a test.
+ */
 export async function answered(
   page: Page,
   method: string,
@@ -208,7 +221,9 @@ export async function answered(
   return response
 }
 
-/** What was shown last listens: keys and the mouse of a test are quicker than a person's. */
+/**
+ * Waits until the newest part of the page handles events, because a test is faster than a person.
+ */
 export async function settled(page: Page): Promise<void> {
   await page.evaluate(async () => {
     for (let frames = 0; frames < 3; frames += 1) await new Promise(requestAnimationFrame)

@@ -1,4 +1,4 @@
-/** The documentation as a reader uses it: found by words, the API tried, an error code looked up. */
+/** The documentation as readers use it: searching, trying the API, and looking up an error code. */
 import { browserOver, browserTest, expectNoSidewaysScroll } from './browser-fixture.ts'
 
 const browser = browserOver()
@@ -14,11 +14,11 @@ browserTest('the API is found by words, read on a phone and tried', async () => 
     await page.getByRole('button', { name: 'Execute' }).click()
     await page.locator('.live-responses-table').getByText('"mindsdb"').waitFor()
     await expectNoSidewaysScroll(page)
-    // The codes are above the reader if there is no room beside it.
+    // The codes are above the reader if they do not fit beside it.
     await page.getByText('Error codes', { exact: true }).last().click()
     await page.getByRole('link', { name: 'project_not_found' }).click()
     await page.locator('tr:target').getByText('project_not_found').waitFor()
-    // Back to the page, whose colours the documentation follows.
+    // Goes back to the page, whose colours the documentation follows.
     await page.evaluate(() => localStorage.setItem('eider.theme', 'light'))
     await page.reload()
     await page.locator('html[data-theme="light"]:not(.dark-mode)').waitFor()

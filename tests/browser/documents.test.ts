@@ -46,7 +46,7 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await main.getByText('1–2 of 2').waitFor()
     await main.getByRole('link', { name: 'assam' }).waitFor()
     await page.goto(KB)
-    // Texts that are days have a range, and its last day is meant whole.
+    // Text that contains only dates can be filtered by a range, which includes the whole last day.
     await main.locator('summary', { hasText: 'picked' }).click()
     const to = main.getByLabel('picked to')
     await to.fill('2024-05-06')
@@ -55,7 +55,7 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await page.waitForURL(/filters=.*2024-05-07/)
     await main.getByRole('button', { name: 'Clear filters' }).click()
     await main.getByText('1–3 of 3').waitFor()
-    // Each says how its text begins, and its size.
+    // Each row shows the beginning of its text and its size.
     const assam = main.getByRole('row').filter({ hasText: 'Assam is a strong black tea' })
     await assam.getByText('27 characters, 1 chunk').waitFor()
     await main.getByRole('link', { name: '<b>שלום</b>' }).click()
@@ -66,7 +66,7 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     await page.waitForURL(/\/search\?q=%3Cscript%3E/)
     await page.goBack()
     await main.getByText('<script>alert(1)</script>').first().waitFor()
-    // A field by its type, and one that another window changes meanwhile.
+    // Edits a field of each type, and a field that another window changes in the meantime.
     await main.getByRole('button', { name: 'Edit' }).click()
     const form = page.getByRole('dialog')
     await form.getByRole('spinbutton', { name: 'price' }).fill('9')
@@ -80,7 +80,7 @@ browserTest('documents are filtered, opened with their chunks marked, and delete
     expect(await browser.send('GET', address)).toMatchObject({
       metadata: { price: 9, origin: 'Haifa' },
     })
-    // A new text stores the document again, and still only what was typed over is replaced.
+    // A new text stores the document again, but still replaces only what was edited.
     await main.getByRole('button', { name: 'Edit' }).click()
     await form.getByRole('textbox', { name: /^Text of/ }).fill('A new tea')
     await browser.send('PATCH', address, { metadata: { origin: 'Akko' } })
@@ -132,7 +132,7 @@ browserTest(
       await main.getByText('50 documents selected').waitFor()
       await main.getByRole('button', { name: 'Select all 60' }).click()
       await main.getByText('60 documents selected').waitFor()
-      // Who takes one away does not mean all any more: what is ticked goes, and nothing else.
+      // After one document is deselected, only the ticked ones are deleted.
       const first = main.getByRole('checkbox', { name: /^Select pot/ }).first()
       await first.uncheck()
       await main.getByText('49 documents selected').waitFor()
@@ -148,7 +148,7 @@ browserTest(
       await main.getByText('100 documents').waitFor()
       await main.getByRole('button', { name: 'Show everything' }).click()
       await main.getByText('1–50 of 100').waitFor()
-      // The last page goes as a whole: the first one is shown, not that there is nothing.
+      // The whole last page is deleted, and the first page is shown instead of an empty list.
       await main.getByRole('link', { name: 'Next page' }).click()
       await main.getByText('51–100 of 100').waitFor()
       await main.getByRole('checkbox', { name: 'Select all of this page' }).check()

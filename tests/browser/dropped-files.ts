@@ -5,7 +5,7 @@ export interface SmallFile {
   readonly bytes: readonly number[]
 }
 
-/** Drops files over the page, as they come from a folder of the system. */
+/** Drops files on the page as if they came from a folder of the system. */
 export async function drop(page: Page, files: readonly SmallFile[]): Promise<void> {
   const dataTransfer = await page.evaluateHandle((all) => {
     const transfer = new DataTransfer()

@@ -1,4 +1,7 @@
-/** Every view, empty and full, wide and narrow, light and dark: nothing that axe finds, no error, nothing sideways. */
+/**
+ * Every view, empty and full, wide and narrow, light and dark: no finding of axe, no error, no
+ * sideways scrolling.
+ */
 import type { Page } from 'playwright-core'
 import { untilLoaded } from '../../scripts/chromium.ts'
 import { emptyViews, fullViews, hostileViews, type ShownView } from '../../scripts/page-views.ts'
@@ -24,7 +27,7 @@ browserTest('names and texts that are made to break the page', async () => {
   await lookAt(await hostileViews(await browser.baseUrl()))
 })
 
-/** All of them, before it says what is wrong with which. */
+/** Checks all views before it reports what is wrong. */
 async function lookAt(views: readonly ShownView[]): Promise<void> {
   const found: string[] = []
   const pathOf = new Map<string, string>()
@@ -52,7 +55,7 @@ async function look(
 ): Promise<void> {
   await page.setViewportSize(WIDE)
   await page.emulateMedia({ colorScheme: 'light' })
-  // Within the page, as a person goes: without loading it and axe for each view.
+  // Navigates within the page like a user, without loading the page and axe for each view.
   await page.evaluate(async (to) => {
     history.pushState(null, '', to)
     dispatchEvent(new PopStateEvent('popstate'))
@@ -60,7 +63,7 @@ async function look(
   }, address)
   await untilLoaded(page)
   if ((await page.locator('img[src="x"]').count()) > 0) throw new Error('a text is HTML')
-  const isMissing = await page.getByRole('heading', { name: 'There is no such view' }).isVisible()
+  const isMissing = await page.getByRole('heading', { name: 'Page not found' }).isVisible()
   if (isMissing !== (name === 'not-found')) throw new Error('it shows another view')
   const [title, path] = [await page.title(), new URL(address, page.url()).pathname]
   const same = pathOf.get(title) ?? path
@@ -70,7 +73,7 @@ async function look(
   await expectNoViolations(page)
   await page.setViewportSize(NARROW)
   await page.emulateMedia({ colorScheme: 'dark' })
-  // What is as wide as its place learns of it with the next frame.
+  // Elements that depend on their width are updated in the next frame.
   await settled(page)
   await expectNoSidewaysScroll(page)
   await expectNoViolations(page)

@@ -1,4 +1,7 @@
-/** The first hour without a manual: from a dropped file to rows, an answer or a synced table, also over a closed page. */
+/**
+ * The first hour without a manual: from a dropped file to rows, an answer or a synced table, even
+ * if the page is closed in between.
+ */
 import { Database } from 'bun:sqlite'
 import { afterAll, expect } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -44,7 +47,7 @@ browserTest('a CSV file is queried with one click', async () => {
     await page.waitForURL('**/sql?**')
     await page.getByRole('main').getByText('bob').first().waitFor()
     await page.locator('.uplot canvas').first().waitFor()
-    // Another file of the same name replaces it only where that is wanted.
+    // Another file with the same name replaces it only on request.
     await drop(page, [{ name: 'people.csv', bytes: bytesOf('id,name\n1,cyd\n') }])
     await page.getByRole('button', { name: 'Query it' }).click()
     await page.getByRole('button', { name: 'Replace it' }).click()
@@ -62,7 +65,7 @@ browserTest(
       await drop(page, [{ name: 'teas.md', bytes: bytesOf(TEAS) }])
       await page.getByRole('button', { name: 'Ask about it' }).click()
       await page.waitForURL('**/agents/documents_agent')
-      // Asked at once: the question waits for the file.
+      // A question asked immediately waits for the file.
       await main.getByPlaceholder('Ask something').fill('Which tea has no caffeine?')
       await page.keyboard.press('Enter')
       await main.getByText(/Searched 1 knowledge base/).waitFor()
@@ -96,15 +99,17 @@ browserTest('a question that was asked too early waits, or is asked at once', as
     await drop(page, [{ name: 'late.md', bytes: bytesOf('# Oolong\n\nOolong is half oxidised.') }])
     await page.getByRole('button', { name: 'Ask about it' }).click()
     const ask = async (question: string) => {
+      // While an answer is still arriving, Enter does nothing.
+      await main.getByText('Enter asks').waitFor()
       await main.getByPlaceholder('Ask something').fill(question)
       await page.keyboard.press('Enter')
-      await main.getByText('Asked as soon as your files are read').waitFor()
+      await main.getByText('Waiting until your files have been read').waitFor()
     }
     await ask('What is oolong?')
     await expectNoViolations(page)
-    // Escape takes it back.
+    // Escape cancels it.
     await page.keyboard.press('Escape')
-    await main.getByText('Asked as soon as').waitFor({ state: 'detached' })
+    await main.getByText('Waiting until your files').waitFor({ state: 'detached' })
     await ask('Which tea is black?')
     await main.getByRole('button', { name: 'Ask now' }).click()
     await page.locator('.agents-answer').getByText('Assam is a black tea.').waitFor()
@@ -125,12 +130,14 @@ browserTest('files that a closed page had not sent are sent with one click', asy
     await drop(page, [{ name: 'slow.md', bytes: bytesOf('# Mint\n\nMint is cool.') }])
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('Drop files or folders').waitFor()
-    await page.getByRole('list', { name: 'Files on their way' }).getByText('slow.md').waitFor()
+    await page.getByRole('list', { name: 'Uploads' }).getByText('slow.md').waitFor()
     await page.waitForTimeout(300)
     await page.close({ runBeforeUnload: false })
     const next = await context.newPage()
-    await next.goto('/')
+    // The next visit can begin on any view.
+    await next.goto('/projects/mindsdb/knowledge_bases/documents/add')
     await next.getByText('1 file for documents had not arrived').waitFor()
+    await expectNoViolations(next)
     await next.getByRole('button', { name: 'Resume' }).click()
     await documentsAre(3)
     await next.reload()
@@ -174,7 +181,7 @@ browserTest('a database is tried, connected, browsed and synced', async () => {
     await sync.getByRole('button', { name: 'Sync' }).click()
     await page.waitForURL('**/knowledge_bases/tea_table/add?from=sources')
     await main.getByText('2 documents added').waitFor()
-    // A run that changed nothing is only with its source.
+    // A run that changed nothing is shown only with its source.
     await main.getByRole('button', { name: /^Run now/ }).click()
     await main.getByText('nothing has changed').waitFor()
     await page.goto('/operations/jobs')

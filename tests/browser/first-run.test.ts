@@ -12,7 +12,7 @@ import { drop, type SmallFile } from './dropped-files.ts'
 
 const browser = browserOver()
 
-/** Compressed, of all that is loaded before anything is clicked. */
+/** The compressed size of everything that the page loads before the first click. */
 const FIRST_LOAD_BYTES_MAX = 50_000
 
 browserTest('the first load is small', async () => {
@@ -35,7 +35,7 @@ browserTest('the first load is small', async () => {
 })
 
 browserTest('an empty server loads the sample, which can be searched and measured', async () => {
-  // What is there already when the sample is loaded again.
+  // Some parts exist already when the sample is loaded again.
   const expectedErrors = /409/
   await browser.visit('/', { expectedErrors }, async ({ page }) => {
     await page.getByRole('heading', { name: 'Drop your files here' }).waitFor()
@@ -46,12 +46,12 @@ browserTest('an empty server loads the sample, which can be searched and measure
     await page.getByRole('link', { name: 'sample_questions', exact: true }).waitFor()
     await expectNoViolations(page)
     await page.getByText('240 documents').first().waitFor()
-    // Once more over what is there: the same, and nothing doubled.
+    // Loading it again over the existing data gives the same, without duplicates.
     await page.reload()
     await page.getByRole('button', { name: 'Load the sample' }).click()
     await search.waitFor()
     await page.getByText('240 documents').first().waitFor()
-    // A person's own files do not go into the sample.
+    // A user's own files are not added to the sample.
     await drop(page, tenFiles().slice(0, 1))
     await page.getByLabel('Name of the new knowledge base').waitFor()
     await page.getByRole('button', { name: 'Cancel' }).click()
@@ -93,27 +93,27 @@ browserTest('ten files are dropped, one cannot be read, the others are found', a
     await dialog.getByLabel('Name of the new').fill('notes & <b>more')
     await dialog.getByRole('button', { name: 'Add', exact: true }).click()
     await page.getByText('8 of 8 rows').first().waitFor()
-    const failed = page.getByRole('list', { name: 'Files on their way' })
+    const failed = page.getByRole('list', { name: 'Uploads' })
     await failed.getByText('content is binary').waitFor()
     await failed.getByText('The file is empty').waitFor()
     await expectNoViolations(page)
-    // A name that is taken is said, and replaced where that is wanted.
+    // An existing name is reported, and replaced only on request.
     await drop(page, [{ name: 'note 0.md', bytes: [...strToU8('# Note 0, again')] }])
-    await failed.getByText('There is a file of this name on the server').waitFor()
+    await failed.getByText('The server already has a file with this name').waitFor()
     await page.getByRole('button', { name: 'Replace it: note 0.md' }).click()
     await page.getByText('Insert 1 file into').first().waitFor()
     await page.getByText('1 of 1 row').first().waitFor()
-    // Of a ZIP file those that are in it are stored, and what cannot be read of it is said.
+    // The files in a ZIP file are stored, and unreadable ones are reported.
     await drop(page, [zipOf({ 'mint.md': 'Mint is cool.', 'rose.md': 'Rose hips.', 'no.txt': '' })])
     await failed.getByText('tins.zip › no.txt').waitFor()
     await page.getByText('Insert 2 files into').first().waitFor()
     await page.getByText('2 of 2 rows').first().waitFor()
-    // A name in it that is taken is taken as it is, without the rest.
+    // An existing name in the ZIP file can be kept, without the other files.
     await drop(page, [zipOf({ 'mint.md': 'Mint is green.', 'lime.md': 'Lime blossom.' })])
-    const taken = page.getByRole('button', { name: 'Use that one: tins.zip › mint.md' })
+    const taken = page.getByRole('button', { name: 'Use that file: tins.zip › mint.md' })
     await answered(page, 'PUT', () => taken.click())
     await taken.waitFor({ state: 'detached' })
-    // The jobs are the server's: a page that is loaded again shows them.
+    // The jobs belong to the server, so a reloaded page shows them.
     await page.reload()
     await page.getByText('8 of 8 rows').first().waitFor()
     await page.getByRole('link', { name: 'Paste text' }).click()
@@ -149,7 +149,7 @@ function zipOf(texts: Readonly<Record<string, string>>): SmallFile {
 }
 
 function columnOf(answer: unknown, name: string): unknown {
-  // What the route answers with, by its schema.
+  // The route's schema defines this form.
   const { column_names: names, data } = answer as { column_names: string[]; data: unknown[][] }
   return data[0]?.[names.indexOf(name)]
 }

@@ -13,7 +13,7 @@ browserTest(
     await browser.send('PUT', `${all}/teas`, { knowledge_base: { rows: [{ id: 'a', content }] } })
     const stored = () => browser.send('GET', `${all}/teas`)
     const address = '/projects/mindsdb/knowledge_bases/teas/settings'
-    // What is read again after a save may come when it is deleted already.
+    // Data may be read again after a save, when it has already been deleted.
     const expectedErrors = /404/
     await browser.visit(address, { expectedErrors }, async ({ page }) => {
       await page.getByRole('button', { name: 'Preview the chunks' }).click()
@@ -25,10 +25,10 @@ browserTest(
       await then.getByText(/^(9|1\d) chunks, /).waitFor()
       await now.getByText('1 chunk,').waitFor()
       const chunks = page.getByRole('form', { name: 'Chunks' })
-      // What would change is listed before it is saved.
+      // The changes are listed before they are saved.
       const changes = chunks.getByRole('note', { name: 'Changes' })
       await changes.getByText('Size in characters: automatic → 100').waitFor()
-      await changes.getByText('1 document stay as they are').waitFor()
+      await changes.getByText('1 document keep their chunks').waitFor()
       const save = chunks.getByRole('button', { name: 'Save', exact: true })
       await answered(page, 'PUT', () => save.click())
       expect(await stored()).toMatchObject({
@@ -47,7 +47,7 @@ browserTest(
       const cut = page.getByRole('region', { name: 'Re-chunked documents' })
       await cut.getByText('Done', { exact: true }).waitFor()
       await cut.getByText(/^1 of 1 document · 1 re-chunked · (9|1\d) new chunks/).waitFor()
-      // What no field shows stays over a save.
+      // Settings without a field survive a save.
       const others = { window_size: 2, window_overlap: 1 }
       const sent = { type: 'sentence_chunking', sentence_chunking_config: others }
       await browser.send('PUT', `${all}/teas`, { knowledge_base: { preprocessing: sent } })
@@ -69,7 +69,7 @@ browserTest(
         },
       })
       const searches = page.getByRole('form', { name: 'Searches' })
-      await page.getByLabel('Hybrid search unless').check()
+      await page.getByLabel('Hybrid search by default').check()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       // Untouched fields stay automatic.
       expect(JSON.stringify(await stored())).not.toMatch(/hybrid_search_(alpha|fusion)/)
@@ -85,7 +85,8 @@ browserTest(
       await searches.getByText('Semantic weight: 0.3 → automatic').waitFor()
       await answered(page, 'PUT', () => searches.getByRole('button', { name: 'Save' }).click())
       expect(JSON.stringify(await stored())).not.toContain('hybrid_search_alpha')
-      // Another user's changes are replaced by a second save, also by values that are automatic here.
+      // A second save replaces another user's changes, including those to fields that are automatic
+      // here.
       await page.reload()
       await page.getByLabel('Combine rankings by').selectOption('rrf')
       const theirs = { hybrid_search_alpha: 0.9 }
@@ -124,7 +125,7 @@ browserTest('models and the index are changed in the page, with what that costs'
     await model.getByLabel('Address').fill('http://127.0.0.1:9/v1')
     await model.getByRole('button', { name: 'Change and embed 40 chunks again' }).click()
     await model.getByText('leaves keeps its model').waitFor()
-    // This server has the interface of a provider as well.
+    // This server also has a provider's interface.
     await model.getByLabel('Address').fill(`${baseUrl}/v1`)
     await model.getByRole('button', { name: 'Change and embed 40 chunks again' }).click()
     await model.getByText('of openai').waitFor()
@@ -146,7 +147,7 @@ browserTest('models and the index are changed in the page, with what that costs'
     await reranking.waitFor()
     await expectNoViolations(page)
 
-    // What no field shows stays over a save: the key, and how many hits are put in order.
+    // Settings without a field survive a save: the key, and how many hits are reranked.
     const model_name = 'rerank-v3.5'
     const sent = { provider: 'cohere', model_name, api_key: 'k-0', candidates: 7 }
     await browser.send('PUT', `${all}/leaves`, { knowledge_base: { reranking_model: sent } })

@@ -9,20 +9,23 @@ const browser = browserOver({
   EIDER_PASSWORD: PASSWORD,
 })
 
-/** On the page of the login, or over what is shown. */
+/** The login appears on its own page or over the current view. */
 async function logIn(page: Page, name: string, password: string): Promise<void> {
   const form = page.locator('form').filter({ has: page.locator('[name=username]') })
   await form.getByLabel('Name').fill(name)
   await form.getByLabel('Password').fill(password)
-  await form.getByRole('button', { name: 'Log in' }).click()
+  await form.getByRole('button', { name: 'Sign in' }).click()
 }
 
-/** The page of the login. Behind a page that asks something by itself, a window with such a form may come and go before it. */
+/**
+ * The login page. A view that sends requests by itself may show a login window for a moment before
+ * it.
+ */
 function loggedOut(page: Page): Promise<void> {
-  return page.getByRole('main').getByRole('button', { name: 'Log in', exact: true }).waitFor()
+  return page.getByRole('main').getByRole('button', { name: 'Sign in', exact: true }).waitFor()
 }
 
-/** The browser writes each refused request to its console. */
+/** The browser logs each refused request in its console. */
 const REFUSED = /status of 401|status of 400/
 
 browserTest('a login, one that ends while the user types, and signing out', async () => {
@@ -32,11 +35,11 @@ browserTest('a login, one that ends while the user types, and signing out', asyn
     await logIn(page, 'ada', PASSWORD)
     await page.locator('.cm-content').click()
     await page.keyboard.type('SELECT 40 + 2 AS answer')
-    // The token is revoked behind the page's back: its next request finds out.
+    // The token is revoked without the page's knowledge. The next request fails.
     await page.request.post('/api/logout')
-    // One that was on its way may find out first. Its window is over the button then, as over any key.
+    // An earlier request may fail first. The login window then covers the button.
     await page.getByRole('button', { name: 'Run', exact: true }).dispatchEvent('click')
-    await page.getByRole('dialog', { name: 'Log in again' }).waitFor()
+    await page.getByRole('dialog', { name: 'Sign in again' }).waitFor()
     await logIn(page, 'ada', PASSWORD)
     await page.getByRole('gridcell', { name: '42' }).waitFor()
     expect(await page.locator('.cm-content').textContent()).toContain('SELECT 40 + 2')
@@ -47,7 +50,7 @@ browserTest('a login, one that ends while the user types, and signing out', asyn
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Sign out', exact: true }).click()
     await loggedOut(page)
-    // The server ends it: a copied cookie is void, too.
+    // The server ends the session, so a copied cookie is invalid, too.
     expect((await fetch(`${baseUrl}/api/projects`, { headers })).status).toBe(401)
     expect(await page.evaluate(() => localStorage.getItem('eider.sql.tabs'))).toBeNull()
   })
@@ -67,7 +70,7 @@ browserTest('a key and a user are made, used and taken away', async () => {
       await asking.getByLabel('Requests per minute').fill('60')
       await asking.getByLabel('Expires').fill('2099-01-31T12:00')
       await asking.getByRole('button', { name: 'Create the key' }).click()
-      // Behind the dialog the list has it as well, by its first letters.
+      // The list behind the dialog also shows the key's first letters.
       const key = await asking.getByText(/^eider_/).textContent()
       const asked = async () => {
         const headers = { authorization: `Bearer ${key}` }
@@ -90,11 +93,12 @@ browserTest('a key and a user are made, used and taken away', async () => {
       await page.getByRole('button', { name: 'Change vera' }).waitFor()
       await browser.visit('/create/agent', { expectedErrors: REFUSED }, async ({ page: hers }) => {
         await logIn(hers, 'vera', 'looks and reads')
-        // The address that was asked for, and who may do there what she may not.
-        await hers.getByText('You may look, not change').waitFor()
+        // The requested address is opened, with a note on who may make changes.
+        await hers.getByText('You have read-only access').waitFor()
         await hers.goto('/operations/settings')
         await hers.getByText('This is for admins').waitFor()
-        // What she may holds at once, and nothing is offered that would be refused: of projects she has this one alone.
+        // Her permissions apply at once, and the page offers nothing that the server would refuse.
+        // She has only this project.
         await page.getByRole('button', { name: 'Change vera' }).click()
         const changed = page.getByRole('dialog', { name: 'vera' })
         await changed.getByLabel('Role').selectOption('editor')
@@ -105,14 +109,14 @@ browserTest('a key and a user are made, used and taken away', async () => {
         await view.getByRole('link', { name: 'New knowledge base' }).waitFor()
         expect(await view.getByRole('button', { name: 'New project' }).count()).toBe(0)
         await hers.goto('/operations')
-        await hers.getByText('are shown to admins').waitFor()
+        await hers.getByText('Only admins see').waitFor()
         await page.getByRole('button', { name: 'Delete vera' }).click()
         await asking.getByRole('button', { name: 'Delete' }).click()
         await page.getByRole('button', { name: 'Change vera' }).waitFor({ state: 'detached' })
-        // The button that was pressed is gone with its row: keys go on from the heading.
+        // The pressed button has disappeared with its row, so keys continue from the heading.
         await page.locator('h1:focus').waitFor()
-        // The overview asks again by itself, and so finds out. She signs out of a login that has ended already.
-        const again = hers.getByRole('dialog', { name: 'Log in again' })
+        // The overview polls, so the page notices that the login has ended. She logs out of it.
+        const again = hers.getByRole('dialog', { name: 'Sign in again' })
         await again.getByRole('button', { name: /Sign out/ }).click()
         await hers.getByRole('main').getByLabel('Password').waitFor()
       })
@@ -131,9 +135,9 @@ browserTest('what happens to the login in one tab happens in the other', async (
     await other.getByRole('button', { name: 'ada Account' }).waitFor()
     await page.getByRole('button', { name: 'ada Account' }).click()
     await page.getByRole('button', { name: 'Sign out', exact: true }).click()
-    // It asks first where the browser keeps something of hers.
+    // The page asks first if the browser stores something of hers.
     const asked = page.getByRole('dialog').getByRole('button', { name: 'Sign out', exact: true })
-    const out = page.getByRole('main').getByRole('button', { name: 'Log in', exact: true })
+    const out = page.getByRole('main').getByRole('button', { name: 'Sign in', exact: true })
     await asked.or(out).waitFor()
     if (await asked.isVisible()) await asked.click()
     await loggedOut(page)

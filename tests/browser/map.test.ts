@@ -54,8 +54,8 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.goBack()
     await page.getByText('20 chunks selected').waitFor({ state: 'detached' })
 
-    // The box says what colours the map, also after Back.
-    const nearness = page.getByRole('searchbox', { name: 'Colour by nearness to a text' })
+    // The field shows what colours the map, also after Back.
+    const nearness = page.getByRole('searchbox', { name: 'Colour by similarity to a text' })
     await nearness.fill('steel')
     await nearness.press('Enter')
     await page.waitForURL(/q=steel/)
@@ -67,7 +67,7 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.getByRole('button', { name: 'Select what is visible' }).click()
     await page.getByRole('link', { name: 'd59', exact: true }).waitFor()
 
-    // By keys alone.
+    // Only with the keyboard.
     await page.getByRole('button', { name: 'Clear' }).click()
     await page.getByText('60 chunks selected').waitFor({ state: 'detached' })
     await map.focus()
@@ -75,7 +75,7 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     await page.getByRole('button', { name: 'Select what is visible' }).press('Enter')
     await page.getByText('60 chunks selected').waitFor()
 
-    // What is seen is kept over a look at a document.
+    // The visible part of the map stays the same after opening a document.
     await map.focus()
     for (const key of ['+', '+', 'ArrowLeft', '0', '-', '-']) await page.keyboard.press(key)
     await page.waitForURL(/at=32768%2C32768%2C0\.8/)

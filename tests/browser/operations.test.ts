@@ -9,17 +9,17 @@ browserTest(
   'a statement is cancelled, its client gets an error, and the server goes on',
   async () => {
     await browser.visit('/operations/running', {}, async ({ page }) => {
-      await page.getByText('Nothing runs now').waitFor()
+      await page.getByText('Nothing is running').waitFor()
       const answer = browser.send('POST', '/api/sql/query', { query: SLOW }).catch(String)
       await page.getByRole('button', { name: 'Cancel SELECT count(*)' }).click()
       expect(await answer).toContain('cancelled the request')
-      await page.getByText('Nothing runs now').waitFor()
+      await page.getByText('Nothing is running').waitFor()
       const sum = await browser.send('POST', '/api/sql/query', { query: 'SELECT 40 + 2 AS sum' })
       expect(sum).toMatchObject({ data: [[42]] })
       await page.getByRole('link', { name: 'Requests' }).click()
       const cancelled = page.getByRole('row', { name: 'POST /api/sql/query' }).first()
       await cancelled.waitFor()
-      // The page's own requests do not fill the list, unless the user wants to see them.
+      // The list leaves out the page's own requests unless the user wants to see them.
       const ofPage = page.getByRole('row', { name: 'GET /api/requests' }).first()
       expect(await ofPage.count()).toBe(0)
       await page.getByLabel("Include this page's requests").check()
@@ -39,7 +39,7 @@ browserTest('a backup is made at once, and what takes memory and disk is listed'
     await page.getByRole('button', { name: 'Back up now' }).click()
     const backups = page.getByRole('region', { name: 'Backups' })
     await backups.getByRole('row').nth(1).waitFor()
-    // What fails is said beside what is known, which is wanted then more than ever.
+    // A failure appears beside the known values, which matter most at that moment.
     const sick = {
       code: 'unhealthy',
       status: 503,

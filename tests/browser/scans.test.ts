@@ -1,4 +1,4 @@
-/** Pages without text: said with the next step where no model is set, and with the cost where one is. */
+/** Pages without text: the page shows the next step if no model is set, and the cost if one is. */
 import { afterAll, expect } from 'bun:test'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
 import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
@@ -9,7 +9,7 @@ const PAGES = [SCAN, line('The minutes of the meeting', 72, 700), SCAN]
 const bytes = [...drawnPdf({ pages: PAGES })]
 const ADD = '/projects/mindsdb/knowledge_bases/minutes/add'
 
-/** A server with OpenAI's API that reads the same from every picture. */
+/** A server with OpenAI's API that reads the same text from every picture. */
 const reader = { asked: 0 }
 const model = Bun.serve({
   port: 0,

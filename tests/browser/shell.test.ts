@@ -32,7 +32,7 @@ browserTest('keys lead through the page, and ? lists them', async () => {
     await page.keyboard.press('?')
     expect(await dialog.count()).toBe(0)
 
-    // Who types on at once loses no letter.
+    // A user who continues typing loses no letter.
     await page.evaluate(() => {
       const key = { key: 'k', ctrlKey: true, bubbles: true }
       document.body.dispatchEvent(new KeyboardEvent('keydown', key))
@@ -49,14 +49,14 @@ browserTest('keys lead through the page, and ? lists them', async () => {
 
 browserTest('an address of no view says so, and shows the way home', async () => {
   await browser.visit('/projects/mindsdb/nothing', {}, async ({ page }) => {
-    await page.getByRole('heading', { level: 1, name: 'There is no such view' }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor()
     await page.getByRole('main').getByRole('link', { name: 'Home' }).click()
     await page.waitForURL('**/')
     await page.locator('h1:focus').waitFor()
   })
   const gone = '/projects/mindsdb/knowledge_bases/gone/search'
   await browser.visit(gone, { expectedErrors: /404/ }, async ({ page }) => {
-    await page.getByText('There is no knowledge base of this name').waitFor()
+    await page.getByText('There is no knowledge base with this name').waitFor()
   })
 })
 

@@ -9,7 +9,7 @@ const link = (sql: string, more: Readonly<Record<string, string>> = {}) => {
   return `/sql?${new URLSearchParams({ q: sql, run: '1', ...more })}`
 }
 
-/** Replaces the text there, without the editor's additions. */
+/** Replaces the text without the editor's automatic additions. */
 async function write(page: Page, sql: string): Promise<void> {
   await page.locator('.cm-content').click()
   await page.keyboard.press('Control+a')
@@ -74,12 +74,12 @@ browserTest('a link opens statement and result; what writes does not run by itse
     await page.getByRole('button', { name: /SELECT 5/ }).click()
     await page.getByRole('gridcell', { name: '5' }).waitFor()
     await page.goto(link('SELECT :size', { 'p.size': 'tall', 't.size': 'number' }))
-    const refused = page.getByText(':size: A number is expected')
+    const refused = page.getByText(':size: Enter a number')
     await refused.waitFor()
     await page.getByRole('button', { name: 'New' }).click()
     await refused.waitFor({ state: 'detached' })
     await page.goto(link('CREATE PROJECT by_link'))
-    await page.getByText('The statement did not run by itself').waitFor()
+    await page.getByText('The statement did not run automatically').waitFor()
     expect(await browser.send('GET', '/api/projects')).toHaveLength(1)
     await browser.send('POST', '/api/projects/mindsdb/agents', { agent: { name: 'helper' } })
     await page.goto(link("SELECT answer FROM helper WHERE question = 'x'"))
@@ -176,7 +176,7 @@ browserTest('a cell of 50 MB is shown in part, and half a million rows to their 
     await page.keyboard.press('Escape')
     await whole.waitFor({ state: 'detached' })
     await page.goto(link('SELECT i FROM range(1000000) AS t(i)'))
-    await page.getByText('The first 500,000 rows. Export it to get all').waitFor()
+    await page.getByText('The first 500,000 rows. Export to get all').waitFor()
     await grid.evaluate((element) => element.scrollTo(0, element.scrollHeight))
     await page.getByRole('gridcell', { name: '499999' }).waitFor()
     await page.getByRole('columnheader', { name: 'i' }).getByRole('button').click()
@@ -187,7 +187,10 @@ browserTest('a cell of 50 MB is shown in part, and half a million rows to their 
   })
 })
 
-/** Of the long one, on the server, which lists them without their values. */
+/**
+ * How often the long statement is running on the server, which lists statements without their
+ * values.
+ */
 async function runningStatements(): Promise<number> {
   const running = JSON.stringify(await browser.send('GET', '/api/requests/running'))
   return running.split('range(?) a, range(?) b').length - 1

@@ -51,10 +51,10 @@ test('a switch is turned off by --no-name and by =false', () => {
 
 test('what is wrong is named, with what was probably meant', () => {
   expect(() => parsed('a', '--too', 'b')).toThrow('there is no option --too; did you mean --to?')
-  expect(() => parsed('a', '--wrong')).toThrow('eider copy --help lists those there are')
+  expect(() => parsed('a', '--wrong')).toThrow('eider copy --help lists them all')
   expect(() => parsed('a', '--to')).toThrow('--to needs a value: <folder>')
   expect(() => parsed()).toThrow('something is missing')
-  expect(() => parsed('a', 'b')).toThrow('"b" is one word too many')
+  expect(() => parsed('a', 'b')).toThrow('"b" is not expected here')
   expect(() => parsed('a', '--constructor')).toThrow('there is no option --constructor')
 })
 
@@ -78,7 +78,7 @@ test('a name may hold its project', () => {
   expect(namedObject('teas', none)).toEqual({ project: 'mindsdb', name: 'teas' })
   expect(namedObject('shop.teas', none)).toEqual({ project: 'shop', name: 'teas' })
   expect(namedObject('teas', shop)).toEqual({ project: 'shop', name: 'teas' })
-  expect(() => namedObject('other.teas', shop)).toThrow('give one')
+  expect(() => namedObject('other.teas', shop)).toThrow('give only one')
 })
 
 test('the nearest word is near', () => {
@@ -96,7 +96,7 @@ test('every command is in one group, and its help has its options and examples',
     expect(spec.examples.length).toBeGreaterThan(0)
     for (const option of Object.keys(spec.options ?? {})) expect(help).toContain(`--${option}`)
     for (const line of help.split('\n')) expect(line.length).toBeLessThanOrEqual(130)
-    // What an example passes is what the command takes.
+    // The command accepts what its example passes.
     for (const [command] of spec.examples) expect(command).toContain('eider')
   }
 })

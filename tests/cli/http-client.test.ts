@@ -8,7 +8,7 @@ interface Seen {
   readonly body: string
 }
 
-/** A server that answers by path, and remembers what it was asked. */
+/** A server that answers by path and remembers its requests. */
 function fakeServer(answers: Readonly<Record<string, () => Response>>) {
   const seen: Seen[] = []
   const server = Bun.serve({
@@ -82,7 +82,7 @@ test("a refusal is shown in the server's own words, with its code", async () => 
 test('a missing server and one that is not Eider are distinguished', async () => {
   await using server = fakeServer({ '/api/status': () => new Response('<html>') })
   const client = httpClient({ url: server.url })
-  await expect(client.send('GET', '/api/status')).rejects.toThrow('is no Eider')
+  await expect(client.send('GET', '/api/status')).rejects.toThrow('is not Eider')
   await server[Symbol.asyncDispose]()
   await expect(client.send('GET', '/api/status')).rejects.toMatchObject({ code: 'no_server' })
 })

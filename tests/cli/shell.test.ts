@@ -2,7 +2,6 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { completionsOf } from '../../src/cli/sql/shell-names.ts'
 import { historyFile, readHistory, rememberStatement } from '../../src/cli/sql/sql-shell.ts'
 
 test('statements are remembered, the newest first, in a file of one user; secrets are not', () => {
@@ -24,26 +23,4 @@ test('a folder that cannot be written is not a failure', () => {
   rememberStatement('SELECT 1;', { XDG_STATE_HOME: '/dev/null' })
   expect(readHistory({ XDG_STATE_HOME: '/dev/null' })).toEqual([])
   expect(historyFile({})).toBeNull()
-})
-
-const names = {
-  known: async () => ({
-    tables: [
-      { schema: 'mindsdb', table: 'teas' },
-      { schema: 'shop', table: 'Odd Name' },
-    ],
-    columns: new Map([['teas', ['id', 'price', 'chunk_content']]]),
-  }),
-}
-
-test('words, tables and columns are completed where they fit', async () => {
-  const at = async (line: string) => (await completionsOf(line, names, 'mindsdb'))[0]
-  expect(await at('sel')).toEqual(['select'])
-  expect(await at('SEL')).toEqual(['SELECT'])
-  expect(await at('select * from te')).toEqual(['teas'])
-  expect(await at('select * from shop.')).toEqual(['shop."Odd Name"'])
-  expect(await at('select id from teas where pri')).toEqual(['price'])
-  expect(await at('select teas.ch')).toEqual(['teas.chunk_content'])
-  expect(await at('\\ti')).toEqual(['\\timing'])
-  expect(await at('\\d te')).toEqual(['teas'])
 })

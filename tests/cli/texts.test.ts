@@ -115,8 +115,8 @@ test('conditions of a search', () => {
   expect(filtersOf(['id="007"', 'x=007'])).toEqual({
     and: [{ id: { '=': '007' } }, { x: { '=': '007' } }],
   })
-  expect(() => filtersOf(['price'])).toThrow('is no condition')
-  expect(() => filtersOf(['{bad'])).toThrow('this is no JSON')
+  expect(() => filtersOf(['price'])).toThrow('is not a condition')
+  expect(() => filtersOf(['{bad'])).toThrow('this is not JSON')
 })
 
 test('text that comes in pieces is broken between words', () => {

@@ -1,4 +1,4 @@
-/** `eider upgrade --check` as a program, against a server that plays the releases' host. */
+/** `eider upgrade --check` as a program, with a server that plays the releases' host. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { version } from '../../package.json'

@@ -1,4 +1,7 @@
-/** Runs programs of `programs/`, which use the clients of others as their users would, against a server. */
+/**
+ * Runs the programs in `programs/`, which use third-party clients as their users would, against a
+ * server.
+ */
 import { test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,10 +9,15 @@ import { join } from 'node:path'
 const PYTHON = join(import.meta.dir, '.venv', 'bin', 'python')
 const PROGRAM_MS_MAX = 50_000
 
-/** Whether `npm run clients` has installed them. With REAL_CLIENTS=required, as in CI, a test that finds none fails. */
+/**
+ * Whether `npm run clients` has installed the clients. With REAL_CLIENTS=required, as in CI, a test
+ * without them fails.
+ */
 const areInstalled = existsSync(join(import.meta.dir, 'node_modules')) && existsSync(PYTHON)
 
-/** A test that needs the clients of others: without them it is skipped, and says how to get them. */
+/**
+ * A test that needs third-party clients. Without them, it is skipped and says how to install them.
+ */
 export const clientTest: typeof test =
   areInstalled || process.env.REAL_CLIENTS === 'required' ? test : skipped()
 
@@ -27,8 +35,8 @@ export interface ProgramEnd {
 }
 
 /**
- * Runs a program of `programs/`: by Node where its name ends in `.mjs`, by Python where it ends in `.py`.
- * @param environment beside PATH and HOME, all that it sees
+ * Runs a program in `programs/`, with Node if its name ends in `.mjs` and Python if it ends in `.py`.
+ * @param environment all variables that it sees besides PATH and HOME
  */
 export async function runClient(
   program: string,
@@ -51,7 +59,10 @@ export async function runClient(
   return { status, output, errors }
 }
 
-/** What a program printed as its last line, read as JSON. @throws Error with all that it printed where it failed */
+/**
+ * Returns the last line that a program printed, read as JSON.
+ * @throws Error with the whole output if the program failed
+ */
 export async function clientResult(
   program: string,
   environment: Readonly<Record<string, string>>,

@@ -13,7 +13,7 @@ const SALES = `CREATE TABLE mindsdb.sales AS SELECT range AS id, 'north,' || (ra
   (range / 4)::DECIMAL(10,2) AS amount, TIMESTAMPTZ '2026-01-01 00:00:00Z' + to_hours(range::INT) AS sold_at
   FROM range(100)`
 const BIG = `CREATE TABLE mindsdb.big AS SELECT range AS id, 'row number ' || range || ' of all' AS name FROM range(100000)`
-/** One row with a value in each column, one with other values, one of nulls. */
+/** One row with a value in each column, one with other values, and one of nulls. */
 const ALL_TYPES = `CREATE TABLE mindsdb.all_types AS
   SELECT true AS bool, (-128)::TINYINT AS tinyint, (-32768)::SMALLINT AS smallint, (-2147483648)::INTEGER AS int,
     (-9223372036854775808)::BIGINT AS bigint, (-99999999999999999999999999999999999999)::HUGEINT AS hugeint,

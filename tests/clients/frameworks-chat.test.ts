@@ -1,4 +1,4 @@
-/** What frameworks send to `/v1/chat/completions`, by their own packages. */
+/** What frameworks send to `/v1/chat/completions` with their own packages. */
 import { afterAll, beforeAll, expect } from 'bun:test'
 import { clientResult, clientTest } from './client-programs.ts'
 import { type TeaServer, teaServer } from './teas.ts'

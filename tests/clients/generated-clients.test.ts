@@ -1,4 +1,4 @@
-/** Clients that generators make of the OpenAPI document run the README's five minutes, as the documentation shows them. */
+/** Clients generated from the OpenAPI document run the README's five minutes as the documentation shows them. */
 import { afterEach, beforeEach, describe, expect } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

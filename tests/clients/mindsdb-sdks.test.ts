@@ -125,7 +125,7 @@ describe('mindsdb-js-sdk', () => {
   })
 
   clientTest('with a login', async () => {
-    // It logs in at no address of which it thinks that it is this machine.
+    // It does not log in at addresses that it considers to be this machine.
     const url = (await locked()).baseUrl.replace('127.0.0.1', '0.0.0.0')
     const environment = { EIDER_URL: url, ...LOGIN }
     expect(await clientResult('mindsdb-js-sdk.mjs', environment)).toEqual(BY_JAVASCRIPT)

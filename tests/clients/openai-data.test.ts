@@ -1,4 +1,4 @@
-/** Embeddings, vector stores and files, by the clients of others. */
+/** Embeddings, vector stores and files with third-party clients. */
 import { afterAll, beforeAll, expect } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

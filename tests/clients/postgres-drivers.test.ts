@@ -1,4 +1,4 @@
-/** Python's drivers and tools for PostgreSQL against a real server's PostgreSQL port. */
+/** Python's PostgreSQL drivers and tools on a real server's PostgreSQL port. */
 import { expect } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,10 +1,10 @@
-/** A server with a knowledge base about teas and an agent over it, for clients of OpenAI's API. */
+/** A server with a knowledge base about teas and an agent for it, for clients of OpenAI's API. */
 import type { Listener } from '../../src/api/http/listen.ts'
 import { createTestApp } from '../support/test-app.ts'
 import { type WritingModel, writingModel } from './writing-model.ts'
 
 export interface TeaServer {
-  /** What such clients read from their environment. */
+  /** The environment variables that such clients read. */
   readonly environment: Readonly<Record<string, string>>
   readonly model: WritingModel
   close(): Promise<void>

@@ -1,7 +1,10 @@
-/** A chat model as others serve it: it searches first, then writes what it found with its source, and counts tokens. */
+/**
+ * A chat model like those of real providers: it searches first, then writes what it found with its
+ * source, and counts tokens.
+ */
 export interface WritingModel {
   readonly url: string
-  /** Every body that it was sent. */
+  /** Every body that it received. */
   readonly requests: readonly Asked[]
   close(): void
 }
@@ -13,7 +16,7 @@ interface Asked {
 
 const USAGE = { prompt_tokens: 50, completion_tokens: 10, total_tokens: 60 }
 
-/** @param statement what it searches with */
+/** @param statement the statement with which it searches */
 export function writingModel(statement: string): WritingModel {
   const requests: Asked[] = []
   const server = Bun.serve({

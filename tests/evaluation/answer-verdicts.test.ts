@@ -40,7 +40,7 @@ test.each([
   expect(containsAnswer(answer, accepted)).toBe(right)
 })
 
-describe('an answer says that there is none', () => {
+describe('an answer says that nothing was found', () => {
   test.each([
     'I found nothing relevant to this question in mindsdb.docs.',
     'I couldn’t find any information about that.',

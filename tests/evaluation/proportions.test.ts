@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { pairedComparison, wilsonInterval } from '../../src/query/evaluate/retrieval-metrics.ts'
 
 test("Wilson's interval holds at the ends and in the middle", () => {
-  // Values of R's binom.wilson.
+  // These are values of R's binom.wilson.
   const rounded = (successes: number, total: number) => {
     const { low, high } = wilsonInterval(successes, total) ?? { low: -1, high: -1 }
     return [Number(low.toFixed(4)), Number(high.toFixed(4))]
@@ -24,6 +24,6 @@ test("McNemar's exact test counts what only one of both gets right", () => {
   expect(pairedComparison(pairs(3, 3, 0)).pValue).toBe(1)
   // binom.test(2, 12)
   expect(pairedComparison(pairs(10, 2, 50)).pValue).toBeCloseTo(0.03857422, 7)
-  // As many as a set may have: no underflow on the way.
+  // A set can have this many questions, and the computation must not underflow.
   expect(pairedComparison(pairs(5100, 4900, 0)).pValue).toBeCloseTo(0.0466, 3)
 })

@@ -8,7 +8,7 @@ import {
 
 const NAMES = ['ndcg', 'recall', 'precision', 'reciprocalRank', 'averagePrecision'] as const
 
-/** Metrics of a question that has relevant documents. */
+/** Returns the metrics of a question that has relevant documents. */
 function metrics(
   ranking: readonly string[],
   grades: Readonly<Record<string, number>>,
@@ -20,7 +20,7 @@ function metrics(
 }
 
 describe('known values', () => {
-  // A worked example that many texts share: gains 3, 2, 3, 0, 1, 2, and two more judged 3 and 2.
+  // A worked example from many textbooks: gains 3, 2, 3, 0, 1, 2, and two more judged 3 and 2.
   test('nDCG with graded judgments', () => {
     const grades = { d1: 3, d2: 2, d3: 3, d4: 0, d5: 1, d6: 2, d7: 3, d8: 2 }
     const { ndcg } = metrics(['d1', 'd2', 'd3', 'd4', 'd5', 'd6'], grades, 6)

@@ -1,6 +1,6 @@
 /**
- * The suites of the public API against the built file, which is started in an empty folder with HOME and PATH alone
- * (`startServer`, `createTestApp`). Tests that pass in fakes run in this process as they always do.
+ * The suites of the public API against the built file, which is started in an empty folder with only HOME and PATH
+ * (`startServer`, `createTestApp`). Tests that pass in fakes run in this process as usual.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { type BuiltFile, builtFile } from '../slow/build/built-file.ts'
 
 const ROOT = join(import.meta.dir, '../..')
 const SUITE_MS_MAX = 1_200_000
-/** Of the browser: that the page comes whole and works, not each of its paths again. */
+/** Of the browser tests, only those that show that the page is complete and works. */
 const SUITES = [
   ['./tests/api/'],
   ['./tests/clients/'],

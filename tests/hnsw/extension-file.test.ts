@@ -18,7 +18,7 @@ async function bytesOfExtension(): Promise<Uint8Array> {
   return new Uint8Array(await Bun.file(extensionPath()).arrayBuffer())
 }
 
-/** Of a file with these bytes in the configured folder. */
+/** Looks for an extension file with these bytes in the configured folder. */
 async function extensionsWith(bytes: Uint8Array): Promise<Extensions> {
   await Bun.write(join(folder, 'vss.duckdb_extension'), bytes)
   const platform = dirname(extensionPath()).split(/[\\/]/).at(-1) ?? ''
@@ -89,5 +89,5 @@ test('statements of the instance reach no file and change no setting', async () 
     await expect(database.lease((connection) => connection.run(sql))).rejects.toThrow()
   }
   await database.close()
-  await expect(database.lease(async () => 1)).rejects.toThrow('let go')
+  await expect(database.lease(async () => 1)).rejects.toThrow('released')
 })

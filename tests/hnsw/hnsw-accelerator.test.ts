@@ -68,7 +68,7 @@ test('a graph that was asked for answers when it is built, and follows what is w
   expect(found.length / (10 * exact.length)).toBeGreaterThan(0.9)
 })
 
-test('a graph of which many vectors went is replaced', async () => {
+test('a graph with many removed vectors is rebuilt', async () => {
   await put(0, 1500)
   await ask('hnsw')
   await store.vectorCaches.settled()

@@ -9,7 +9,9 @@ export const DIMENSIONS = 32
 
 const NEVER = new AbortController().signal
 
-/** @throws when `npm run extensions` has not run: these tests are about the file that it fetches */
+/**
+ * @throws if `npm run extensions` has not run, because these tests need the file that it downloads
+ */
 export function extensionPath(): string {
   const directory = Bun.env.EIDER_EXTENSION_DIR ?? join(import.meta.dir, '../../extensions')
   const files = new Glob(`${version()}/*/vss.duckdb_extension`)
@@ -21,7 +23,7 @@ export function openDatabase(): Promise<HnswDatabase> {
   return HnswDatabase.open({ extensionPath: extensionPath(), memoryLimit: '256MB' })
 }
 
-/** Vectors with their truth beside them: what an exact search finds. */
+/** A graph of vectors, and the exact result of each search to compare with. */
 export class HnswFixture {
   readonly index: HnswIndex
   readonly vectors = new Map<number, Float32Array>()
@@ -33,7 +35,7 @@ export class HnswFixture {
     this.index = new HnswIndex({ database, dimensions: DIMENSIONS, parameters })
   }
 
-  /** Redraws the vectors of these keys. */
+  /** Draws new vectors for these keys. */
   batch(from: number, count: number): VectorBatch {
     const keys = BigInt64Array.from({ length: count }, (_, index) => BigInt(from + index))
     const vectors = new Float32Array(count * DIMENSIONS)
@@ -74,9 +76,9 @@ export class HnswFixture {
   }
 
   /**
-   * The share of the true ten nearest that a search finds, over some questions.
-   * @param isLeft a search may be left to others: it counts as if they had found all
-   * @throws when a search gives fewer or more than it must, one that is gone, or no answer
+   * Returns the share of the true ten nearest that a search finds, averaged over some questions.
+   * @param isLeft true if a search may be left to others, which counts as if they had found all
+   * @throws if a search returns a wrong number of rows, a removed one, or no answer
    */
   async recall(isLeft = false): Promise<number> {
     const k = Math.min(10, this.vectors.size)

@@ -24,12 +24,12 @@ function keysOf(from: number, to: number): readonly number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index)
 }
 
-test('a search is answered by the graph, and nearly as by comparing all', async () => {
+test("the graph's results are nearly those of comparing all vectors", async () => {
   await fixture.load(fixture.batch(1, 800), fixture.batch(801, 400))
   expect(await fixture.index.plan(fixture.vector(), 10)).toContain('HNSW_INDEX_SCAN')
   expect(fixture.index.state).toBe('ready')
   expect(fixture.index.count).toBe(1200)
-  // Each vector twice, and its place in the graph.
+  // Each vector is stored twice, and has a place in the graph.
   const { bytes } = fixture.index
   expect(bytes / 1200).toBeGreaterThan(2 * DIMENSIONS * 4 + 2 * 16 * 4)
   expect(bytes / 1200).toBeLessThan(2 * DIMENSIONS * 4 + 4 * 16 * 4)
@@ -71,12 +71,12 @@ test('a key with another vector is found by it alone', async () => {
 test('after removals a search still gives as many as it should', async () => {
   await fixture.load(fixture.batch(1, 600))
   fixture.remove(keysOf(1, 80))
-  // Too few of them for another graph.
+  // They are too few for another graph.
   expect(await fixture.recall()).toBeGreaterThan(0.9)
   expect(fixture.index.count).toBe(520)
 })
 
-test('a graph of which many vectors went says so, and still finds the others', async () => {
+test('a graph with many removed vectors says so, and still finds the others', async () => {
   await fixture.load(fixture.batch(1, 600))
   expect(fixture.index.isWorn).toBe(false)
   fixture.remove(keysOf(1, 300))
@@ -113,12 +113,12 @@ test('more neighbours than there are vectors are all of them', async () => {
   expect(await fixture.search(fixture.vector(), 0)).toEqual([])
 })
 
-test('what changes while all are loaded is as the change left it', async () => {
+test('changes made during the load are kept', async () => {
   const first = fixture.batch(1, 300)
   const second = fixture.batch(301, 300)
   async function* batches() {
     yield first
-    // Of the second batch, one that is not read yet; of the first, one that is.
+    // One row of the second batch, which has not been read yet, and one of the first, which has.
     fixture.remove([350, 7])
     fixture.add(351, 1)
     yield second
@@ -148,7 +148,7 @@ test('a build that is ended half-way leaves nothing', async () => {
   await fixture.index.close()
   expect(await failure).toMatchObject({ code: 'shutting_down' })
   expect(await tableNames()).toEqual([])
-  expect(() => fixture.add(1, 1)).toThrow('let go')
+  expect(() => fixture.add(1, 1)).toThrow('released')
 })
 
 test('closing while vectors are added and searched for leaves nothing', async () => {
@@ -179,7 +179,7 @@ test('a query vector of another length is refused with both numbers', async () =
   expect(() => fixture.index.apply(change)).toThrow('1 keys and 8 numbers')
 })
 
-test('more searches at once than it takes are left to others, the rest are answered', async () => {
+test('searches beyond the limit are not answered by the graph; the others are', async () => {
   await fixture.load(fixture.batch(1, 300))
   const searches = Array.from({ length: 40 }, () => fixture.search(fixture.vector(), 10))
   const found = await Promise.all(searches)
@@ -206,7 +206,7 @@ test('searches, removals and new vectors at the same time do no harm', async () 
   expect(await fixture.recall()).toBeGreaterThan(0.9)
 })
 
-test('many vectors at once are compared by others until the graph has them', async () => {
+test('many new vectors are compared exactly until the graph contains them', async () => {
   await fixture.load(fixture.batch(1, 100))
   const count = 2000
   const keys = BigInt64Array.from({ length: count }, (_, index) => BigInt(index + 1000))

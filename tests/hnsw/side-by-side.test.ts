@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { HnswFixture, openDatabase } from './hnsw-fixture.ts'
 
-test('graphs of one instance are searched, added to and let go side by side', async () => {
+test('graphs of one instance can be searched, extended and dropped in parallel', async () => {
   const database = await openDatabase()
   const fixtures = [1, 2, 3].map(() => new HnswFixture(database))
   await Promise.all(fixtures.map((fixture) => fixture.load(fixture.batch(1, 250))))

@@ -1,4 +1,4 @@
-/** Requests begin in turns of the event loop, so that a flood of them leaves room for what was begun before. */
+/** Requests begin in turns of the event loop, so that a flood of them leaves time for earlier ones. */
 import { afterEach, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
@@ -18,20 +18,20 @@ function from({ server }: TestServer, peer: Peer, line = PING): Promise<Response
   return server.handle(requestOf(line, {}), peer)
 }
 
-/** First requests of connections. */
+/** Sends the first requests of connections. */
 function fromNew(fixture: TestServer, count: number, address: string, firstPort = 1) {
   return Array.from({ length: count }, (_, index) => {
     return from(fixture, { address, port: firstPort + index })
   })
 }
 
-/** How often each status came. */
+/** Counts how often each status occurred. */
 async function statuses(answers: readonly Promise<Response>[]): Promise<Record<number, number>> {
   const found = (await Promise.all(answers)).map(({ status }) => status)
   return Object.fromEntries([200, 429].map((one) => [one, found.filter((s) => s === one).length]))
 }
 
-/** Some milliseconds of work. */
+/** Computes for a few milliseconds. */
 function compute(): void {
   createHash('sha256').update(Buffer.alloc(4_000_000)).digest()
 }
@@ -48,7 +48,7 @@ test('a statement is answered during a flood of connections, not after it', asyn
       return []
     },
     query: async ({ db }) => {
-      // As DuckDB does: several steps, each of which comes back by the event loop.
+      // Like DuckDB, this takes several steps, each of which returns through the event loop.
       for (let step = 0; step < 3; step += 1) await Bun.file(import.meta.path).bytes()
       return { kind: 'ok', affectedRows: 0, context: { db } }
     },
@@ -67,7 +67,7 @@ test('a statement is answered during a flood of connections, not after it', asyn
   expect(await child.exited).toBe(0)
 })
 
-test('requests that come together and compute begin in turns of their own', async () => {
+test('simultaneous requests that compute start in separate turns of the event loop', async () => {
   let turn = 0
   let isOver = false
   const count = () => {
@@ -122,7 +122,7 @@ test('a client that opens connection after connection waits, then is refused', a
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
   expect(await refused.text()).toContain('opens more than 200 connections a second')
 
-  // Connections that it has, and those of others, are not concerned.
+  // Its existing connections and those of others are not affected.
   await from(fixture, { address: '192.0.2.1', port: 1_001 })
   expect(await statuses(fromNew(fixture, 64, '192.0.2.2'))).toEqual({ 200: 64, 429: 0 })
   expect(delays.length).toBe(400)
@@ -132,7 +132,7 @@ test('a client that opens connection after connection waits, then is refused', a
   expect(delays.length).toBe(400)
 })
 
-test('an IPv6 client is its network, whichever of its addresses it uses', async () => {
+test('an IPv6 client is identified by its network, not by its address', async () => {
   const fixture = testServer()
   await statuses(fromNew(fixture, 500, '2001:db8::1'))
   await from(fixture, { address: '2001:db8::2', port: 1 })

@@ -70,7 +70,7 @@ describe('with a login', () => {
     expect((await send(server, 'GET /api/login')).status).toBe(405)
   })
 
-  test('no body is read before the token is seen', async () => {
+  test('the token is checked before the body is read', async () => {
     const body = new ReadableStream({
       pull() {
         throw new Error('read')
@@ -81,7 +81,7 @@ describe('with a login', () => {
     expect(status).toBe(401)
   })
 
-  test('the right credentials give a token that opens, as bearer in any case and as cookie', async () => {
+  test('valid credentials give a token that works as bearer, in any case, and as cookie', async () => {
     const fixture = lockedServer()
     const { token, cookie } = await login(fixture)
     expect(cookie).toBe(`session=${token}; Max-Age=3600; Path=/; HttpOnly; SameSite=Lax`)
@@ -96,7 +96,7 @@ describe('with a login', () => {
     for (const headers of ways) expect((await projectsWith(fixture, headers)).status).toBe(200)
   })
 
-  test('a login has its own share of the server, wherever its requests come from', async () => {
+  test('a login has its own share of the server, from any address', async () => {
     const callers: (string | undefined)[] = []
     const { deps } = testServer()
     const query: ServerDeps['query'] = (request, principal, signal) => {
@@ -117,10 +117,10 @@ describe('with a login', () => {
     expect(new Set(callers).size).toBe(3)
   })
 
-  test('nothing else opens', async () => {
+  test('nothing else grants access', async () => {
     const fixture = lockedServer()
     const { token } = await login(fixture)
-    // One that was found good once makes nothing like it good.
+    // A valid token does not make similar ones valid.
     expect((await projectsWith(fixture, { authorization: `Bearer ${token}` })).status).toBe(200)
     const [header, payload, signature = ''] = token.split('.')
     const none = btoa('{"alg":"none"}').replaceAll('=', '')
@@ -185,7 +185,7 @@ describe('with a login', () => {
     expect(await cookieFor({ ...named, 'x-forwarded-proto': 'https' })).toEndWith('; Secure')
     expect(await cookieFor({ ...named, 'x-forwarded-proto': 'https, http' })).toEndWith('; Secure')
     const plain = { ...named, origin: 'http://eider.example' }
-    // The browser knows best: a cookie for TLS would be lost to it.
+    // The browser decides, because it would lose a cookie that requires TLS.
     expect(await cookieFor({ ...plain, 'x-forwarded-proto': 'https' })).not.toContain('Secure')
     expect(await cookieFor({ ...named, 'x-forwarded-proto': 'http' })).not.toContain('Secure')
     expect(await cookieFor(named)).not.toContain('Secure')

@@ -3,7 +3,7 @@ import { ERRORS } from '../../src/core/errors.ts'
 import { send, testServer } from './server-fixture.ts'
 
 const { deps } = testServer()
-/** The login is on, and no user is logged in. */
+/** The server has a login, and no user is logged in. */
 const { server } = testServer({
   settings: { ...deps.settings, username: 'ada', password: 'secret' },
 })
@@ -11,7 +11,7 @@ const get = (path: string, headers: Record<string, string> = {}) => {
   return send(server, `GET ${path}`, { headers })
 }
 
-/** Every page that can be reached from the first one by links. */
+/** Every page that can be reached by links from the first one. */
 const pages = new Map<string, string>()
 beforeAll(async () => {
   const waiting = ['/docs']
@@ -26,7 +26,7 @@ beforeAll(async () => {
   }
 })
 
-/** Path and fragment of each link of this server. */
+/** Returns the path and fragment of each link to this server. */
 function linksOf(html: string): readonly (readonly [string, string | undefined])[] {
   const links = html.matchAll(/(?:href|src)="([^"]*)"/g)
   return [...links].flatMap(([, target = '']) => {

@@ -21,7 +21,7 @@ interface Operation {
 
 async function openApi(): Promise<OpenApi> {
   const { json } = await send(testServer().server, 'GET /openapi.json')
-  // The tests below look at every part that they use.
+  // The tests below check every part that they use.
   return json as OpenApi
 }
 
@@ -115,11 +115,18 @@ test('every route has a summary, a tag, its statuses and the shape of an error',
 test('the schemas in the document are those that check the bodies', async () => {
   const { paths, components } = await openApi()
   const post = paths['/api/projects/{project_name}/knowledge_bases']?.post
-  // Named by its operation: generated clients have a type of that name.
+  // It is named after its operation, so that generated clients have a type with that name.
   expect(JSON.stringify(post?.requestBody)).toContain('#/components/schemas/CreateKnowledgeBase"')
   const body = JSON.stringify(components.schemas.CreateKnowledgeBase)
   expect(body).toContain('"required":["knowledge_base"]')
   expect(body).toContain('"reranking_model"')
+})
+
+test('a whole number is a number in the document, and never text', async () => {
+  const { components } = await openApi()
+  const job = components.schemas.Job
+  expect(job).toHaveProperty('properties.id', { type: 'integer' })
+  expect(JSON.stringify(await openApi())).not.toContain('"format":"integer"')
 })
 
 test('the options of an upload are documented with its routes', async () => {

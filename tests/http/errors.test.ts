@@ -222,7 +222,7 @@ const CASES: readonly Case[] = [
     status: 400,
     code: 'invalid_json',
     title: 'Bad Request',
-    detail: 'The JSON has a key "__proto__", which no name may be',
+    detail: 'The JSON has a key "__proto__", which is refused',
   },
   {
     line: 'POST /api/sql/query',
@@ -317,7 +317,7 @@ test('HEAD answers as GET, without a body', async () => {
   expect([status, text]).toEqual([200, ''])
 })
 
-test('a bug shows nothing of itself; the log has it', async () => {
+test('a bug reveals nothing to the client; the log has the details', async () => {
   const bug = new Error('boom at secret-key-1')
   const { server, errors, logged } = testServer({ uploadFiles: () => Promise.reject(bug) })
   const { status, json, text } = await send(server, 'PUT /api/files/x', { body: 'a\n1' })
@@ -342,7 +342,7 @@ test('the cause of an expected failure is not shown', async () => {
   expect(text).not.toContain('sk-secret')
 })
 
-test('what waiting helps says when to come back', async () => {
+test('an error that waiting can solve has Retry-After', async () => {
   const failure = new AppError('too_busy', 'Too many questions')
   const { server } = testServer({ uploadFiles: () => Promise.reject(failure) })
   const { status, headers } = await send(server, 'PUT /api/files/x', { body: 'a' })

@@ -12,12 +12,12 @@ beforeAll(() => {
 afterAll(() => listener.stop(0))
 
 interface Exchange {
-  /** What came back, until the server closed the connection or said `until`. */
+  /** What was received until the server closed the connection or sent `until`. */
   readonly text: string
   readonly hasEnded: boolean
 }
 
-/** Sends bytes as they are. The connection is left when `until` was said, and at the latest after `patienceMs`. */
+/** Sends bytes unchanged. It disconnects after receiving `until`, and at the latest after `patienceMs`. */
 function exchange(bytes: string | Uint8Array, { until = '\r\n\r\n', patienceMs = 1500 } = {}) {
   return new Promise<Exchange>((resolve) => {
     let text = ''
@@ -42,7 +42,7 @@ async function expectPing(): Promise<void> {
   expect(answer.status).toBe(200)
 }
 
-/** Nothing of how the server is made. */
+/** Checks that the text reveals nothing of how the server is built. */
 function expectNoInside(text: string): void {
   expect(text).not.toMatch(/\.ts\b|node_modules|\bat [\w.]+ \(|Bun v|Elysia|stack/i)
 }
@@ -52,7 +52,10 @@ const SQL = `POST /api/sql/query HTTP/1.1\r\n${HEAD}`
 const BODY = '{"query":"SELECT 1"}'
 const PING = 'GET /api/util/ping HTTP/1.1\r\nhost: localhost\r\n\r\n'
 
-/** What is sent, and the statuses that may come back; none: the connection is closed, or nothing is said. */
+/**
+ * What is sent, and the statuses that may come back. Without a status, the connection is closed, or
+ * no response comes.
+ */
 const ODD: Readonly<Record<string, readonly [string | Uint8Array, ...number[]]>> = {
   'two lengths that differ': [`${SQL}content-length: 20\r\ncontent-length: 5\r\n\r\n${BODY}`, 400],
   'a length and chunks': [
@@ -121,7 +124,7 @@ const ODD: Readonly<Record<string, readonly [string | Uint8Array, ...number[]]>>
   ],
 }
 
-describe('an odd request is refused, and others are answered:', () => {
+describe('an odd request is refused, while others are answered:', () => {
   for (const [name, [bytes, ...statuses]] of Object.entries(ODD)) {
     test(name, async () => {
       const raw = typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes
@@ -186,7 +189,7 @@ test('several requests in one packet end their connection, and no other', async 
   await expectPing()
 })
 
-/** Connections that were made and have said their first words. */
+/** Opens connections and sends their first bytes. */
 async function opened(count: number, words: string): Promise<readonly Socket[]> {
   return Promise.all(
     Array.from({ length: count }, () => {

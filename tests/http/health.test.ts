@@ -5,7 +5,7 @@ import { send, testServer } from './server-fixture.ts'
 const DOWN = { database: 'not answering', disk: 'ok' } as const
 const UP = { database: 'ok', disk: 'ok' } as const
 
-/** A database that answers on command, and a clock that is stopped. */
+/** A database that answers on command, and a clock that has stopped. */
 function database(answerMs: number) {
   const asked: PromiseWithResolvers<unknown>[] = []
   const clock = { ms: 0 }

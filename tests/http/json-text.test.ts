@@ -5,7 +5,7 @@ const ALIVE = new AbortController().signal
 const read = (json: string) => parseJson(new TextEncoder().encode(json), ALIVE)
 const failure = (json: string) => read(json).catch((error: unknown) => error)
 
-/** More than one piece: a text of this length is not parsed at once. */
+/** A text of this length has more than one piece and is not parsed all at once. */
 const LARGE = 200_000
 
 function generator(seed: number): () => number {
@@ -18,7 +18,7 @@ function generator(seed: number): () => number {
 
 const TEXTS = ['', 'a', 'ü€😀', '"\\/\b\n', '\\\\', '\u0000\u001f', '[1,{"a":2}]', ',:', '﻿b']
 
-/** A value of every kind; about one in fifty is a text of more than one piece. */
+/** Returns a value of any kind. About one in fifty is a text with more than one piece. */
 function randomValue(random: () => number, depth = 0): unknown {
   const kind = Math.floor(random() * (depth > 3 ? 5 : 7))
   const text = TEXTS[Math.floor(random() * TEXTS.length)] ?? ''
@@ -59,7 +59,7 @@ describe('a large text', () => {
     const item = JSON.stringify({ a: [1, -2.5e3, true, null, 'x\\"y'], b: { c: 'ü', d: [] } })
     const large = `"${'x'.repeat(LARGE)}"`
     const json = `{"r":[${Array(400).fill(item).join(',')},${large},1,[${large}],{"k":${large},"l":2}],"s":${large}}`
-    // Outside of the long strings.
+    // Positions outside of the long strings.
     const places = [...json.matchAll(/[^x]/g)].map((match) => match.index)
     let refused = 0
     for (let count = 0; count < 150; count += 1) {
@@ -184,7 +184,7 @@ function keys(count: number): string {
   return Array.from({ length: count }, (_, index) => `"${index}":1`).join(',')
 }
 
-test('a large text gives way to what waits', async () => {
+test('parsing a large text yields to waiting work', async () => {
   let isOver = false
   const order: string[] = []
   const done = read(`[${'1,'.repeat(3_000_000)}1]`).then(() => {

@@ -89,7 +89,7 @@ test('a body that grows over the limit while it is sent is refused with words', 
     const socket = connect(Number(listener.url.port), '127.0.0.1', () => {
       socket.write('POST /api/sql/query HTTP/1.1\r\nhost: localhost\r\n')
       socket.write('content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n')
-      // Over the limit of 100 000 bytes, and no end of the body in sight.
+      // This is over the limit of 100 000 bytes, and the body has not ended yet.
       for (let count = 0; count < 6; count++) socket.write(`4e20\r\n${chunk}\r\n`)
     })
     socket.once('data', (data) => {

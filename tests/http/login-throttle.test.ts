@@ -15,7 +15,7 @@ function lockedServer(overrides: Partial<ServerDeps> = {}): TestServer {
   return testServer({ ...overrides, settings: { ...settings, ...RIGHT } })
 }
 
-/** A server whose wrong attempts wait until the test lets them go. */
+/** A server whose wrong attempts wait until the test continues them. */
 function patientServer() {
   const waits: (() => void)[] = []
   const fixture = lockedServer({
@@ -167,7 +167,7 @@ describe('wrong ones', () => {
   })
 })
 
-/** One login over a connection from an address of this machine. */
+/** Sends one login over a connection from an address of this machine. */
 function statusFrom(localAddress: string, port: number, password: string): Promise<number> {
   const answer = Promise.withResolvers<number>()
   const headers = { 'content-type': 'application/json', 'x-forwarded-for': '192.0.2.1' }
@@ -203,7 +203,7 @@ describe('a login whose password takes time to compare', () => {
     principal: { ...ANYONE, kind: 'user', id: '5', name: 'eve' },
   }
 
-  /** Comparing waits until the test lets it go. */
+  /** A server whose comparisons wait until the test continues them. */
   function comparingServer() {
     const compared: { readonly client: string; go(): void }[] = []
     const users: Users = {
@@ -229,7 +229,7 @@ describe('a login whose password takes time to compare', () => {
     expect(compared[64]?.client).not.toBe(compared[0]?.client)
     compared[64]?.go()
     expect((await owner).status).toBe(200)
-    // Others behind the same proxy are not held up.
+    // Other users behind the same proxy are not delayed.
     expect((await attempt(fixture)).status).toBe(200)
     for (const { go } of compared) go()
     expect(new Set((await Promise.all(wrong)).map(({ status }) => status))).toEqual(new Set([401]))

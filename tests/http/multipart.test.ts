@@ -3,7 +3,7 @@ import { formParts } from '../../src/api/http/bodies/multipart.ts'
 
 const TYPE = 'multipart/form-data; boundary=b'
 
-/** The body cut into pieces of this many bytes. */
+/** Splits the body into pieces of this many bytes. */
 async function* pieces(body: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < body.length; start += size) yield body.slice(start, start + size)
 }
@@ -68,7 +68,7 @@ describe('a form', () => {
     }
   })
 
-  test('of which a part is not read goes on behind it', async () => {
+  test('continues after a part that is not read', async () => {
     const body = new TextEncoder().encode(`${FILE}${FIELD}--b--`)
     const names: string[] = []
     for await (const { name } of formParts(pieces(body, 3), TYPE)) names.push(name)

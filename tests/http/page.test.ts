@@ -1,4 +1,4 @@
-/** How the page reaches a browser: made once, compressed, cached, and an error that can be read where it cannot be made. */
+/** How the page reaches a browser: built once, compressed and cached, with a readable error if it cannot be built. */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ const FIRST_LOAD_BYTES_MAX = 250_000
 
 const server = over(pageFiles())
 
-/** The page alone, on a server over fakes. */
+/** Serves only the page, from a server with fakes. */
 function over(files: () => Promise<PageFiles>, logged: unknown[] = []) {
   const deps = { logError: ({ error }: { error: unknown }) => logged.push(error) }
   const { server } = testServer(deps, [pageOperationsOver(files)])
@@ -88,7 +88,7 @@ test('it is bundled once for all who ask at the same time, and again after a fai
   expect(bundles).toBe(2)
 })
 
-test('what cannot be bundled is said by the bundler', async () => {
+test("if bundling fails, the page shows the bundler's error", async () => {
   const folder = await mkdtemp(join(tmpdir(), 'eider page ü #% '))
   try {
     const page = join(folder, 'index.html')

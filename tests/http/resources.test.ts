@@ -186,7 +186,7 @@ describe('knowledge bases', () => {
     })
   }
 
-  test('PUT with a filter that there is not names it and the one that there is', async () => {
+  test('PUT with an unknown filter names it and the known one', async () => {
     const call = client(testServer())
     await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
     const refused = async (filters: object) => {
@@ -216,14 +216,6 @@ describe('knowledge bases', () => {
     const { status, text } = await call(`DELETE ${KBS}/teas/`)
     expect([status, text]).toEqual([204, ''])
     expect((await call(`DELETE ${KBS}/teas`)).status).toBe(404)
-  })
-
-  test('a duplicate is 409', async () => {
-    const call = client(testServer())
-    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
-    const { status, json } = await call(`POST ${KBS}`, { knowledge_base: { name: 'TEAS' } })
-    expect(status).toBe(409)
-    expect(json).toMatchObject({ title: 'Knowledge Base already exists' })
   })
 
   test('a name is percent-decoded once', async () => {
@@ -266,21 +258,6 @@ describe('agents', () => {
       params: {},
       warnings: [],
     })
-  })
-
-  test('only the answer to the request that carried the key shows it', async () => {
-    const call = client(testServer())
-    await call(`POST ${AGENTS}`, { agent: { name: 'a', model } })
-    const sent = await call(`PUT ${AGENTS}/a`, { agent: { model } })
-    expect(sent.json).toMatchObject({ model: { api_key: 'sk-secret-1' } })
-    const others = [
-      await call(`GET ${AGENTS}/a`),
-      await call(`GET ${AGENTS}`),
-      await call(`PUT ${AGENTS}/a`, { agent: { prompt_template: 'x' } }),
-      await call(`PUT ${AGENTS}/a`, { agent: { model: { ...model, api_key: '******' } } }),
-    ]
-    for (const { text } of others) expect(text).not.toContain('secret-')
-    expect(others[3]?.json).toMatchObject({ model: { api_key: '******' } })
   })
 
   test('what was read can be sent back and changes nothing', async () => {

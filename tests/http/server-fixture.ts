@@ -1,4 +1,4 @@
-/** A server over fakes: a catalog in memory, statements and agents that answer what a test says. */
+/** A server with fakes: an in-memory catalog, and statements and agents that a test scripts. */
 import type { Answer } from '../../src/agents/questions/completion-stream.ts'
 import type { Operations } from '../../src/api/http/openapi/operation.ts'
 import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
@@ -22,13 +22,16 @@ import type { UploadRequest } from '../../src/ingest/pipeline/upload-files.ts'
 import type { InsertRequest } from '../../src/ingest/sources/insert-request.ts'
 import { JobRunner } from '../../src/ops/jobs/job-runner.ts'
 import { FileContents } from '../../src/store/tables/file-contents.ts'
+import {
+  NO_DOCUMENTS,
+  NO_REEMBEDDINGS,
+  NO_SOURCES,
+  NO_STORAGES,
+  noDocument,
+} from '../support/absent-parts.ts'
 import { NO_AUDIT, NO_KEYS, NO_USERS } from '../support/access-keys.ts'
 import { fakeSources } from '../support/fake-sources.ts'
 import { holdAnswer } from '../support/held-answers.ts'
-import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
-import { NO_SOURCES } from '../support/no-sources.ts'
-import { NO_STORAGES } from '../support/no-storages.ts'
-import { NO_DOCUMENTS, noDocument } from './no-documents.ts'
 
 export const NOW_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
 const STAMP = '2026-04-30 12:00:00.000000'
@@ -199,7 +202,7 @@ export interface TestServer {
   readonly clock: { nowMs: number }
 }
 
-/** @param over what a test wants to be otherwise; @param only the operations it has; unset: all */
+/** @param over the parts that a test replaces @param only the operations, by default all */
 export function testServer(
   over: Partial<ServerDeps> = {},
   only?: readonly Operations[],
@@ -226,6 +229,7 @@ export function testServer(
     metrics: { page: async () => ({ contentType: 'text/plain', text: '' }) },
     ...{ jobs: NO_JOBS, insertInBackground: () => Promise.reject(new Error('no jobs')) },
     rechunk: () => Promise.reject(new Error('no jobs')),
+    move: () => Promise.reject(new Error('no jobs')),
     ...{ catalogFor: () => deps.catalog, jobsFor: () => deps.jobs },
     ...{ activityFor: () => NO_ACTIVITY, sourcesFor: () => NO_SOURCES },
     mcp: { handle: () => Promise.reject(new Error('no protocol')) },
@@ -328,7 +332,7 @@ export function testServer(
   return { ...seen, deps, server: createServer(deps, only) }
 }
 
-/** What the use case is called with. */
+/** The arguments with which the use case is called. */
 type Uploaded = Readonly<Record<'name' | 'originalName' | 'text', string>>
 
 async function uploaded(
@@ -364,11 +368,11 @@ export interface Received {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The text as JSON; undefined where it is none. */
+  /** The text as JSON, or undefined if it is not JSON. */
   readonly json: unknown
 }
 
-/** One request, as `POST /api/login`, and its whole answer. */
+/** Sends one request, such as `POST /api/login`, and returns its whole answer. */
 export async function send(server: Server, line: string, sent: Sent = {}): Promise<Received> {
   const response = await server.handle(requestOf(line, sent))
   const text = await response.text()

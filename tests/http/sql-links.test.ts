@@ -106,7 +106,7 @@ test.each([
     const line = `${LINK}&format=${format}`
     const got = await send(server, line)
     const { status, headers, text } = await send(server, line.replace('GET', 'HEAD'))
-    // The body of a failure is left to Bun, which sends none.
+    // Bun handles the body of a failure and sends none.
     expect([status, status === 200 ? text : '']).toEqual([expected, ''])
     const own = ['x-request-id', 'content-length', 'transfer-encoding']
     const named = (all: Headers) => [...all].filter(([name]) => !own.includes(name))

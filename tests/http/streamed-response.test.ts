@@ -17,7 +17,7 @@ async function* never(): AsyncGenerator<string> {
   await new Promise(() => {})
 }
 
-test('silence is broken by comments, so that no proxy gives up', async () => {
+test('comments are sent during silence, so that no proxy times out', async () => {
   const keepAlive = { text: ': keep-alive\n\n', everyMs: 1 }
   const response = streamedResponse(never(), { headers: {}, scope: scope(), keepAlive })
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()

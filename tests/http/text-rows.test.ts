@@ -1,4 +1,4 @@
-/** Many rows as CSV and NDJSON: the same bytes as from the values that JSON has. */
+/** Many rows as CSV and NDJSON must be the same bytes as from the values in JSON. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type SqlFormatName, sqlFormat } from '../../src/api/http/answers/sql-format.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
@@ -15,7 +15,7 @@ const TEXTS = `['', 'a', 'a,b', '"', 'she said "no"', chr(13), 'two' || chr(10) 
   chr(92), 'é', '日本語', chr(128512), chr(8232), 'twelve bytes', 'thirteen byte', NULL, 'null',
   ' ', repeat('long, ', 40), repeat('é"', 90), repeat('x', 70), chr(0) || 'nul']`
 
-/** An expression over \`i\`, the number of the row, of each type. */
+/** An expression with \`i\`, the number of the row, for each type. */
 const COLUMNS: Readonly<Record<string, string>> = {
   text: `${TEXTS}[1 + i % 24]`,
   varied: `CASE WHEN i % 7 = 0 THEN NULL ELSE ${TEXTS}[1 + i % 24] || md5(i::VARCHAR)[: i % 30] END`,
@@ -68,7 +68,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
 
 const CONTENT_TYPES = { csv: 'text/csv', ndjson: 'application/x-ndjson' } as const
 
-/** As the values of the answer in JSON are written. */
+/** Returns the text that the values of the JSON answer would give. */
 async function expected(sql: string, name: SqlFormatName, exact = false): Promise<string> {
   const { body } = await app.send('POST', '/api/sql/query', { query: sql, exact })
   const { column_names: names, data } = body as { column_names: string[]; data: never[][] }
@@ -116,7 +116,7 @@ for (const name of ['csv', 'ndjson'] as const) {
   })
 }
 
-/** Every place where one may be, in few rows and in more than one piece. */
+/** Every position that is possible, in few rows and in more than one piece. */
 test.each([1, 9000])(
   'what a number cannot say is a text where that is asked for: %d rows',
   async (count) => {

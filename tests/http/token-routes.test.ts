@@ -25,7 +25,7 @@ async function loggedIn({ server }: TestServer): Promise<string> {
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** Every route that the server describes, with a name for each parameter. */
+/** Returns every route that the server describes, with a name for each parameter. */
 async function describedRoutes(): Promise<readonly Route[]> {
   const locked = lockedServer()
   const headers = bearer(await loggedIn(locked))
@@ -45,7 +45,7 @@ function segment(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** A JSON Web Token with the claims of the right one. */
+/** Returns a JSON Web Token with the claims of the valid one. */
 function forged(header: object, token: string, key: string): string {
   const claims = token.split('.')[1] ?? ''
   const signed = `${segment(header)}.${claims}`
@@ -55,12 +55,12 @@ function forged(header: object, token: string, key: string): string {
 const HS256 = { alg: 'HS256', typ: 'JWT' }
 
 interface Attempt {
-  /** Added behind the path. */
+  /** Appended to the path. */
   readonly query?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** By what is tried, what is sent of a token that is right. */
+/** For each attempt, what it sends, given a valid token. */
 const ATTEMPTS: Readonly<Record<string, (token: string) => Attempt>> = {
   'no token': () => ({}),
   'an empty token': () => ({ headers: { authorization: 'Bearer ' } }),
@@ -107,12 +107,12 @@ function request(locked: TestServer, { line }: Route, { query = '', headers }: A
 
 const PROBLEM_KEYS = ['code', 'detail', 'status', 'timestamp', 'title', 'type']
 
-/** Nothing but who must be asked for. */
+/** Checks that the answer says only who must be asked. */
 function expectRefused({ status, headers, text }: Received): void {
   expect(status).toBe(401)
   expect(headers.get('www-authenticate')).toStartWith('Bearer')
   const told = JSON.parse(text)
-  // OpenAI's API has its own form of an error.
+  // OpenAI's API has its own form of errors.
   const keys = told.error === undefined ? PROBLEM_KEYS : ['message', 'type', 'param', 'code']
   expect(Object.keys(told.error ?? told).sort()).toEqual(keys.toSorted())
 }
@@ -171,7 +171,7 @@ describe('each closed route is refused with', () => {
 
   test('and with the right token, as a bearer and as a cookie, it is not', async () => {
     for (const headers of [bearer(token), { cookie: `session=${token}` }]) {
-      // Another server for each: one of the routes is the logout.
+      // A new server is used for each, because one of the routes is the logout.
       for (const route of closed) {
         const { status } = await request(lockedServer(), route, { headers: { ...headers } })
         expect(status).not.toBe(401)

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { chunkText, type SpanLimits, type TextSpan } from '../../src/ingest/chunking/chunk-text.ts'
+import {
+  chunkSentences,
+  chunkText,
+  type SpanLimits,
+  type TextSpan,
+} from '../../src/ingest/chunking/chunk-text.ts'
 
 type ChunkSize = Omit<SpanLimits, 'tokens'>
 const DEFAULT: ChunkSize = { chunkSizeChars: 1000, chunkOverlapChars: 200 }
@@ -19,8 +24,8 @@ function ends(text: string): readonly string[] {
   return spansOf(text, DEFAULT).map(({ startChar, endChar }) => `${startChar}to${endChar}`)
 }
 
-describe('where a text is cut', () => {
-  test('a text that fits is one span as it is', () => {
+describe('where a text is split', () => {
+  test('a text that fits is one unchanged span', () => {
     expect(ends(` ${'a'.repeat(998)}\n`)).toEqual(['0to1000'])
     expect(ends('a')).toEqual(['0to1'])
   })
@@ -136,7 +141,7 @@ describe('of every text and size', () => {
         let covered = 0
         for (const { startChar, endChar } of spans) {
           expect(text.slice(startChar, endChar).trim()).not.toBe('')
-          // One character that is a surrogate pair is the only thing longer than the smallest size.
+          // Only a single surrogate pair can be longer than the smallest size.
           expect(endChar - startChar).toBeLessThanOrEqual(Math.max(size.chunkSizeChars, 2))
           expect(text.slice(covered, startChar).trim()).toBe('')
           expect(endChar).toBeGreaterThan(covered)
@@ -179,4 +184,16 @@ describe('of every text and size', () => {
     const spans = spansOf(text, { chunkSizeChars: 1000, chunkOverlapChars: 999 })
     expect(spans.length).toBeLessThan((4 * text.length) / 1000)
   })
+})
+
+test.each([
+  ['Dr. Lee came at 3.5 p.m. today.\nShe left. (He stayed.) Why?', 4],
+  ['A line without a full stop\n\nThe next paragraph. 茶を飲む。水を飲む。', 4],
+  ['कहानी। अगली कहानी। هل تشرب؟ نعم.', 4],
+])('%j has its sentences, also where lines break', (text, count) => {
+  const limits = { ...DEFAULT, tokens: null }
+  const windows = [...chunkSentences(text, { windowSize: 1, windowOverlap: 0 }, limits)]
+  expect(windows.map(({ startChar, endChar }) => text.slice(startChar, endChar))).toHaveLength(
+    count,
+  )
 })

@@ -50,7 +50,7 @@ describe('which pages', () => {
   })
 
   test('breadth first, up to the limit', async () => {
-    // The page that is gone counts as well.
+    // The missing page counts as well.
     const { ids } = await crawled([A], { depth: 9, pagesMax: 6 })
     expect(ids).toEqual([`${A}/`, `${A}/one`, `${A}/two`, `${A}/deep`, `${A}/one?page=2`])
     expect((await crawled([A, 'https://b.test'], { pagesMax: 1 })).ids).toEqual([`${A}/`])
@@ -172,7 +172,7 @@ describe('what is stored', () => {
     expect(store.metadataOf(`${A}/b.md`)).toMatchObject({ title: 'B' })
   })
 
-  test('nothing of an empty page; where no page holds text, that is said', async () => {
+  test('an empty page gives nothing; if no page has text, a warning says so', async () => {
     const empty = { body: '<html><script>draw()</script></html>' }
     const site = { ...SITE, [`${A}/empty`]: empty }
     const { ids, report } = await crawled([A, `${A}/empty`], {}, site)

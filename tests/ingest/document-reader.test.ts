@@ -30,7 +30,10 @@ async function failure(work: Promise<unknown>): Promise<readonly [string, string
   throw new Error(`expected an AppError, found ${error}`)
 }
 
-/** Takes longer than anybody waits: the engine gives up on one text after some time, so there are many. */
+/**
+ * Takes longer than any test waits. It consists of many texts, because the engine gives up on a
+ * single text after some time.
+ */
 const catastrophe = ['(a+)+$']
 const victim = Array.from({ length: 500 }, () => `${'a'.repeat(60)}b`)
 
@@ -88,7 +91,7 @@ describe('the reader of documents', () => {
 
   test('has a queue with an end', async () => {
     const one = reader({ processes: { ...processes, queueMax: 1 } })
-    // Which of them comes first to the queue is up to the file system.
+    // The file system decides which of them reaches the queue first.
     const both = [one.read(text('first'), never), one.read(text('second'), never)]
     const told = await Promise.allSettled(both)
     expect(told.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []))).toMatchObject([

@@ -56,7 +56,7 @@ afterAll(() => server.stop(true))
 
 const base = `http://site.test:${server.port}`
 
-/** Names mean what the table says; connections are real. */
+/** A network in which the test defines how names resolve, while connections are real. */
 function network(hosts: Readonly<Record<string, readonly string[]>>): Network {
   return {
     resolve: async (host) => hosts[host] ?? Promise.reject(new Error(`ENOTFOUND ${host}`)),

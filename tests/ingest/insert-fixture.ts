@@ -45,17 +45,17 @@ export function snapshotWith(files: readonly UploadedFile[]): CatalogSnapshot {
   return { version: 1, definitionsVersion: 1, ...empty, files }
 }
 
-/** Keeps documents as the real store does: whole, by id, each write a transaction. */
+/** Stores documents by ID like the real store: each completely, and each write in a transaction. */
 export class FakeChunkStore implements DocumentStore {
   readonly documents = new Map<string, EmbeddedDocument>()
-  /** Ids of each transaction. */
+  /** The IDs in each transaction. */
   readonly writes: (readonly string[])[] = []
   crawlWarnings: readonly string[] | null = null
-  /** The next writes find their stored vectors gone. */
+  /** The number of next writes that find their stored vectors missing. */
   staleWrites = 0
   readonly #keys = new Map<bigint, string>()
 
-  /** It knows no types. */
+  /** This store has no types. */
   async checkDeclared(): Promise<void> {}
 
   async storedTexts(_kb: KnowledgeBase, documentIds: readonly string[]) {
@@ -97,7 +97,7 @@ export class FakeChunkStore implements DocumentStore {
     return work()
   }
 
-  /** id → the texts of its chunks. */
+  /** Maps IDs to the texts of their chunks. */
   get contents(): Readonly<Record<string, readonly string[]>> {
     return Object.fromEntries(
       [...this.documents].map(([id, { chunks }]) => [id, chunks.map(({ chunk }) => chunk.content)]),
@@ -111,7 +111,7 @@ export class FakeChunkStore implements DocumentStore {
 
 export class FakeEmbedder implements Embedder {
   readonly batches: (readonly string[])[] = []
-  /** Thrown by the batch that holds this text. */
+  /** The batch that contains this text fails. */
   failsAt: string | null = null
 
   async embed(texts: readonly string[], signal: AbortSignal) {
@@ -137,7 +137,7 @@ export const chunkingTools: ChunkingTools = {
   wordPieces: builtinTokenCounter(),
 }
 
-/** Reads in this process and this thread: the real one has its own tests. */
+/** Reads in this process and thread, because the real reader has tests of its own. */
 export const directReader: DocumentReading & Chunker = {
   readFile: (source, use) => readDirectly(source, use),
   read(document) {
@@ -156,7 +156,10 @@ export const directReader: DocumentReading & Chunker = {
 
 export type Site = Readonly<Record<string, Partial<Omit<FetchedPage, 'bytes'>> & { body?: string }>>
 
-/** A web of these pages; `url` of a page is where it redirects to. Other addresses are 404. */
+/**
+ * A web of these pages. `url` of a page is the address that it redirects to. Other addresses return
+ * 404.
+ */
 export class FakeWeb implements PageFetcher {
   readonly asked: string[] = []
   readonly #site: Site

@@ -283,7 +283,7 @@ describe('a request', () => {
     ])
   })
 
-  test('a bug is not dressed up as a bad request', async () => {
+  test('a bug is not reported as a bad request', async () => {
     const { deps } = fixture()
     const broken = { ...deps.chunks, storedTexts: () => Promise.reject(new TypeError('bug')) }
     const rows: Row[] = [{ id: 1, content: 'a' }]
@@ -291,7 +291,7 @@ describe('a request', () => {
     await expect(work).rejects.toThrow(TypeError)
   })
 
-  test('with a huge cell lets others have their turn', async () => {
+  test('with a huge cell does not block other work', async () => {
     const reader = new DocumentReader()
     const { store, deps } = fixture({ chunker: reader })
     const content = Array.from({ length: 150_000 }, (_, index) => `word${index} and more.`).join(
@@ -302,7 +302,7 @@ describe('a request', () => {
     const other = (async () => {
       for (; !isDone; turns += 1) await new Promise((resolve) => setImmediate(resolve))
     })()
-    // Without stems, which would take seconds for this many different words.
+    // Without stemming, which would take seconds for this many different words.
     const kb = knowledgeBase({ language: 'none' })
     await insert(request({ kb, rows: [{ content }] }), deps, never)
     isDone = true

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { A, crawled, html, moved, server } from './trap-site.ts'
 
-describe('what is left out is said', () => {
+describe('pages that are left out are reported', () => {
   const noindex = { 'content-type': 'text/html', 'x-robots-tag': 'noindex' }
   const tagged =
     (text: string, tag: string, links = '') =>
@@ -25,7 +25,8 @@ describe('what is left out is said', () => {
     expect(ids).toEqual(['/'])
     const [warning = '', ...others] = store.crawlWarnings ?? []
     expect(others).toEqual([])
-    // Pages are fetched in parallel: those with one reason are in the order in which they came.
+    // Pages are fetched in parallel, so those with one reason are in the order in which they
+    // arrived.
     const ordered = warning.replace(/\/[abc](?=[,)])/g, '/·')
     expect(warning).toContain(`${A}/a`)
     expect([ordered]).toEqual([
@@ -48,7 +49,7 @@ describe('what is left out is said', () => {
     expect(said.join('').length).toBeLessThan(3000)
   })
 
-  test('an empty page that was named is said, alone it is an error unless it leads on', async () => {
+  test('an empty page that was named causes a warning; alone it is an error unless it has links', async () => {
     const empty = html('', [])
     const both = await crawled({ '/': html('home'), '/empty': empty }, {}, [`${A}/`, `${A}/empty`])
     expect(both.store.crawlWarnings).toEqual([`1 page was not stored: 1 held no text (${A}/empty)`])
@@ -80,7 +81,7 @@ describe('what is left out is said', () => {
       { depth: 2 },
     )
     expect(ids).toEqual(['/', '/theirs', '/dead-end', '/snippet'])
-    // A page that is named is wanted.
+    // A page that is named is always wanted.
     const named = await crawled({ '/all': tagged('all', 'noindex') }, {}, [`${A}/all`])
     expect(named.ids).toEqual(['/all'])
   })

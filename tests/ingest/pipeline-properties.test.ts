@@ -1,4 +1,7 @@
-/** Reading, chunking, embedding and storing overlap: what is stored, in what order, and what is said must not show it. */
+/**
+ * Reading, chunking, embedding and storing overlap. The stored data, its order and the reports must
+ * not show it.
+ */
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { EmbeddedDocument, Row } from '../../src/core/domain/document.ts'
@@ -14,7 +17,7 @@ import { FakeChunkStore, type Fixture, fixture, never } from './insert-fixture.t
 type GivenRow =
   | { readonly kind: 'document'; readonly id: string; readonly text: string }
   | { readonly kind: 'empty' }
-  /** Its id is longer than any may be. */
+  /** Its ID is longer than allowed. */
   | { readonly kind: 'unusable' }
 
 interface Case {
@@ -23,13 +26,13 @@ interface Case {
   readonly batchChunks: number
   readonly skipsStored: boolean
   readonly skipsFailed: boolean
-  /** The model fails with it. */
+  /** The model fails for this text. */
   readonly failingText: string | null
-  /** The model refuses it: it takes any other. */
+  /** The model refuses this text but accepts any other. */
   readonly refusedText: string | null
-  /** The store refuses it. */
+  /** The store refuses this ID. */
   readonly refusedId: string | null
-  /** Turns that each step takes, one after the other. */
+  /** How many turns each step takes, in order. */
   readonly turns: readonly number[]
 }
 
@@ -63,13 +66,13 @@ interface Outcome {
   readonly writes: readonly (readonly string[])[]
   readonly contents: Readonly<Record<string, readonly string[]>>
   readonly counts: object
-  /** Of each write: rows and documents that are stored or left out by then. */
+  /** For each write, how many rows and documents are stored or left out by then. */
   readonly marks: readonly (readonly [number, number])[]
   readonly leftOut: readonly string[]
   readonly failure: readonly [string, string] | null
 }
 
-/** One batch after the other, each row looked at when all before it are stored. */
+/** Handles one batch after the other, and reads each row when all earlier ones are stored. */
 function expectedOutcome(given: Case): Outcome {
   const stored = new Map<string, string>()
   const writes: string[][] = []
@@ -233,7 +236,7 @@ function run(given: Case, signal: AbortSignal, onStep: (step: number) => void = 
 }
 
 describe('stages that overlap', () => {
-  test('store, count and say what one batch after the other would', async () => {
+  test('give the same results as one batch after the other', async () => {
     const property = fc.asyncProperty(cases, async (given) => {
       const expected = expectedOutcome(given)
       const { store, counts, marks, leftOut, done } = run(given, never)

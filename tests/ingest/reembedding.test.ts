@@ -23,7 +23,7 @@ class Pauses {
     await this.#pause.promise
   }
 
-  /** Resolves with the next pause that begins. */
+  /** Resolves when the next pause begins. */
   began(): Promise<void> {
     return this.#next.promise
   }
@@ -73,7 +73,7 @@ async function fixtureOf(chunkCount: number): Promise<Fixture> {
   return fixture
 }
 
-test('a failure is shown and tried again after pauses that grow to five minutes', async () => {
+test('a failure is shown, and retried after pauses of up to five minutes', async () => {
   const { store, models, pauses, reembedding } = await fixtureOf(10)
   models.failing.set('new-5', new AppError('provider_failed', 'it is ill'))
   let began = pauses.began()

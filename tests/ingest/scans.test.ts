@@ -20,7 +20,7 @@ interface Sent {
 
 type Answer = string | { readonly status: number } | { readonly finish: string }
 
-/** A server that answers one picture after the other as scripted, in the words of either API. */
+/** A server that answers one picture after the other as scripted, in the form of either API. */
 function scripted(answers: readonly Answer[]) {
   const sent: Sent[] = []
   const server = Bun.serve({
@@ -149,7 +149,7 @@ test('a file of nothing but scans that the model cannot read is refused', async 
   })
 })
 
-/** Begins like a PNG; no test looks into it. */
+/** Starts like a PNG, and no test reads the rest. */
 const PICTURE = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(9000, 'x')])
 
 test('a picture file is a document; without a model it says what to set', async () => {

@@ -57,12 +57,12 @@ describe('one document a page', () => {
       '/': html('loop', [], refresh),
       '/new': html('x', [], refresh.replace('/new', '/')),
     })
-    await expect(loop).rejects.toThrow('sends its readers on without end')
+    await expect(loop).rejects.toThrow('redirects its readers endlessly')
   })
 })
 
 describe('traps', () => {
-  test('a calendar, ever deeper paths and endless parameters end at the limit', async () => {
+  test('calendars, ever deeper paths and endless parameters stop at the limit', async () => {
     const calendar = (url: URL) => {
       const month = Number(url.searchParams.get('m') ?? 0)
       return html(`Month ${month}`, [`/calendar?m=${month + 1}`])()
@@ -123,7 +123,7 @@ describe('traps', () => {
       { pagesMax: 4 },
     )
     expect(ids).toEqual(['/', '/good'])
-    // Failed ones count too; robots.txt and the sitemap do not.
+    // Failed pages count, too, but robots.txt and the sitemap do not.
     expect(seen.asked).toHaveLength(6)
   })
 
@@ -201,7 +201,7 @@ describe('manners', () => {
     expect(seen.most).toBe(2)
   })
 
-  test('asks again where the server says when, twice at most', async () => {
+  test('retries at most twice, when the server says when', async () => {
     const { ids } = await crawled(
       {
         '/': html('home', ['/twice', '/often', '/later']),
@@ -284,7 +284,7 @@ describe('manners', () => {
     ['an index of sitemaps too', '/index.xml', {}, ['/one', '/two', '/three']],
     ['depth 0 is its pages', '/map.xml', { depth: 0 }, ['/one', '/two']],
     ['depth 1 is their links', '/map.xml', { depth: 1 }, ['/one', '/two', '/below']],
-    // Requested are /one, /gone, /two, /below and /copy, not /private.
+    // It requests /one, /gone, /two, /below and /copy, but not /private.
     ['a limit counts pages requested', '/index.xml', { pagesMax: 2 }, ['/one']],
     ['failed ones too', '/map.xml', { pagesMax: 3 }, ['/one', '/two']],
     ['and duplicates', '/map.xml', { pagesMax: 5 }, ['/one', '/two', '/below']],

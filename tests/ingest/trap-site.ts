@@ -1,4 +1,4 @@
-/** A web of two hosts, whose pages each test makes; crawled by the real fetcher. */
+/** A web of two hosts whose pages each test defines, crawled by the real fetcher. */
 
 import { addressPolicy, internet } from '../../src/core/runtime/address-policy.ts'
 import { insert } from '../../src/ingest/pipeline/insert.ts'
@@ -12,7 +12,7 @@ export type Pages = Readonly<Record<string, (url: URL) => Answer>>
 
 const HOSTS = ['a.test', 'b.test', 'xn--mnchen-3ya.test']
 let pages: Pages = {}
-/** Of the crawl that ran last. */
+/** What the last crawl requested. */
 export const seen = { asked: [] as string[], now: 0, most: 0 }
 
 export const server = Bun.serve({
@@ -33,7 +33,7 @@ export const server = Bun.serve({
   },
 })
 
-// Several test files share it: it ends with their process.
+// Several test files share it, and it ends with their process.
 server.unref()
 
 export const A = `http://a.test:${server.port}`

@@ -45,7 +45,7 @@ describe('the format', () => {
     })
   }
 
-  test('of binary content is none', () => {
+  test('is missing for binary content', () => {
     const bytes = Uint8Array.of(0x50, 0x4b, 0, 4, 0, 0, 0)
     for (const name of ['a.docx', 'a.csv', 'a', 'a.txt']) {
       expect(() => fileFormat(name, bytes)).toThrow(/binary; readable are CSV/)

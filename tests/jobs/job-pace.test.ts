@@ -14,7 +14,7 @@ test('a rate is known after half a second, and the remaining time where the tota
   expect(pace.of(known, 1_000)).toEqual({ rate: 100, remainingSeconds: 10 })
 })
 
-test('a job that goes on is not faster by what it stored before', () => {
+test('the pace of a job that continues does not include what it stored before', () => {
   const pace = new JobPace({ ...NO_PROGRESS, rows: 1_000_000 }, 0)
   const progress = { ...NO_PROGRESS, rows: 1_000_010 }
   pace.note(progress, 1_000)

@@ -9,7 +9,7 @@ import { JobRunner } from '../../src/ops/jobs/job-runner.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { failureOf, openMemoryStore, temporaryFolder } from '../support/store-fixture.ts'
 
-/** A job at work, which ends as the test says. */
+/** A running job that ends when the test says so. */
 interface Running {
   readonly work: JobWork
   readonly signal: AbortSignal
@@ -93,7 +93,7 @@ test('jobs of one knowledge base run one after the other, others beside them', a
   expect(begun).toEqual([1, 3])
   at(1).end.resolve()
   await untilBegun(3)
-  // The second of the same knowledge base came before the last one.
+  // The second job of the same knowledge base was added before the last one.
   expect(begun).toEqual([1, 3, 2])
   at(3).end.resolve()
   await untilBegun(4)
@@ -103,7 +103,7 @@ test('jobs of one knowledge base run one after the other, others beside them', a
   )
 })
 
-test('of two who begin a job again at the same time one is refused', async () => {
+test('if two clients restart a job at the same time, one is refused', async () => {
   const runner = runnerOver()
   const { id } = await runner.start(draft())
   await untilBegun(1)
@@ -121,7 +121,7 @@ test('of two who begin a job again at the same time one is refused', async () =>
   await runner.cancel(id)
 })
 
-test('who cancels a job twice at once hears once that it is over', async () => {
+test('cancelling a job twice at once reports once that it has ended', async () => {
   const runner = runnerOver()
   const { id } = await runner.start(draft())
   const queued = await runner.start(draft())
@@ -133,12 +133,12 @@ test('who cancels a job twice at once hears once that it is over', async () => {
   expect(await endOf(runner, queued.id)).toBe('done')
 })
 
-test('who cancels a job that does not listen hears so, and it is over when it has ended', async () => {
+test('cancelling a job that ignores the signal says so, and the job ends when its work does', async () => {
   const runner = runnerOver(store, 2, 20)
   const { id } = await runner.start({ ...draft(), kind: 'import' })
   await untilBegun(1)
   const { state, error } = await runner.cancel(id)
-  expect([state, error]).toEqual(['running', 'It was told to end and has not ended yet'])
+  expect([state, error]).toEqual(['running', 'It was cancelled but has not ended yet'])
   expect((await failureOf(runner.resume(id))).code).toBe('job_state')
   at(id).end.reject(new Error('it listened at last'))
   expect(await endOf(runner, id)).toBe('cancelled')
@@ -154,7 +154,7 @@ test('an unexpected failure shows nothing of itself', async () => {
   expect(runner.get(id).error).toBe('Internal error')
 })
 
-test('after a restart a job goes on from its last mark, with its request and its items', async () => {
+test('after a restart, a job continues from its last checkpoint, with its request and its items', async () => {
   using folder = temporaryFolder()
   const first = await openStore({ directory: folder.path })
   const before = runnerOver(first)
@@ -176,7 +176,7 @@ test('after a restart a job goes on from its last mark, with its request and its
   const rest: unknown[] = []
   for await (const item of work.items(2)) rest.push(item)
   expect(rest).toEqual([{ a: 3 }])
-  // Another process took the file away.
+  // Another process has removed the file.
   await rm(join(folder.path, 'jobs', `${id}.ndjson`))
   const lost = await failureOf(Array.fromAsync(work.items(0)))
   expect(lost.code).toBe('job_items_missing')
@@ -186,7 +186,7 @@ test('after a restart a job goes on from its last mark, with its request and its
   await second.close()
 })
 
-test('thousands may watch one job, and who leaves costs nothing', async () => {
+test('thousands can watch one job, and a watcher that leaves costs nothing', async () => {
   const runner = runnerOver()
   const { id } = await runner.start(draft())
   await untilBegun(1)
@@ -199,13 +199,13 @@ test('thousands may watch one job, and who leaves costs nothing', async () => {
   expect(new Set(await Promise.all(staying))).toEqual(new Set(['done']))
 })
 
-test('as many jobs wait as may, and no more', async () => {
+test('jobs wait up to the limit, and no more', async () => {
   const runner = runnerOver(store, 1)
   const started = await Promise.all(
     Array.from({ length: 60 }, () => failureOf(runner.start(draft()))),
   )
   const refused = started.filter(({ code }) => code === 'too_busy').length
-  // One runs and fifty wait.
+  // One job runs and fifty wait.
   expect(refused).toBe(9)
   await runner.close()
 })

@@ -50,13 +50,13 @@ afterEach(async () => {
   await store.close()
 })
 
-/** Of a job, only its id is read here. */
+/** Only the ID of a job is read here. */
 function jobOf(id: number): Job {
   return { id } as Job
 }
 
 function workOf(id: number): JobWork {
-  // What a handler gets of a job that goes on: its id and its request are read here.
+  // What a handler gets of a job that continues. Only its id and its request are read here.
   return { job: jobOf(id), request: started[0]?.request, checkpoint: null } as unknown as JobWork
 }
 
@@ -69,7 +69,7 @@ async function hourly(): Promise<number> {
   return created.id
 }
 
-test('runs missed while the server was down are one run, which two jobs do not share', async () => {
+test('runs missed while the server was down become one run, in one job', async () => {
   const id = await hourly()
   nowMs = Date.parse('2026-01-01T10:30:00Z')
   const begun = Promise.withResolvers<void>()

@@ -29,19 +29,19 @@ test('vectors have 384 dimensions and length 1', async () => {
 
 // Reference: sentence-transformers' all-MiniLM-L6-v2 in float32 finds the first pair close and the
 // second far apart.
-test('texts of one meaning are near, others are far', async () => {
+test('texts with similar meanings are close, others are far apart', async () => {
   const [reset, recover, recipe] = await shared.embed(texts, never)
   expect(cosine(reset, recover)).toBeGreaterThan(0.6)
   expect(cosine(reset, recipe)).toBeLessThan(0.15)
 })
 
-test('the other texts of a request do not move a vector at all', async () => {
+test('a vector does not depend on the other texts in the request', async () => {
   const [together] = await shared.embed([texts[0] ?? '', 'zebra '.repeat(40)], never)
   const [alone] = await shared.embed([texts[0] ?? ''], never)
   expect(together).toEqual(alone)
 })
 
-test('a text has the same vector each time, also from a new thread', async () => {
+test('a text has the same vector each time, also from a new process', async () => {
   const other = new BuiltinEmbedder()
   try {
     const [first] = await shared.embed(['a stable query'], never)
@@ -79,7 +79,7 @@ test('concurrent requests each get their own vectors', async () => {
   }
 })
 
-test('no text, no vector; an endless text counts with its beginning', async () => {
+test('no text gives no vector, and of an endless text only the start counts', async () => {
   expect(await shared.embed([], never)).toEqual([])
   const [long] = await shared.embed(['lorem ipsum '.repeat(200_000)], never)
   const [short] = await shared.embed(['lorem ipsum '.repeat(4000)], never)
@@ -103,7 +103,7 @@ test('an abort ends the caller at once and drops the waiting work', async () => 
   const inserting = shared.embed(chunks, stop.signal)
   const ended: string[] = []
   inserting.catch(() => ended.push('inserting'))
-  // A small request overtakes: once it is answered, the thread has the large one.
+  // A small request overtakes: once it is answered, the process has the large one.
   await shared.embed(['a request that overtakes'], never)
   const next = shared.embed(['the next request'], never).then(() => ended.push('next'))
   stop.abort(new Error('client went away'))
@@ -117,11 +117,11 @@ test('an aborted signal is refused before anything starts', async () => {
   await expect(shared.embed(['x'], AbortSignal.abort(reason))).rejects.toBe(reason)
 })
 
-test.each(['throw', 'reject', 'exit'])(
-  'a thread that ends by %s fails its requests, the next call starts another',
+test.each(['throw', 'reject', 'exit', 'abort'])(
+  'a process that ends by %s fails its requests, the next call starts another',
   async (how) => {
-    const workerUrl = new URL('./fixtures/crashing-embedder.ts', import.meta.url).href
-    const embedder = new BuiltinEmbedder({ ...builtinEmbedderOptions(), workerUrl })
+    const entryUrl = new URL('./fixtures/crashing-embedder.ts', import.meta.url).href
+    const embedder = new BuiltinEmbedder({ ...builtinEmbedderOptions(), entryUrl })
     for (let round = 0; round < 2; round += 1) {
       const failure = await embedder.embed([how], never).catch((error: unknown) => error)
       expect(failure).toMatchObject({ code: 'provider_failed' })
@@ -142,7 +142,7 @@ test('missing model files are a clear failure that shows no path', async () => {
   await embedder.close()
 })
 
-test('close fails what waits, ends the thread, and refuses what comes later', async () => {
+test('close fails what waits, ends the process, and refuses what comes later', async () => {
   const embedder = new BuiltinEmbedder()
   const chunks = Array.from({ length: 200 }, (_, index) => `chunk ${index} `.repeat(60))
   const waiting = embedder.embed(chunks, never).catch((error: unknown) => error)
@@ -163,12 +163,12 @@ test('the files of the model are those that were published with it', async () =>
   }
 })
 
-test('one thread and two give the same vectors, in the order of the texts', async () => {
+test('one process and two give the same vectors, in the order of the texts', async () => {
   const many = Array.from({ length: 30 }, (_, index) => {
     return `text ${index} says something about ${'words and '.repeat(3 + ((index * 7) % 40))}more`
   })
-  const one = new BuiltinEmbedder({ ...builtinEmbedderOptions(), threadsMax: 1 })
-  const two = new BuiltinEmbedder({ ...builtinEmbedderOptions(), threadsMax: 2 })
+  const one = new BuiltinEmbedder({ ...builtinEmbedderOptions(), processesMax: 1 })
+  const two = new BuiltinEmbedder({ ...builtinEmbedderOptions(), processesMax: 2 })
   try {
     expect(await two.embed(many, never)).toEqual(await one.embed(many, never))
   } finally {

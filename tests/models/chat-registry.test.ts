@@ -29,7 +29,7 @@ test('makes a model of each provider that it names', async () => {
   }
 })
 
-test('refuses another provider and lists those there are', async () => {
+test('refuses an unknown provider and lists the known ones', async () => {
   const error = await thrownBy(chatModelOf(ref('acme'), {}, { embed: embed }))
   expect(error).toMatchObject({ code: 'unknown_provider' })
   expect(String(error)).toContain('acme. Available providers: builtin, openai, anthropic')

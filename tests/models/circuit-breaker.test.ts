@@ -4,7 +4,7 @@ import { CircuitBreaker } from '../../src/models/registries/reranker-registry.ts
 
 const NEVER = new AbortController().signal
 
-/** A reranker and a clock that are controlled by the test. */
+/** A reranker and a clock that the test controls. */
 function fixture() {
   const state = { nowMs: 0, calls: 0, answer: async (): Promise<readonly number[]> => [1] }
   const inner = {
@@ -27,7 +27,7 @@ test('a reranker that failed is not asked for five seconds, and says so', async 
   state.answer = fails
   await expect(asked()).rejects.toThrow(/^http:\/\/r\/rerank answered 500$/)
   state.nowMs = 1_500
-  const said = 'http://r/rerank answered 500 (it was not asked: the next try is in 4 s)'
+  const said = 'http://r/rerank answered 500 (it was not called: the next attempt is in 4 s)'
   await expect(asked()).rejects.toThrow(said)
   await expect(asked()).rejects.toMatchObject({ code: 'provider_failed' })
   expect(state.calls).toBe(1)
@@ -68,7 +68,7 @@ test('after the pause one call tries it, the others do not wait', async () => {
   const answered = Promise.withResolvers<readonly number[]>()
   state.answer = () => answered.promise
   const trying = asked()
-  await expect(asked()).rejects.toThrow('it was not asked')
+  await expect(asked()).rejects.toThrow('it was not called')
   expect(state.calls).toBe(2)
   answered.resolve([1])
   expect(await trying).toEqual([1])
@@ -84,7 +84,7 @@ test('one outage that many calls meet at once counts once', async () => {
   expect(await asked()).toEqual([1])
 })
 
-test('a caller who left, and one whose request cannot be, change nothing for others', async () => {
+test('aborted and invalid requests do not count as failures of the provider', async () => {
   const { state, asked } = fixture()
   const leaving = new AbortController()
   state.answer = async () => {

@@ -102,10 +102,12 @@ test('background work may wait longer, and fails at once if that is not enough',
   const registry = embedderRegistry({ builtin: unused })
   const model = ref('openai', 'm', { baseUrl: server.url })
   const usual = await thrownBy(registry.embedder(model).embed(['a'], never))
-  expect(String(usual)).toContain('asks to wait 700 s before another try, and there is time for 60')
+  expect(String(usual)).toContain(
+    'asks to wait 700 s before another attempt, but there is only time for 60',
+  )
   const patient = await thrownBy(registry.embedder(model, 600_000).embed(['a'], never))
   expect(String(patient)).toContain(
-    'asks to wait 700 s before another try, and there is time for 600',
+    'asks to wait 700 s before another attempt, but there is only time for 600',
   )
   expect(server.seen).toHaveLength(2)
 })

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
-import { EmbeddingLoop, type EmbeddingThread } from '../../src/models/builtin/embedding-loop.ts'
+import { EmbeddingLoop } from '../../src/models/builtin/embedding-loop.ts'
+import type { EmbeddingAnswer } from '../../src/models/builtin/embedding-protocol.ts'
 
-/** A loop over a model whose every vector the test gives. */
+/** A loop with a model whose vectors the test supplies. */
 async function loopOverFake() {
-  const posted: Parameters<EmbeddingThread['post']>[0][] = []
+  const posted: EmbeddingAnswer[] = []
   const asked: PromiseWithResolvers<Float32Array>[] = []
   const isAsked = Promise.withResolvers<void>()
   const isPosted = Promise.withResolvers<void>()
@@ -16,11 +17,11 @@ async function loopOverFake() {
       return vector.promise
     },
   }
-  const post: EmbeddingThread['post'] = (answer) => {
+  const send = (answer: EmbeddingAnswer) => {
     posted.push(answer)
     isPosted.resolve()
   }
-  const loop = new EmbeddingLoop({ post, end: () => {} }, async () => model)
+  const loop = new EmbeddingLoop(send, async () => model)
   await loop.receive({ kind: 'load', folder: 'none' })
   return { loop, posted, asked, isAsked: isAsked.promise, isPosted: isPosted.promise }
 }

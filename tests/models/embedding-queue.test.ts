@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { EmbeddingQueue } from '../../src/models/builtin/embedding-queue.ts'
 
-/** Texts of one part each. */
+/** Returns texts with one part each. */
 const sequences = (count: number, length: number) => {
   return Array.from({ length: count }, () => [new Array<number>(length).fill(7)])
 }
 
-/** The ids of the jobs in the order of their texts. */
+/** Returns the IDs of the jobs in the order of their texts. */
 function drained(queue: EmbeddingQueue): readonly number[] {
   const order: number[] = []
   for (let task = queue.next(); task !== null; task = queue.next()) {
@@ -55,7 +55,7 @@ test('vectors come back in the order of the texts once all are there', () => {
   expect(results).toEqual([null, null, null, lengths])
 })
 
-test('what is cancelled is not embedded any more, and the rest is', () => {
+test('a cancelled text is not embedded, and the others are', () => {
   const queue = new EmbeddingQueue()
   queue.add(1, sequences(40, 128))
   queue.add(2, sequences(2, 8))

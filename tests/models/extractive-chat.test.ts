@@ -4,7 +4,7 @@ import { extractiveChat } from '../../src/models/builtin/chat/extractive-chat.ts
 import { callsOf, heard, LIST_TOOL, QUERY_TOOL, textOf } from './fixtures/chat-support.ts'
 import { thrownBy } from './fixtures/scripted-server.ts'
 
-/** Words hashed to dimensions: texts that share words are near. */
+/** Hashes words to dimensions, so that texts that share words are near each other. */
 const bagOfWords: Embedder['embed'] = async (texts) => {
   return texts.map((text) => {
     const vector = new Float32Array(256)
@@ -38,7 +38,7 @@ interface Play {
   readonly observe: (sql: string) => string
 }
 
-/** Plays the agent's loop until there is a text. */
+/** Plays the agent's loop until the model returns a text. */
 async function played(
   play: Play,
 ): Promise<{ readonly answer: string; readonly sql: readonly string[] }> {
@@ -80,7 +80,7 @@ test('counts words, marks and ideographs', async () => {
   expect(deltas.at(-1)).toEqual({
     kind: 'end',
     finish: 'tool_calls',
-    // "You are an agent", then お, 茶, costs, 9, euros and the mark.
+    // "You are an agent", then お, 茶, costs, 9, euros and the marker.
     usage: { inputTokens: 10, outputTokens: 5, cachedTokens: 0 },
     warnings: [],
   })
@@ -230,13 +230,13 @@ test('says what failed where every search failed', async () => {
   expect(answer).toBe('Searching p.bad failed: Error executing knowledge base query: gone.')
 })
 
-test('says that there is no knowledge base', async () => {
+test('says that no knowledge base exists', async () => {
   const { answer, sql } = await played({
     messages: asked('When?'),
     listed: 'No knowledge bases found.',
     observe: () => HEAD,
   })
-  expect(answer).toBe('There is no knowledge base that I may search for an answer.')
+  expect(answer).toBe('There are no knowledge bases that I may search.')
   expect(sql).toEqual([])
 })
 
@@ -265,10 +265,10 @@ test('answers when the loop allows no more calls and adds an instruction', async
       toolCalls: [{ id: 'list', name: 'kb_list_tool', input: '' }],
     },
     { role: 'tool', callId: 'list', content: '["p.k"]' },
-    { role: 'system', content: 'No tool call is left' },
+    { role: 'system', content: 'No tool calls are left' },
   ]
   const deltas = await heard(extractiveChat(bagOfWords), { messages, tools: [] })
-  expect(textOf(deltas)).toBe('I could not search p.k: no tool call was left.')
+  expect(textOf(deltas)).toBe('I could not search p.k: no tool calls were left.')
 })
 
 test('the same sentence of two overlapping chunks is quoted once', async () => {
@@ -331,7 +331,7 @@ test('stops at an abort and throws its reason', async () => {
   expect(await thrownBy(answering)).toBe(reason)
 })
 
-test('what a thing is, is answered by the sentence that says so, not by what speaks of it most', async () => {
+test('a question of what something is gets its definition, not the passage that mentions it most', async () => {
   const { answer } = await played({
     messages: asked('What is Rsyncer?'),
     listed: '["mindsdb.docs"]',
@@ -373,11 +373,26 @@ test('a short option is searched by how manuals write it, and explained by its o
 test('the name of an option that is quoted with it is not shown twice', async () => {
   const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '
   const entry = `OPTIONS\n       --max-hops <number>\n              Sets a limit. Fifty redirects in a loop are the default. ${about.repeat(5)}`
-  const { answer } = await played({
-    messages: asked('How many redirects in a loop are the default?'),
-    listed: '["mindsdb.docs"]',
-    observe: () => rows(['d:content:1of9:0to80', entry, 0.8]),
-  })
+  const answer = await answerFrom(entry, 'How many redirects in a loop are the default?')
   expect(answer).toContain('**Fifty redirects in a loop are the default.**')
   expect(answer.match(/--max-hops <number>/g)).toHaveLength(1)
+})
+
+async function answerFrom(text: string, question: string): Promise<string> {
+  const observe = () => rows(['d:content:1of9:0to80', text, 0.8])
+  return (await played({ messages: asked(question), listed: '["mindsdb.docs"]', observe })).answer
+}
+
+test('a year next to a mark is a date', async () => {
+  const first = 'Then Montpellier fell to the royal army and its guns.'
+  const text = `${first} Montpellier fell to the army in 1622.`
+  const answer = await answerFrom(text, 'When did Montpellier fall to the royal army?')
+  expect(answer).toContain('**Montpellier fell to the army in 1622.**')
+})
+
+test('without the date that it asks for, a passage is only the closest', async () => {
+  const question = 'When was Rooibos exported to Europe?'
+  const text = 'Rooibos was exported to Europe in'
+  expect(await answerFrom(`${text} 1904.`, question)).toContain('This is what I found')
+  expect(await answerFrom(`${text} crates.`, question)).toContain('The closest passage is')
 })

@@ -21,7 +21,7 @@ test('what is learned of a model is known to all who ask it, and of no other', (
   for (const change of others) expect(memories.of(ref(change)).refused.size).toBe(0)
 })
 
-test('it is forgotten after an hour', () => {
+test('the entry expires after an hour', () => {
   const clock = { ms: 0 }
   const memories = new FeatureMemories(() => clock.ms)
   memories.of(ref()).add('tools')

@@ -216,7 +216,9 @@ test('a web page is not an answer, and is named as the failure', async () => {
   await using server = scriptedServer(() => new Response(`<html>${KEY}</html>`, { headers }))
   const error = await thrownBy(heard(chatAt(server.url), QUESTION))
   expect(error).toMatchObject({ code: 'provider_failed' })
-  expect(String(error)).toEndWith('failed: a web page came, so this is no address of a model')
+  expect(String(error)).toEndWith(
+    'failed: the answer was a web page, so this is not the address of a model',
+  )
 })
 
 test('an answer of an unknown form is reported without the words of the code that read it', async () => {
@@ -276,7 +278,7 @@ test('a server that never begins times out', async () => {
   const limits = { ...QUICK_LIMITS, timeoutMs: 50, retriesMax: 0 }
   const error = await thrownBy(heard(chatAt(server.url, limits), QUESTION))
   expect(error).toMatchObject({ code: 'timeout' })
-  expect(String(error)).toContain('did not begin its answer within 50 ms')
+  expect(String(error)).toContain('did not start its answer within 50 ms')
 })
 
 test('an abort in the middle throws its reason and closes the connection', async () => {
@@ -297,7 +299,7 @@ test('an abort in the middle throws its reason and closes the connection', async
   await closed.promise
 })
 
-test('a reader who stops early closes the connection', async () => {
+test('reading only part of the answer closes the connection', async () => {
   const closed = Promise.withResolvers<void>()
   await using server = scriptedServer((request) => {
     request.signal.addEventListener('abort', () => closed.resolve())

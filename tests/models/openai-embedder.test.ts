@@ -171,7 +171,7 @@ test('cuts many texts into calls, at most four at once, and keeps the order', as
   })
   const texts = Array.from({ length: 2100 }, (_, index) => 'x'.repeat(index % 50))
   const found = await embedderAt(server.url).embed(texts, never)
-  // An empty text goes out as a blank: the API refuses empty ones.
+  // An empty text is sent as a blank, because the API refuses empty ones.
   expect(found.map((vector) => vector[0])).toEqual(texts.map((text) => Math.max(1, text.length)))
   expect(server.seen).toHaveLength(9)
   expect(Math.max(...server.seen.map((request) => textsOf(request).length))).toBe(256)

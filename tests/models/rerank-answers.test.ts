@@ -47,7 +47,7 @@ describe('probabilities', () => {
     expect(tokensScore([], YES_LABELS)).toBeNull()
   })
 
-  test('numbers that are none do no harm', () => {
+  test('invalid numbers do no harm', () => {
     const content = [
       {
         token: 'yes',

@@ -7,7 +7,7 @@ const textsOf = ({ body }: SeenRequest) => {
   return Array.isArray(texts) ? texts.map(String) : []
 }
 
-/** Scores that are the passages' own numbers, the best first, as servers send them. */
+/** Scores passages with their own numbers and returns the best first, as servers do. */
 const scored = (request: SeenRequest) => {
   return textsOf(request)
     .map((text, index) => ({ index, relevance_score: Number(text) }))
@@ -69,7 +69,7 @@ describe('servers', () => {
     expect(server.seen[0]?.query).toBe('?tenant=seven')
   })
 
-  test('scores outside of 0 to 1 are sigmoid, all of their answer and none of the next', async () => {
+  test('scores outside of 0 to 1 are mapped by a sigmoid, for all of their answer but not the next', async () => {
     await using server = scriptedServer(rerankServer)
     const reranker = rerankerAt(server.url, 'rerank')
     expect(await reranker.rerank('q', ['0.5'], NEVER)).toEqual([0.5])
@@ -190,7 +190,7 @@ describe('failures', () => {
     await using server = scriptedServer(() => failure(503, 'busy', { 'retry-after': '5' }))
     const reranker = rerankerAt(server.url, 'tei', { timeout: 2 })
     const error = await thrownBy(reranker.rerank('q', PASSAGES, NEVER))
-    expect(String(error)).toContain('asks to wait 5 s before another try')
+    expect(String(error)).toContain('asks to wait 5 s before another attempt')
     expect(server.seen).toHaveLength(1)
   })
 

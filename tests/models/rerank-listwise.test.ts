@@ -10,11 +10,11 @@ interface Numbered {
 }
 
 const passagesOf = (request: SeenRequest) => {
-  // The prompt's own shape: the tests below look at what the model is sent.
+  // The prompt has this form, and the tests below check what the model receives.
   return sentData(request).passages as readonly Numbered[]
 }
 
-/** A model that orders passages by the number that is their text, the largest first. */
+/** A model that sorts passages by the number in their text, the largest first. */
 const orderingModel = (request: SeenRequest) => {
   const ordered = passagesOf(request).toSorted((a, b) => Number(b.text) - Number(a.text))
   return completion(JSON.stringify(ordered.map(({ number }) => number)))
@@ -38,7 +38,7 @@ test('a good passage rises through all windows', async () => {
   const scores = await listwise(server.url).rerank('q', passages, NEVER)
   expect(server.seen.length).toBe(4)
   for (const request of server.seen) expect(passagesOf(request).length).toBeLessThanOrEqual(20)
-  // The best ten of all come first in their order, as a window moves by ten.
+  // The best ten come first and in order, because a window moves by ten.
   const best = scores
     .map((score, index) => ({ score, index }))
     .toSorted((a, b) => b.score - a.score)
@@ -72,7 +72,7 @@ test('an answer that names nothing is a failure', async () => {
   await using server = scriptedServer(() => completion('I would rather not.'))
   const error = await thrownBy(listwise(server.url).rerank('q', ['1', '2'], NEVER))
   expect(error).toMatchObject({ code: 'provider_failed' })
-  expect(String(error)).toContain('named no order')
+  expect(String(error)).toContain('did not return an order')
 })
 
 test('a window that names nothing stays as it was', async () => {

@@ -11,7 +11,7 @@ const gradingModel = (request: SeenRequest) => {
   return completion(`class_${grade}`, [{ class: 1 }, { _: 1 }, { [grade]: 1 }])
 }
 
-/** The same without probabilities: it says a number from 0 to 100. */
+/** The same without probabilities: it answers with a number from 0 to 100. */
 const plainModel = (request: SeenRequest) => completion(`${passageOf(request).match(/\d+/)}`)
 
 describe('with probabilities', () => {
@@ -151,7 +151,7 @@ describe('without probabilities', () => {
     expect(await reranker.rerank('q', ['90', 'odd', '20'], NEVER)).toEqual([0.9, 0, 0.2])
     const error = await thrownBy(reranker.rerank('q', ['90', 'odd', 'odd'], NEVER))
     expect(error).toMatchObject({ code: 'provider_failed' })
-    expect(String(error)).toContain('gave no judgment of 2 of 3 passages')
+    expect(String(error)).toContain('returned no judgment for 2 of 3 passages')
   })
 
   test('a passage that a working server refuses is a 0 and changes nothing else', async () => {

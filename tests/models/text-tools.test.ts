@@ -7,7 +7,7 @@ import { callsOf, QUESTION, textOf } from './fixtures/chat-support.ts'
 const CALL = '{"tool": "kb_query_tool", "input": {"sql_query": "SELECT 1"}}'
 const fenced = (json: string) => `\`\`\`json\n${json}\n\`\`\``
 
-/** A model that says these texts, one a turn, in pieces of seven characters. */
+/** A model that returns these texts, one per turn, in pieces of seven characters. */
 function saying(...texts: readonly string[]) {
   const asked: ChatRequest[] = []
   async function* ask(request: ChatRequest): AsyncGenerator<ChatDelta> {

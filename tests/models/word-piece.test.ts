@@ -11,7 +11,7 @@ const cases: readonly { text: string; ids: unknown }[] = reference.cases.map(([t
   return { text: String(text), ids }
 })
 
-// The ids were written by Hugging Face's `tokenizers` (BertWordPieceTokenizer, cut at 256).
+// The IDs were computed with Hugging Face's `tokenizers` (BertWordPieceTokenizer, cut at 256).
 test('gives the reference ids for all kinds of writing and for random text', () => {
   expect(cases.length).toBeGreaterThan(90)
   for (const { text, ids } of cases) {

@@ -38,7 +38,7 @@ async function listening(
   return { port: typeof address === 'object' && address !== null ? address.port : 0, hosts }
 }
 
-/** @param meaning of every name, which may change */
+/** @param meaning the address of every name, which may change */
 function guardOf(meaning: { address: string }, tls: object = {}): Guard {
   return {
     policy: addressPolicy({ setting: 'EIDER_NETWORK_ALLOW', entries: ['127.0.0.1'] }),

@@ -1,4 +1,4 @@
-/** Maps while their knowledge base changes or goes, and where reading or writing fails. */
+/** Maps whose knowledge base changes or disappears, and failures in reading or writing. */
 import { expect, test } from 'bun:test'
 import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
@@ -11,10 +11,10 @@ const COUNT = 50
 
 type Knowledge = Pick<KnowledgeBase, 'id' | 'vectorsNumber' | 'revision'>
 
-/** What a map looks at. */
+/** Returns a knowledge base with the fields that a map reads. */
 function knowledgeBase(part: Partial<Knowledge> = {}): KnowledgeBase {
   const known = { id: 1, projectId: 1, vectorsNumber: 0, revision: 1, ...part }
-  // Nothing else of it is read here.
+  // Only these members are used here.
   return {
     ...known,
     dimensions: DIMENSIONS,
@@ -61,10 +61,10 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
   }
   const maps = new ComputedMaps({
     vectors,
-    // No texts: of an engine nothing else is used.
+    // The engine returns no texts and is not used otherwise.
     reader: { run: async () => ({ columns: [], batches: (async function* () {})() }) } as never,
     files: derived,
-    // Nothing else of it is read.
+    // Only these members are used here.
     snapshot: () => shown as unknown as CatalogSnapshot,
     workerUrl: new URL('../../src/wiring/threads/map-entry.ts', import.meta.url).href,
     nowMs: () => clock.nowMs,
@@ -225,7 +225,7 @@ test('several are made one after the other, and those of a server that stops end
 test('the file of a map goes with its knowledge base, and no other change looks at files', async () => {
   const { shown, files, derived } = fixture()
   const all = [1, 2].map((id) => knowledgeBase({ id }))
-  // As above.
+  // Only these members are used here.
   const snapshot = (knowledgeBases: readonly KnowledgeBase[], definitionsVersion: number) =>
     ({ ...shown, knowledgeBases, definitionsVersion }) as unknown as CatalogSnapshot
   const upkeep = new MapFileUpkeep(derived, snapshot(all, 1))

@@ -12,7 +12,7 @@ import { regionWords } from '../../src/retrieval/map/region-words.ts'
 const DIMENSIONS = 16
 const CLUSTERS = 5
 
-/** Point `i` is of cluster `i % CLUSTERS`. */
+/** Point `i` belongs to cluster `i % CLUSTERS`. */
 function planted(count: number): Float32Array {
   const random = new SeededRandom(3)
   const centres = Float32Array.from({ length: CLUSTERS * DIMENSIONS }, () => random.next() - 0.5)
@@ -27,7 +27,7 @@ test('the same vectors always have the same places', () => {
   expect(layOut(table, { seed: 1 })).toEqual(layOut(table, { seed: 1 }))
 })
 
-// More points than are all compared: their neighbours come from trees and descent.
+// Too many points to compare all of them, so their neighbours come from trees and descent.
 for (const count of [300, 2500]) {
   test(`of ${count} points, those of a cluster lie together`, () => {
     const places = layOut({ values: planted(count), dimensions: DIMENSIONS }, { seed: 1 })

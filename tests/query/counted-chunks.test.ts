@@ -69,7 +69,7 @@ test.each([
   expect(await rowsOf(sql, known).catch(String)).toEqual(before)
 })
 
-test('a count follows each write', async () => {
+test('a count is up to date after each write', async () => {
   const count = 'SELECT count(*) FROM kb'
   await rowsOf(count)
   const writes = [
@@ -87,7 +87,7 @@ test('a count follows each write', async () => {
   }
 })
 
-test('counts beside writes are those before them or after them', async () => {
+test('counts during a write are from before or after it', async () => {
   const counts = new Set<unknown>()
   const first = Number(Object(await rowsOf('SELECT count(*) FROM kb')).rows[0][0])
   for (let round = 0; round < 10; round += 1) {

@@ -27,7 +27,7 @@ test('makes a table and adds to it at the next run', async () => {
   expect(counted).toEqual([[2]])
 })
 
-test('loses no row of runs at the same time', async () => {
+test('loses no rows of concurrent runs', async () => {
   const run = () => evaluate('test_table = asked, save_to = many_runs')
   await Promise.all(Array.from({ length: 6 }, run))
   expect(await t.rows('SELECT count(*) FROM many_runs')).toEqual([[6]])

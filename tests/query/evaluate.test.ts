@@ -41,7 +41,7 @@ describe('judgments', () => {
     expect(Number(row?.avg_query_time)).toBeGreaterThan(0)
   })
 
-  test('rate documents by their best chunk, for any number of chunks', async () => {
+  test('rank documents by their best chunk, for any number of chunks', async () => {
     const options = "test_table = mindsdb.judged, version = 'judgments', k = 2, per_question = true"
     const rows = await evaluate(options)
     const coffee = rows.find(({ question }) => question === 'coffee')
@@ -94,7 +94,7 @@ describe('judgments', () => {
     expect(await evaluate('test_table = judged, feedback = false')).toHaveLength(1)
   })
 
-  test('count documents that are not there, and say so when none is', async () => {
+  test('count missing documents, and say so if all are missing', async () => {
     await table('partly', 'query, document, grade', [
       ['tea', 'assam', 1],
       ['tea', 'gone', 1],
@@ -137,7 +137,7 @@ describe('judgments', () => {
     )
   })
 
-  test('of texts that look like SQL find what they say', async () => {
+  test('with texts that look like SQL search for these texts', async () => {
     const question = "it's 'quoted'; DROP TABLE judged -- :question"
     await table('hostile', 'query, document, grade', [[question, 'it', 1]])
     const rows = await evaluate('test_table = hostile, per_question = true')

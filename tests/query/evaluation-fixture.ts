@@ -4,12 +4,12 @@ const KBS = '/api/projects/mindsdb/knowledge_bases'
 
 export type EvaluatedRow = Readonly<Record<string, unknown>>
 
-/** A knowledge base of teas, and the two statements that evaluate it. */
+/** A knowledge base about teas, and the two statements that evaluate it. */
 export interface EvaluationFixture {
   readonly app: TestApp
-  /** Replaces a table by these rows. */
+  /** Replaces a table with these rows. */
   table(name: string, columns: string, rows: readonly (readonly unknown[])[]): Promise<void>
-  /** The rows as objects. @throws Error with the statement's message */
+  /** Returns the rows as objects. @throws Error with the statement's message */
   evaluate(options: string, kb?: string): Promise<readonly EvaluatedRow[]>
   close(): Promise<void>
 }
@@ -19,7 +19,7 @@ const DOCUMENTS = [
   { id: 'assam', content: 'black tea from india' },
   { id: 'keemun', content: 'black tea from china' },
   { id: 'rooibos', content: 'red bush without caffeine' },
-  // Many chunks that all speak of coffee.
+  // A document with many chunks about coffee.
   { id: 'coffee', content: Array.from({ length: 12 }, () => 'coffee coffee coffee.').join('\n\n') },
   { id: 'decaf', content: 'coffee without any caffeine' },
   { id: 'it', content: "it's 'quoted'" },

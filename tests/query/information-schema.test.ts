@@ -34,7 +34,7 @@ describe('each table of information_schema', () => {
     })
   }
 
-  test('can be described and its columns shown, as all that has columns can', async () => {
+  test('can be used in DESCRIBE and SHOW COLUMNS', async () => {
     const { rows } = await answerIn(
       'mindsdb',
       'SELECT table_schema, table_name FROM information_schema.tables',
@@ -60,7 +60,7 @@ describe('rows in one literal', () => {
     return { found, types: stream.columns.map(({ type }) => type) }
   }
 
-  test('come back as they are, in their order, with the types of the columns', async () => {
+  test('come back unchanged and in order, with the types of the columns', async () => {
     const texts = ["it's", '"', '\\', '\n\t', '\u0000', '', 'null', '🦆', '{"a":1}', 'é']
     const { found, types } = await rowsOf(texts.map((text, index) => ({ A: text, B: index })))
     expect(found).toEqual(texts.map((text, index) => [text, index]))
@@ -102,7 +102,7 @@ describe('within files as the database of the request', () => {
   })
 })
 
-test('a plan with a long text is not kept', () => {
+test('a plan with a long text is not cached', () => {
   const plans = new PlanCache()
   const plan = {
     searches: [],
@@ -130,7 +130,7 @@ test('a plan with a long text is not kept', () => {
   expect(known).toEqual(['SELECT 1', undefined])
 })
 
-test('a plan is kept until what it rests on changes', () => {
+test('a plan is cached until something it depends on changes', () => {
   const plans = new PlanCache()
   const requests = {
     searches: [],

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await t.send('POST', KB, { knowledge_base: { name: 'kb' } })
   const others = Array.from({ length: 50 }, (_, index) => ({ id: `o${index}`, content: 'coffee' }))
   await put([...others, ...twins(0)])
-  // The database tells the columns.
+  // The database is asked for the columns.
   await t.rows(SELECT)
 })
 afterAll(() => t.close())
@@ -26,7 +26,7 @@ function twins(round: number): readonly object[] {
   return ['a', 'b'].map((id) => ({ id, content: `twin tea ${round % 7}`, round }))
 }
 
-/** A write of both rows: as new chunks, or of their metadata alone. */
+/** Writes both rows, either as new chunks or only their metadata. */
 async function write(round: number): Promise<void> {
   if (round % 2 === 0) await put(twins(round))
   else
@@ -35,7 +35,7 @@ async function write(round: number): Promise<void> {
     })
 }
 
-test('no answer shows half of a write, and each client sees its own', async () => {
+test('no answer shows half of a write, and each client sees its own writes', async () => {
   let written = 0
   let isDone = false
   let answers = 0
@@ -44,7 +44,7 @@ test('no answer shows half of a write, and each client sees its own', async () =
       const least = written
       const rows = await t.rows(SELECT)
       answers += 1
-      // Requests over a socket come one by one.
+      // Requests over a socket arrive one by one.
       await setImmediate()
       const rounds = rows.map(([, round]) => round)
       expect(rows.map(([id]) => id).sort()).toEqual(['a', 'b'])

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => fixture.close())
 
-/** The statements that the database ran for one of Eider's. */
+/** Returns the statements that the database ran for one statement of Eider. */
 async function statementsFor(sql: string, params = {}): Promise<readonly string[]> {
   const ran: string[] = []
   const { engine } = fixture.deps
@@ -39,7 +39,7 @@ test.each([
   "SELECT id, relevance FROM kb WHERE content = '60' AND hybrid_search = true LIMIT 3",
 ])('the database runs no statement for %s', async (sql) => {
   const params = { q: '60' }
-  // It tells what the columns are.
+  // The additional statement asks for the columns.
   expect(await statementsFor(sql, params)).toHaveLength(1)
   expect(await statementsFor(sql, params)).toEqual([])
 })

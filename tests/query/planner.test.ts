@@ -58,7 +58,7 @@ function planner({ planningMs = 60_000, parse = (_sql: string): unknown => undef
 
 const ALIVE = new AbortController().signal
 
-test('a large statement means the same, planned in the thread', async () => {
+test('a large statement planned in the thread gives the same result', async () => {
   const { planner: one, snapshot } = planner()
   try {
     const search = "SELECT id FROM kb WHERE content = 'tea' AND price < :most"
@@ -78,7 +78,8 @@ test('a small statement that reads a large view is planned in the thread', async
   try {
     const plan = await one.plan(request('SELECT * FROM wide'), snapshot, ALIVE)
     expect(plan.sql).toContain("'t4999'")
-    // Here first, where the view was found to be large, and then again in the thread.
+    // The view turned out to be large, so its statement runs first here and then again in the
+    // thread.
     expect(texts.filter((text) => text === 'SELECT * FROM wide')).toHaveLength(2)
   } finally {
     await one.close()
@@ -131,7 +132,7 @@ test('a client that goes away ends the planning, and the next one gets its plan'
   }
 })
 
-test('closing ends what is planned', async () => {
+test('closing ends running plans', async () => {
   const started = Promise.withResolvers<void>()
   const { planner: one, snapshot } = planner({
     parse: () => {

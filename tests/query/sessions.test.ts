@@ -67,7 +67,7 @@ describe('room', () => {
     expect(variables.get('c')).toBe('x'.repeat(100))
   })
 
-  test('for all: the session that was not used for the longest time goes', () => {
+  test('for all: the least recently used session ends', () => {
     const { all } = sessions()
     for (const name of ['a', 'b', 'c']) all.variablesOf(named(name)).set(values(['v', 1]))
     all.variablesOf(named('a'))

@@ -13,7 +13,7 @@ interface Cutting {
   readonly size?: number
 }
 
-/** As they come from the store. */
+/** Returns chunks as the store returns them. */
 function cut(text: string, { type = 'auto', syntax, size = 40 }: Cutting = {}): CutChunk[] {
   const layout: TextLayout | null =
     syntax === undefined ? null : { title: null, syntax, parts: null }
@@ -71,14 +71,14 @@ test.each([
 ] as const)('%s is put together as it was', (_, text, how: Cutting) => {
   const chunks = cut(text, how)
   const [joined] = uncutDocument('d', chunks).texts
-  // Of a row in one chunk, what follows it is not kept.
+  // If a row is one chunk, the text that follows it is not kept.
   const isWhole = chunks.length > 1 || text.startsWith(' ')
   expect(joined?.text).toBe(isWhole ? text : text.trimEnd())
-  // However they are found.
+  // The order in which they are found does not matter.
   expect(uncutDocument('d', chunks.toReversed()).texts[0]?.text).toBe(joined?.text ?? '')
 })
 
-test('what an earlier version stored is put together where lines tell, and refused where nothing does', () => {
+test('text stored by an earlier version is restored if its lines allow it, otherwise refused', () => {
   const earlier = (text: string, how: Cutting) => {
     return cut(text, how).map((chunk) => ({ ...chunk, between: null, layout: null }))
   }
@@ -105,7 +105,7 @@ test('columns whose names are numbers come with the document, in any position', 
   expect(uncutDocument('d', cut(CODE, { syntax: 'code' })).metadata).toEqual({ '2023': 5 })
 })
 
-test('a document whose chunks have metadata of their own is refused; a null is none', () => {
+test('a document whose chunks have metadata of their own is refused, where null does not count', () => {
   const [first, second, ...others] = cut(CODE, { syntax: 'code' })
   if (first === undefined || second === undefined) throw new Error('two chunks')
   const withOwn = (own: CutChunk['own']) => [first, { ...second, own }, ...others]

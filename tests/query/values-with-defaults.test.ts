@@ -18,7 +18,7 @@ test('DEFAULT becomes the value of its column, or NULL', () => {
   expect(replaced('DEFAULT VALUES')).toBe("VALUES ((1), ('x, y'), (NULL))")
 })
 
-test('what only looks like it stays', () => {
+test('text that only looks like DEFAULT is unchanged', () => {
   for (const source of [
     'VALUES (\'DEFAULT\', "default", 1)',
     'VALUES (1, default + 1, 2)',

@@ -25,18 +25,18 @@ describe('no row of a CSV file is lost', () => {
   test('lines are those of the file, also behind line breaks in values', async () => {
     const { warnings } = await table('a,b\n"x\ny",1\n2\n\n3,4\n')
     expect(warnings).toEqual([
-      '1 empty line is no row (line 5)',
+      '1 empty line is not a row (line 5)',
       '1 row has fewer values than the header; the missing ones are NULL (line 4)',
     ])
   })
 
-  test('titles and comments above the table are said', async () => {
+  test('titles and comments above the table are reported', async () => {
     const titled = await table('Report 2026\n\nname,price,day\na,1,2026-01-01\nb,2,2026-01-02\n')
     expect(titled.columns).toEqual(['name VARCHAR', 'price BIGINT', 'day DATE'])
-    expect(titled.warnings).toEqual(['1 line above the table is no row (1): "Report 2026"'])
+    expect(titled.warnings).toEqual(['1 line above the table is not a row (1): "Report 2026"'])
     const commented = await table('# made by hand\n# twice\nname,price\na,1\nb,2\n')
     expect(commented.rows).toHaveLength(2)
-    expect(commented.warnings).toEqual(['2 lines that begin with # are comments and no rows'])
+    expect(commented.warnings).toEqual(['2 lines that begin with # are comments, not rows'])
   })
 
   test('a quote that is never closed is an error with its line', async () => {
@@ -45,14 +45,14 @@ describe('no row of a CSV file is lost', () => {
     )
   })
 
-  test('unless all rows are whole when quotes are letters', async () => {
+  test('unless all rows are complete with quotes as ordinary characters', async () => {
     const { rows, warnings } = await table('pipe,length\n"a,1\nb,2\n')
     expect(rows).toEqual([
       ['"a', '1'],
       ['b', '2'],
     ])
     expect(warnings).toEqual([
-      'A quote in the row that begins in line 2 is never closed: quotes were read as letters like others',
+      'A quote in the row that begins in line 2 is never closed: quotes were read as ordinary characters',
     ])
   })
 
@@ -143,7 +143,7 @@ describe('the dialect of a CSV file is found', () => {
     expect(found.rows).toEqual([['Hello there'], ['Well, yes'], ['No'], ['Maybe']])
   })
 
-  test('or is as the sender says', async () => {
+  test('or is the one that the client states', async () => {
     const found = await table('a,b;c\n1,2;3\n', { delimiter: ';', header: false, allText: true })
     expect(found.columns).toEqual(['column_1 VARCHAR', 'column_2 VARCHAR'])
     expect(found.rows).toEqual([
@@ -173,7 +173,7 @@ describe('the header of a CSV file', () => {
     expect(found.columns).toEqual(['column_1 VARCHAR', 'mpg DOUBLE', 'cyl BIGINT'])
   })
 
-  test('may be all there is', async () => {
+  test('may be the only row', async () => {
     const found = await table('a,b\n')
     expect(found.columns).toEqual(['a VARCHAR', 'b VARCHAR'])
     expect(found.rows).toEqual([])
@@ -232,7 +232,7 @@ describe('the type of a column', () => {
     })
   }
 
-  test('is found on all rows, and one value of another kind makes text of its column only', async () => {
+  test('is found from all rows; one value of another kind makes only its column text', async () => {
     const rows = Array.from({ length: 3000 }, (_, index) => `${index},${index}`)
     const found = await table(`a,b\n${rows.join('\n')}\n3000,late\n`)
     expect(found.columns).toEqual(['a BIGINT', 'b VARCHAR'])
@@ -242,7 +242,7 @@ describe('the type of a column', () => {
     ])
   })
 
-  test('markers of nothing are NULL where numbers are, and text where text is', async () => {
+  test('markers such as NA are NULL among numbers, and text among texts', async () => {
     const found = await table('n,t\n1,NA\nNA,x\n3,\n')
     expect(found.rows).toEqual([
       ['1', 'NA'],

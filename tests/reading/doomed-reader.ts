@@ -1,4 +1,4 @@
-/** A reader process that does to itself what the name of the file says. */
+/** A reader process that harms itself in the way that the file's name says. */
 import { writeFileSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { ReadingJob } from '../../src/reading/processes/reading-messages.ts'
@@ -49,6 +49,6 @@ const DEEDS: Readonly<Record<string, (job: ReadingJob) => void>> = {
 
 process.on('message', (job: ReadingJob) => {
   guard.postMessage({ folder: job.folder, limits: job.limits })
-  // The guard has heard of it.
+  // The guard has been informed.
   setTimeout(() => DEEDS[job.source.name]?.(job), 30)
 })

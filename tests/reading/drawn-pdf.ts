@@ -1,13 +1,22 @@
-/** A PDF with pages drawn by hand, for what a line of text does not show (ISO 32000-1, 7.5 and 9). */
+/**
+ * A PDF whose pages are drawn operator by operator, for tests that need more than a line of text
+ * (ISO 32000-1, 7.5 and 9).
+ */
 export interface DrawnPdf {
-  /** Operators of each page. Fonts: F1 Helvetica, F2 bold, F3 Courier, F4 with a map of its own, J1 and J2 Japanese ones that are not within. */
+  /**
+   * Operators of each page. Fonts: F1 Helvetica, F2 bold, F3 Courier, F4 with its own character
+   * map, J1 and J2 Japanese fonts that are not embedded.
+   */
   readonly pages: readonly string[]
-  /** Headings of the outline with the index of their page. */
+  /** The headings of the outline with the index of their page. */
   readonly outline?: readonly (readonly [string, number])[]
   readonly info?: Readonly<Record<string, string>>
-  /** Further entries of the pages, such as `/Annots [...]`, and objects that they name from number 100 on. */
+  /**
+   * Further entries of the pages, such as `/Annots [...]`, and the objects that they name, numbered
+   * from 100.
+   */
   readonly pageEntries?: string
-  /** What the characters of F4 are: a CMap. */
+  /** The characters of F4, as a CMap. */
   readonly unicodeMap?: string
   readonly objects?: readonly string[]
 }
@@ -78,13 +87,13 @@ export function drawnPdf({
   return written(numbered)
 }
 
-/** A line of text at a place, in points from the lower left corner. */
+/** Draws a line of text at a position in points from the lower left corner. */
 export function line(text: string, x: number, y: number, font = 'F1', size = 10): string {
   const escaped = text.replace(/[()\\]/g, '\\$&')
   return `BT /${font} ${size} Tf ${x} ${y} Td (${escaped}) Tj ET\n`
 }
 
-/** The same for bytes in hexadecimal, as fonts with two bytes a character have them. */
+/** The same for hexadecimal bytes, as used by fonts with two bytes per character. */
 export function hexLine(hex: string, x: number, y: number, font: string): string {
   return `BT /${font} 10 Tf ${x} ${y} Td <${hex}> Tj ET\n`
 }

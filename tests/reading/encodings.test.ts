@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { decodeText } from '../../src/reading/text-encoding.ts'
 import { readTable } from './read-table.ts'
 
-/** Base64 of short texts as Python's codecs write them. */
+/** Short texts in base64, as encoded by Python's codecs. */
 const SAMPLES: readonly (readonly [encoding: string, base64: string, text: string])[] = [
   [
     'cp1252',
@@ -142,7 +142,7 @@ describe('a table says its encoding', () => {
     expect(late.rows.at(-1)).toEqual(['Käse', 'Öl'])
   })
 
-  test('a few damaged letters do not make it another one', async () => {
+  test('a few damaged letters do not change the detected encoding', async () => {
     const text = Buffer.from(`a\n${'Käse, Öl und Brötchen\n'.repeat(10)}`)
     const damaged = Buffer.concat([text, Buffer.from([0xe4]), Buffer.from(' Ende\n')])
     const found = await readTable('t.csv', damaged)
@@ -155,7 +155,7 @@ describe('a table says its encoding', () => {
     const found = await readTable('t.csv', bytes, { encoding: 'iso-8859-5' })
     expect(found.rows).toEqual([['Kфse', '1']])
     await expect(readTable('t.csv', bytes, { encoding: 'nonsense' })).rejects.toThrow(
-      'No encoding is called "nonsense"',
+      'There is no encoding called "nonsense"',
     )
   })
 

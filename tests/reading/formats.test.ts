@@ -338,7 +338,7 @@ describe('other languages of text', () => {
     })
   })
 
-  test('XML as its text, subtitles as what is said', async () => {
+  test('XML is read as its text, subtitles as the spoken words', async () => {
     const xml =
       '<?xml version="1.0"?><book><title>Tea</title><price>3</price><p>a <b>b</b> c</p></book>'
     expect(await read(xml, 'a')).toMatchObject({

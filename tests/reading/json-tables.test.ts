@@ -61,7 +61,7 @@ describe('JSON', () => {
     expect(found.warnings.join()).toContain('would be rounded')
   })
 
-  test('a mistake is said by line and column', async () => {
+  test('a mistake is reported with line and column', async () => {
     const cases: [name: string, content: string, message: string][] = [
       [
         't.json',

@@ -1,4 +1,4 @@
-/** What a PDF is read to when its limits are reached. */
+/** How much of a PDF is read when its limits are reached. */
 import { afterAll, expect, test } from 'bun:test'
 import { readDocuments } from '../../src/reading/processes/read-file.ts'
 import { createTestApp } from '../support/test-app.ts'
@@ -20,7 +20,7 @@ const book = drawnPdf({
 const app = await createTestApp()
 afterAll(() => app.close())
 
-/** @param pages after which most of the processor time is spent */
+/** @param pages the number of pages after which most of the processor time is used up */
 async function readUpTo(pages: number) {
   const warnings: string[] = []
   let asked = 0

@@ -21,7 +21,7 @@ async function contentOf(...pages: string[]): Promise<string> {
   return (await read({ pages })).content
 }
 
-/** Lines below each other. */
+/** Draws lines one below the other. */
 function block(lines: readonly string[], x: number, y: number, font = 'F1', size = 10): string {
   return lines.map((text, index) => line(text, x, y - index * size * 1.2, font, size)).join('')
 }
@@ -182,12 +182,12 @@ test('code is fenced with its indents; lists keep their entries', async () => {
 })
 
 test('accents that are drawn before their letter belong to it', async () => {
-  // As TeX does: the accent, then the letter under it, which may be narrower.
+  // As TeX draws it: the accent first, then the letter below it, which may be narrower.
   const accent = (x: number) => line('\xa8', x, 700)
   const within = line('na', 72, 700) + accent(82.57) + line('ive readers', 83.12, 700)
   expect(await contentOf(within)).toBe('naïve readers')
   expect(await contentOf(accent(71.45) + line('ile de la Cite', 72, 700))).toBe('ïle de la Cite')
-  // Narrower than its letter, on either side of its start, and raised over a capital.
+  // Accents narrower than their letter, on either side of its start, and raised over a capital.
   for (const [accentX, letterX] of [
     [81.44, 80.33],
     [80.33, 81.5],
@@ -265,7 +265,7 @@ test('spaced letters are one word, and what is drawn twice is there once', async
   expect(await contentOf(line('Bold', 72, 700) + line('Bold', 72.3, 700))).toBe('Bold')
 })
 
-test('pages that are pictures are said', async () => {
+test('pages that are pictures are reported', async () => {
   const picture = 'q 500 0 0 500 50 50 cm /Im1 Do Q'
   const { content, warnings } = await read({ pages: [line('Text', 72, 700), picture, picture] })
   expect(content).toBe('Text')

@@ -4,7 +4,7 @@ import { isDocumentFormat } from '../../src/core/domain/uploaded-file.ts'
 import { fileFormat } from '../../src/reading/file-format.ts'
 import { readDocuments } from '../../src/reading/processes/read-file.ts'
 
-/** The documents of a file, the first of them, and what was said about it. */
+/** Returns the documents of a file, the first of them, and the warnings. */
 export async function read(content: Uint8Array | string, name = 'file') {
   const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
   const format = fileFormat(name, bytes)

@@ -51,7 +51,7 @@ export async function readBytes(
   }
 }
 
-/** The only table of a file. */
+/** Returns the only table of a file. */
 export async function readTable(
   name: string,
   content: string | Uint8Array,

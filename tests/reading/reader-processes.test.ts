@@ -51,21 +51,21 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** What it does → what the caller hears. */
+/** Maps what the process does to the message that the caller gets. */
 const FATES: readonly (readonly [deed: string, said: string])[] = [
   ['swell', 'it took more than 381 MiB of memory, the limit (EIDER_READING_MEMORY); split the'],
   ['crash', 'its reader crashed (SIGSEGV); the file is damaged or made to do harm: save it again'],
   ['exit', 'its reader crashed (exit code 3)'],
-  ['nonsense', 'its reader answered nonsense'],
-  ['escape', 'its reader answered nonsense'],
-  ['broken', 'its reader answered nonsense'],
+  ['nonsense', 'its reader gave an invalid answer'],
+  ['escape', 'its reader gave an invalid answer'],
+  ['broken', 'its reader gave an invalid answer'],
 ]
 
 describe('a reader process', () => {
   const { read } = reading({ entryUrl: DOOMED })
 
   for (const [deed, said] of FATES) {
-    test(`that is made to ${deed} costs one file`, async () => {
+    test(`that is made to ${deed} affects only one file`, async () => {
       const [code, message] = await failure(read(deed))
       expect(code).toBe('file_unreadable')
       expect(message).toStartWith('The file could not be read: ')
@@ -74,7 +74,7 @@ describe('a reader process', () => {
     })
   }
 
-  test('has nothing of the environment, and is used again', async () => {
+  test('sees nothing of the environment, and is reused', async () => {
     const [first] = await read('environment')
     const [second] = await read('environment')
     expect(first?.columns).toEqual(second?.columns)
@@ -110,7 +110,7 @@ describe('a reader process', () => {
     const [found] = await lazy('environment')
     const pid = Number(found?.columns.pid)
     while (isAlive(pid)) await Bun.sleep(1)
-    // The next file gets another one.
+    // The next file is read by another process.
     expect((await lazy('environment'))[0]?.columns.pid).not.toBe(pid)
   })
 })

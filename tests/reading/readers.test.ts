@@ -42,7 +42,7 @@ describe('PDF', () => {
     expect(read.content).toBe('Hello duck\n\nSecond page')
   })
 
-  test('that is none is unreadable', async () => {
+  test('with invalid content is unreadable', async () => {
     await expect(readDocument(raw('pdf', '%PDF-1.4 garbage'))).rejects.toMatchObject({
       code: 'file_unreadable',
     })

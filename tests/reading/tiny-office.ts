@@ -1,6 +1,6 @@
 import { strToU8, zipSync } from 'fflate'
 
-/** A ZIP of the given texts. */
+/** Returns a ZIP file with the given texts. */
 export function tinyZip(parts: Readonly<Record<string, string>>): Uint8Array {
   return zipSync(
     Object.fromEntries(Object.entries(parts).map(([name, text]) => [name, strToU8(text)])),
@@ -40,12 +40,12 @@ export function tinyDocx(parts: TinyDocx): Uint8Array {
   })
 }
 
-/** A paragraph of Word: text, and the content of its properties. */
+/** Returns a paragraph of Word from a text and the content of its properties. */
 export function paragraph(text: string, properties = ''): string {
   return `<w:p><w:pPr>${properties}</w:pPr><w:r><w:t>${text}</w:t></w:r></w:p>`
 }
 
-/** Slides of PowerPoint, each given by the content of its tree of shapes. */
+/** Returns PowerPoint slides, each given by the content of its shape tree. */
 export function tinyPptx(slides: readonly string[], more: Readonly<Record<string, string>> = {}) {
   const numbers = slides.map((_, at) => at + 1)
   return tinyZip({
@@ -69,7 +69,7 @@ export function tinyPptx(slides: readonly string[], more: Readonly<Record<string
   })
 }
 
-/** A shape of PowerPoint. */
+/** Returns a shape of PowerPoint. */
 export function shape(paragraphs: readonly string[], placeholder = ''): string {
   const texts = paragraphs.map((text) => `<a:p><a:r><a:t>${text}</a:t></a:r></a:p>`).join('')
   const kind = placeholder === '' ? '' : `<p:ph type="${placeholder}"/>`

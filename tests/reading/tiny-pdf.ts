@@ -1,4 +1,4 @@
-/** A PDF with one line of text on each page, written by hand (ISO 32000-1, 7.5). */
+/** Returns a PDF with one line of text on each page, written by hand (ISO 32000-1, 7.5). */
 export function tinyPdf(pages: readonly string[]): Uint8Array {
   const kids = pages.map((_, index) => `${4 + index * 2} 0 R`).join(' ')
   const objects = [

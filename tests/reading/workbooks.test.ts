@@ -4,7 +4,9 @@ import { readBytes } from './read-table.ts'
 
 const RELATIONS = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 
-/** Formats of the styles 0 to 5: none, a day, a moment, a time, a share, hours beyond a day. */
+/**
+ * Formats of the styles 0 to 5: none, date, date and time, time, percentage, hours beyond a day.
+ */
 const STYLES = `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="dd/mm/yyyy\\ hh:mm"/></numFmts>
   <cellXfs>${[0, 14, 164, 20, 9, 46].map((id) => `<xf numFmtId="${id}"/>`).join('')}</cellXfs></styleSheet>`
 
@@ -166,7 +168,7 @@ describe('XLSX', () => {
     expect(file.tables[0]?.rows).toEqual([['2021-09-23']])
   })
 
-  test('a formula without a stored value is said', async () => {
+  test('a formula without a stored value causes a warning', async () => {
     const rows = [
       row(text('a'), text('sum')),
       row(number(1), '<c><f>A2*2</f></c>'),
@@ -177,7 +179,7 @@ describe('XLSX', () => {
     const file = await readBytes('a.xlsx', xlsx([{ name: 'S', rows }]))
     expect(file.tables[0]?.rows.map((one) => one[1])).toEqual([null, null, null, '8'])
     expect(file.warnings).toEqual([
-      'Sheet "S": 2 formulas are NULL: the workbook does not hold what they come to; open it in a spreadsheet program, save it and send it again',
+      'Sheet "S": 2 formulas are NULL: the workbook does not contain their results; open it in a spreadsheet program, save it and send it again',
     ])
   })
 
@@ -219,10 +221,10 @@ describe('XLSX', () => {
   test('what is damaged is an error that says so', async () => {
     const whole = xlsx([{ name: 'S', rows: row(text('a')) + row(number(1)) }])
     const broken = new Uint8Array(whole)
-    // Within the deflated data of the last part.
+    // This is within the compressed data of the last part.
     broken.fill(0xff, whole.length - 900, whole.length - 800)
     const stored = zipSync(unzipSync(whole), { level: 0 })
-    // Another value that still is XML.
+    // This changes a value but leaves valid XML.
     stored[Buffer.from(stored).indexOf('<v>1</v>') + 3] = '2'.charCodeAt(0)
     for (const bytes of [whole.subarray(0, whole.length - 10), broken, stored]) {
       await expect(readBytes('a.xlsx', bytes)).rejects.toMatchObject({ code: 'file_unreadable' })

@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(() => store.close())
 
-/** In clusters, as texts are. */
+/** Vectors in clusters, as those of texts are. */
 function documents(from: number, count: number, clusters = 50): readonly TestDocument[] {
   const random = seededRandom(1)
   const middles = Array.from({ length: clusters }, () => randomUnit(DIMENSIONS, random))
@@ -55,7 +55,7 @@ async function keysNear(queryVector: Float32Array) {
 
 const IVF = { vectorIndex: { type: 'ivf', options: {} } } as const
 
-test('lists that were asked for are read, and are named with their measured recall', async () => {
+test('requested lists are used, and shown with their measured recall', async () => {
   await put(documents(0, 3000))
   await store.vectorCaches.settled()
   const random = seededRandom(5)
@@ -104,7 +104,7 @@ test('lists follow what is written, and are trained when there are enough vector
   expect(await keysNear(query)).not.toContain(2021n)
 })
 
-test('lists are kept from one start to the next, for as long as their knowledge base has them', async () => {
+test('lists survive restarts as long as their knowledge base has them', async () => {
   using folder = temporaryFolder()
   const reopen = async () => {
     await store.close()
@@ -130,7 +130,7 @@ test('lists are kept from one start to the next, for as long as their knowledge 
   store = await openSearchableStore()
 })
 
-test('a graph without its extension is not there, and says why; searches are exact', async () => {
+test('without its extension there is no graph, the reason is shown, and searches are exact', async () => {
   await put(documents(0, 1200))
   await ask({ vectorIndex: { type: 'hnsw', options: {} } })
   const [state] = store.indexStates.states()
@@ -159,7 +159,7 @@ test.each([
   },
 )
 
-test('a type that is asked for and dropped while it is built leaves nothing behind', async () => {
+test('an index that is dropped while it is built leaves nothing behind', async () => {
   await put(documents(0, 2500))
   await store.vectorCaches.settled()
   const kb = current(store)
@@ -172,7 +172,7 @@ test('a type that is asked for and dropped while it is built leaves nothing behi
   expect(await keysNear(randomUnit(DIMENSIONS, seededRandom(9)))).toHaveLength(10)
 })
 
-test('where lists would read little and find almost all, the index to create is named', async () => {
+test('an index is recommended if its lists would read little and find almost everything', async () => {
   await store.close()
   store = await openSearchableStore({ threadPoolSize: 6, advisedMin: 3000 })
   await store.catalog.createKnowledgeBase(draftOf('kb'))
@@ -181,7 +181,7 @@ test('where lists would read little and find almost all, the index to create is 
   const detail = () => store.indexStates.states()[0]?.detail
   expect(detail()).not.toContain('CREATE INDEX')
   await put(documents(2500, 7500, 400))
-  // The first question has it measured.
+  // The first question starts the measurement.
   expect(detail()).not.toContain('CREATE INDEX')
   await store.vectorCaches.settled()
   expect(detail()).toMatch(

@@ -8,11 +8,11 @@ const BOUND = 20
 
 interface Chunk {
   readonly distance: number
-  /** 0: it holds no word. */
+  /** Returns 0 if it contains no word of the query. */
   readonly score: number
 }
 
-/** Few values, so that many are equal, and many. */
+/** Few values, so that many are equal, and many values. */
 const chunk: fc.Arbitrary<Chunk> = fc.record({
   distance: fc.oneof(
     fc.constantFrom(0.2, 0.3, 0.7, 1.2),
@@ -25,7 +25,7 @@ function orderOf(one: readonly number[], other: readonly number[]): number {
   return one.map((value, index) => value - (other[index] ?? 0)).find((step) => step !== 0) ?? 0
 }
 
-/** The first, and those that are equal to the last of them. */
+/** Returns the first ones and those equal to the last of them. */
 function front<T>(all: readonly T[], count: number, valuesOf: (item: T) => readonly number[]) {
   const sorted = all.toSorted((one, other) => orderOf(valuesOf(one), valuesOf(other)))
   const last = sorted[count - 1]
@@ -76,7 +76,7 @@ test('the best from the front of both orders are the best of all chunks', async 
   expect(looked).toBeLessThan(all / 2)
 })
 
-test('where too many keyword hits are in question, memory gives up', async () => {
+test('with too many keyword hits, memory gives up', async () => {
   const best = Array.from({ length: 10 }, (_, index) => ({ key: BigInt(index), score: 1 }))
   const hits: KeywordHits = {
     best,

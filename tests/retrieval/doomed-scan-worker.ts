@@ -1,4 +1,4 @@
-/** A scanning thread that ends with each scan, without a word. */
+/** A scanning thread that ends with each scan, without a message. */
 import { parentPort } from 'node:worker_threads'
 import type { ToScanThread } from '../../src/retrieval/vectors/scan-thread.ts'
 

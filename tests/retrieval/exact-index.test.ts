@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import {
-  RELAXED_KERNEL_BASE64,
-  SIMD_KERNEL_BASE64,
-} from '../../src/retrieval/kernel/kernel-module.ts'
-import type { KernelChoice } from '../../src/retrieval/kernel/open-kernel.ts'
+import { type KernelChoice, MODULES } from '../../src/retrieval/kernel/open-kernel.ts'
 import { ExactIndex } from '../../src/retrieval/vectors/exact-index.ts'
 import { VectorMemory } from '../../src/retrieval/vectors/vector-memory.ts'
 import { exactNearest, randomUnit, seededRandom, unit, wholeTable } from './sample-vectors.ts'
@@ -31,7 +27,7 @@ function bigKeys(keys: readonly number[]): BigInt64Array {
   return BigInt64Array.from(keys, BigInt)
 }
 
-/** What an index goes through: batches with duplicates of vectors, removals, and rows that return. */
+/** The history of an index: batches with duplicate vectors, removals, and rows that return. */
 const histories = fc.record({
   seed: fc.integer(),
   dimensions: fc.constantFrom(1, 2, 3, 15, 16, 17, 33, 100, 384),
@@ -44,7 +40,7 @@ const histories = fc.record({
   ),
   k: fc.integer({ min: 0, max: 30 }),
   isFiltered: fc.boolean(),
-  /** Codes say little of the other numbers where one is large. */
+  /** If one number is large, codes are imprecise for the others. */
   largest: fc.constantFrom(1, 30, 1000),
 })
 
@@ -64,7 +60,7 @@ describe.each(['fastest', 'simd'] as const)('the %s kernel', (kernel) => {
               dimensions,
               ...(holdsFloats ? {} : { fetchVectors: async () => table }),
             })
-            // Few different vectors: many are equally near.
+            // Few different vectors, so that many are equally near.
             const some = Array.from({ length: 40 }, () => {
               const [first = 1, ...others] = randomUnit(dimensions, random)
               return unit([first * largest, ...others])
@@ -85,7 +81,7 @@ describe.each(['fastest', 'simd'] as const)('the %s kernel', (kernel) => {
               {
                 queryVector,
                 k,
-                // In no order, and some of them twice.
+                // The vectors come in random order, some of them twice.
                 ...(isFiltered
                   ? { allowedKeys: BigInt64Array.from([...allowed.toReversed(), ...allowed]) }
                   : {}),
@@ -103,7 +99,7 @@ describe.each(['fastest', 'simd'] as const)('the %s kernel', (kernel) => {
     },
   )
 
-  test('measures again and again when each row is nearer than the one before', async () => {
+  test('is right when each row is nearer than the one before', async () => {
     const table = new Map<bigint, Float32Array>()
     for (let key = 0; key < 9000; key++) {
       const angle = (Math.PI * (9000 - key)) / 9000
@@ -149,7 +145,7 @@ test('both kernels leave the same bytes', () => {
     return Buffer.from(new Uint8Array(memory.memory.buffer, block, index.bytes)).toString('base64')
   })
   expect(one === other).toBe(true)
-  // Not empty: something was compared.
+  // Checks that the test compared something.
   expect(Buffer.from(one ?? '', 'base64').some((byte) => byte !== 0)).toBe(true)
 })
 
@@ -244,7 +240,7 @@ describe('an index', () => {
     index.close()
   })
 
-  test('takes a change whole or not at all', async () => {
+  test('applies a change completely or not at all', async () => {
     const index = newIndex(3)
     const table = new Map([1n, 2n, 3n].map((key) => [key, unit([Number(key), 1, 0])]))
     index.apply(wholeTable(table, 1))
@@ -269,7 +265,7 @@ describe('an index', () => {
     index.close()
   })
 
-  test('finds among the same list of keys what is there now, at each state', async () => {
+  test('finds the current rows for the same list of keys, at each state', async () => {
     const index = newIndex(4)
     const random = seededRandom(9)
     const table = new Map<bigint, Float32Array>()
@@ -372,13 +368,14 @@ describe('an index', () => {
 })
 
 test('the engine knows both kernels', () => {
-  for (const base64 of [RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64]) {
+  const [relaxed = '', simd = ''] = MODULES.fastest
+  for (const base64 of [relaxed, simd]) {
     expect(WebAssembly.validate(Buffer.from(base64, 'base64'))).toBe(true)
   }
-  expect(RELAXED_KERNEL_BASE64).not.toBe(SIMD_KERNEL_BASE64)
+  expect(relaxed).not.toBe(simd)
 })
 
-test('an index of codes says so when a vector is gone from its table', async () => {
+test('an index of codes reports a vector that is missing in its table', async () => {
   const index = new ExactIndex({
     memory: memories.fastest,
     pool: NO_THREADS,

@@ -19,7 +19,7 @@ import { joined } from './sample-vectors.ts'
 
 export interface FakeChunk {
   readonly vector: Float32Array
-  /** Each word is a term, with its length as the term's key. */
+  /** Each word is a term, and its length is the term's key. */
   readonly text: string
 }
 
@@ -31,18 +31,18 @@ export interface FakeWrite {
 const BATCH_ROWS = 64
 
 /**
- * A store without a database: one knowledge base whose chunks lie in a map. What it hands out is good until the next batch
- * is asked for, and is overwritten then.
+ * A store without a database, with one knowledge base whose chunks are in a map. What it returns is
+ * valid until the next batch is requested, and is then overwritten.
  */
 export class FakeStore implements RetrievalStore {
   readonly chunks = new Map<bigint, FakeChunk>()
   /** What the conditions of a prefilter mean, by their SQL. */
   readonly conditions = new Map<string, (key: bigint, chunk: FakeChunk) => boolean>()
-  /** What the SELECTs were for, in their order. */
+  /** The purpose of each SELECT, in order. */
   readonly selects: ('vectors' | 'checked keys' | 'listed keys' | 'postings')[] = []
-  /** The first key that each term was wanted from, of the last postings. */
+  /** For each term of the last postings, the first key that was wanted. */
   wantedSince: readonly bigint[] = []
-  /** Is awaited while all vectors are read. */
+  /** Awaited while all vectors are read. */
   whileReading: () => Promise<void> = async () => {}
   #kb: KnowledgeBase
   #nextKey = 1n
@@ -67,7 +67,7 @@ export class FakeStore implements RetrievalStore {
     }),
   }
 
-  /** One transaction. @param outcome `undone`: it is rolled back when it should be committed */
+  /** Runs one transaction. @param outcome `undone` rolls it back when it should be committed */
   write({ put = [], remove = [] }: FakeWrite, outcome: 'committed' | 'undone' = 'committed'): void {
     const listener = this.#listener
     const isWanted = listener?.needsChange(this.#kb) ?? false
@@ -104,7 +104,7 @@ export class FakeStore implements RetrievalStore {
     return { sql, values: {}, isCacheable, condition: null }
   }
 
-  /** The keys that such a prefilter keeps. */
+  /** Returns the keys that such a prefilter keeps. */
   keysWhere(sql: string): readonly bigint[] {
     const keeps = this.conditions.get(sql)
     if (keeps === undefined) throw new Error(`what does ${sql} mean?`)
@@ -207,7 +207,7 @@ export class FakeStore implements RetrievalStore {
   }
 }
 
-/** Finds what it compares, and counts how often. */
+/** Returns what it compares, and counts how often. */
 export class FakeAccelerator implements Accelerator {
   readonly #vectors: ExactVectors
   readonly revisions: number[] = []
@@ -244,7 +244,7 @@ export function termsOf(text: string): readonly bigint[] {
 
 type Row = readonly (bigint | number | Float32Array)[]
 
-/** The rows as columns, and a way to take them away while they are still in use. */
+/** Returns the rows as columns, and a way to remove them while they are still in use. */
 function batchOf(rows: readonly Row[]): { readonly batch: ColumnBatch; spoil(): void } {
   const held: (BigInt64Array | Int32Array | Float32Array | Float64Array)[] = []
   const hold = <T extends (typeof held)[number]>(column: T): T => {

@@ -29,7 +29,7 @@ afterEach(async () => {
   store = null
 })
 
-/** Each comes in a search, and alone, which the database answers. */
+/** Each condition is used in a search, and alone in a statement that the database answers. */
 const CONDITIONS: readonly (readonly [string, Readonly<Record<string, unknown>>?])[] = [
   ['number < 7'],
   ['7 > number'],
@@ -103,7 +103,7 @@ function insertOf(from: number, to: number): string {
     FROM range(${from}, ${to}) AS t(i)`
 }
 
-test('a search finds the chunks that its conditions keep in SQL, before and after writes', async () => {
+test('a search finds the same chunks as its conditions in SQL, before and after writes', async () => {
   app = await createTestApp()
   await app.send('POST', KB, { knowledge_base: { name: 'kb' } })
   await query(insertOf(0, ROWS))

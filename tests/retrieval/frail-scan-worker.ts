@@ -1,4 +1,4 @@
-/** A scanning thread whose first life ends with its first scan. */
+/** A scanning thread that ends with its first scan when it is first started. */
 import { parentPort } from 'node:worker_threads'
 import { ScanThread, type ToScanThread } from '../../src/retrieval/vectors/scan-thread.ts'
 
@@ -10,7 +10,7 @@ const life = { isFirst: false }
 
 port.on('message', (message: ToScanThread) => {
   if (message.kind === 'open') {
-    // The place's memory outlives the thread: the last number counts the lives.
+    // The slot's memory outlives the thread, and its last number counts the starts.
     life.isFirst = Atomics.add(new Int32Array(message.cancelled), 3, 1) === 0
   } else if (life.isFirst) {
     throw new Error('the first life of this thread ends here')

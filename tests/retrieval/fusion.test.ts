@@ -15,14 +15,14 @@ beforeAll(async () => {
 afterAll(() => store.close())
 
 interface Found {
-  /** By key. */
+  /** Relevance by key. */
   readonly distances: readonly number[]
   readonly scores: readonly number[]
   readonly alpha: number
   readonly fusion: Fusion
 }
 
-/** As the statement that scans computes it: key → relevance, of all that have a part. */
+/** Returns the relevance of each key that has one, as the scanning statement computes it. */
 async function scannedRelevances({ distances, scores, alpha, fusion }: Found) {
   const rows = await rowsOf(
     store,
@@ -39,13 +39,13 @@ async function scannedRelevances({ distances, scores, alpha, fusion }: Found) {
   return new Map(rows.map(([key, relevance]) => [Number(key), Number(relevance)]))
 }
 
-/** Few values, so that many are equal; the two kinds share some keys. */
+/** Few values, so that many are equal. Both kinds share some keys. */
 const few: fc.Arbitrary<number[]> = fc.array(fc.constantFrom<number>(0.1, 0.25, 0.3, 0.7, 1.9), {
   maxLength: 130,
 })
 const many = fc.array(fc.double({ min: 0.001, max: 2, noNaN: true }), { maxLength: 150 })
 
-test('relevances are to the last bit those of the statement that scans', async () => {
+test('relevances equal those of the scanning statement to the last bit', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.record({

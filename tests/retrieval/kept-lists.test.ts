@@ -23,7 +23,7 @@ class MemoryFile implements ListFile {
   }
 }
 
-/** An index with lists over the table, and how many tasks they took. */
+/** Opens an index with lists for the table, and counts the tasks that this took. */
 async function opened(table: Table, file: ListFile, options: Record<string, number> = {}) {
   let tasks = 0
   const { index, memory } = newIndex(table, { onTask: () => (tasks += 1) })
@@ -44,7 +44,7 @@ async function foundBy(lists: IvfAccelerator, table: Table) {
   )
 }
 
-test('lists that were kept are read, not trained, and answer as before', async () => {
+test('saved lists are loaded instead of trained, and give the same results', async () => {
   const table = clusteredTable(COUNT)
   const file = new MemoryFile()
   const first = await opened(table, file)
@@ -61,7 +61,7 @@ test('lists that were kept are read, not trained, and answer as before', async (
   await second.close()
 })
 
-test('what came and went since they were kept is found, and is gone', async () => {
+test('chunks added since the lists were saved are found, and removed ones are not', async () => {
   const table = clusteredTable(COUNT)
   const file = new MemoryFile()
   await (await opened(table, file)).close()
@@ -79,7 +79,7 @@ test('what came and went since they were kept is found, and is gone', async () =
   await close()
 })
 
-test('lists that have grown are kept again', async () => {
+test('lists that have grown are saved again', async () => {
   const table = clusteredTable(COUNT)
   const file = new MemoryFile()
   const { index, lists, close } = await opened(table, file)
@@ -105,7 +105,7 @@ test.each([
   const file = new MemoryFile()
   await (await opened(clusteredTable(COUNT), file)).close()
   const { tasks, close } = await opened(table, file, options)
-  // That so few lists are not worthwhile is kept as well.
+  // The result that lists are not worthwhile for this few vectors is stored as well.
   expect(tasks()).toBeGreaterThan(0)
   expect(file.writes).toBe(2)
   await close()
@@ -140,7 +140,7 @@ test('damaged bytes are never lists', async () => {
   )
 })
 
-test('a file that cannot be read or written costs a training, and nothing else', async () => {
+test('a file that cannot be read or written only causes another training', async () => {
   const table = clusteredTable(COUNT)
   const broken: ListFile = {
     read: () => Promise.reject(new Error('no such disk')),
@@ -152,7 +152,7 @@ test('a file that cannot be read or written costs a training, and nothing else',
   await close()
 })
 
-test('that lists are not worthwhile is kept as well', async () => {
+test('the result that lists are not worthwhile is saved too', async () => {
   // Without clusters, too many lists would have to be read.
   const random = seededRandom(11)
   const vectors = Array.from({ length: 1500 }, () => randomUnit(DIMENSIONS, random))

@@ -18,7 +18,7 @@ function listOf(postings: readonly Posting[]): PostingList {
   }
 }
 
-/** BM25 by the textbook: key → score. */
+/** Computes BM25 as in textbooks. Returns scores by key. */
 function plainScores(
   lists: readonly (readonly Posting[])[],
   counts: readonly number[],
@@ -38,7 +38,7 @@ function plainScores(
   return scores
 }
 
-/** Keys far apart and close together. */
+/** Keys that are far apart and close together. */
 const key = fc.oneof(
   fc.integer({ min: 0, max: 40 }),
   fc.integer({ min: 8150, max: 8250 }),
@@ -47,7 +47,7 @@ const key = fc.oneof(
 const posting = fc.tuple(key, fc.integer({ min: 1, max: 4 }), fc.constantFrom(3, 8, 40))
 const postings = fc.uniqueArray(posting, { selector: ([one]) => one, maxLength: 60 })
 
-test('the best by words are those that every score would give, and their equals', () => {
+test('the best keyword hits, with ties, are those of scoring every chunk', () => {
   fc.assert(
     fc.property(
       fc.array(postings, { maxLength: 5 }),
@@ -75,7 +75,7 @@ test('the best by words are those that every score would give, and their equals'
   )
 })
 
-test('chunks that are equally good are all there, in the order of their keys', () => {
+test('chunks with equal scores are all returned, in key order', () => {
   const same = Array.from({ length: 500 }, (_, index): Posting => [index * 7, 1, 5])
   const corpus = { chunkCount: 1000, meanTermCount: 5 }
   const found = keywordHits({
@@ -90,7 +90,7 @@ test('chunks that are equally good are all there, in the order of their keys', (
   expect(new Set(found.map((one) => one.score)).size).toBe(1)
 })
 
-test('nothing has a word: nothing is found', () => {
+test('if no chunk has any of the words, nothing is found', () => {
   const corpus = { chunkCount: 0, meanTermCount: 0 }
   expect(
     keywordHits({ lists: [], counts: [], corpus, phrases: null, count: 10, allowed: null }),

@@ -99,7 +99,7 @@ async function apply(one: Step) {
   await store.chunks.removeChunks(now(), keys)
 }
 
-test('the best by words are those of the tables, after any writes in between', async () => {
+test('the best keyword hits match the tables, after any writes', async () => {
   const twoQueries = fc.shuffledSubarray([...QUERIES], { minLength: 2, maxLength: 2 })
   let run = 0
   await fc.assert(
@@ -127,7 +127,7 @@ test('sorted postings and recent ones make one list', async () => {
   await older.close()
   await store.close()
   const { postings, recentPostings, termCounts } = chunkTables(ofOlder)
-  // A keyword index that is made after the folder was opened is sorted.
+  // A keyword index created after the folder was opened is sorted.
   const sql = [postings, recentPostings, termCounts].map((one) => `DROP TABLE ${one};`).join('\n')
   const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
   store = await openSearchableStore({ directory: folder.path, migrations })
@@ -188,7 +188,7 @@ test('a list that has no room for a number is left to the database', async () =>
   await expectEqualScores([{ text: 'milk' }])
 })
 
-test('lists beyond the limits are let go, the oldest first, or not made', async () => {
+test('lists beyond the limits are dropped, oldest first, or not built', async () => {
   await put(numbered('a', 600))
   const termLists = ['tea', 'green', 'black'].map((word) => queryTerms(word, 'english').keys)
   const request = (terms: readonly bigint[]) => {
@@ -208,7 +208,7 @@ test('lists beyond the limits are let go, the oldest first, or not made', async 
   expect(await lists.postingsOf(request(termLists.flat()), signal)).toBeNull()
 })
 
-test('the same search many times at once reads its lists once', async () => {
+test('concurrent identical searches read their lists once', async () => {
   await put(numbered('a', 600))
   let reads = 0
   const lists = new PostingLists({
@@ -228,7 +228,7 @@ test('the same search many times at once reads its lists once', async () => {
   expect(reads).toBe(1)
 })
 
-test('a search that is left, or out of time, leaves no half list', async () => {
+test('a search that is aborted or times out leaves no partial list', async () => {
   await put(numbered('a', 50))
   const left = new AbortController()
   const search = { knowledgeBase: now(), queryVector: QUERY_VECTOR, count: 10, prefilter: null }

@@ -63,7 +63,10 @@ async function best(search: Search) {
   return (await found(search))?.keywordHits?.best.map(({ key, score }) => [key, score.toFixed(6)])
 }
 
-/** BM25 by its formula, over all chunks; the best first, with all that are equal to the last. */
+/**
+ * Computes BM25 by its formula for all chunks. Returns the best ones and all that have the same
+ * score as the last.
+ */
 function scored({ text, count = 5 }: Search, isAllowed = (_: bigint, __: FakeChunk) => true) {
   const chunks = [...store.chunks].map(([key, one]) => ({ key, one, terms: termsOf(one.text) }))
   const mean = chunks.reduce((sum, { terms }) => sum + terms.length, 0) / chunks.length
@@ -96,7 +99,7 @@ test('the best chunks are those of BM25 by its formula, after any writes in betw
   }
 })
 
-test('after a write only what came is read', async () => {
+test('after a write only new postings are read', async () => {
   store.write({ put: some(100) })
   await caches.settled()
   await best({ text: 'tea' })
@@ -145,7 +148,7 @@ test('a prefilter that keeps most chunks is checked for the best alone', async (
   const search = { text: 'tea green', prefilter: store.prefilter('most'), count: 2 }
   expect(await best(search)).toEqual(scored(search, condition))
   expect(store.selects).toContain('checked keys')
-  // More are equally good than memory answers for.
+  // Too many chunks have the same score for an answer from memory.
   expect(await found({ ...search, text: 'be' })).toBeNull()
 })
 

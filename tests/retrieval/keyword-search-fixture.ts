@@ -15,7 +15,7 @@ export interface KeywordQuery {
   readonly text: string
   readonly phrases?: PhraseHits | null
   readonly count?: number
-  /** A condition over the chunks. */
+  /** A condition on the chunks. */
   readonly where?: string
 }
 
@@ -32,7 +32,7 @@ export function keywordSearchOf({
   return { terms: queryTerms(text, 'english'), phrases, count, enoughCount: null, fusion: 'convex' }
 }
 
-/** What the caches in memory answer. */
+/** Returns what the caches in memory answer. */
 export async function searchMemory({ store, kb }: Base, query: KeywordQuery) {
   const search = {
     knowledgeBase: kb,
@@ -56,13 +56,13 @@ function prefilterOf(kb: KnowledgeBase, where: string | undefined): PrefilterSql
   }
 }
 
-/** Keys and scores from memory, the best first. */
+/** Returns keys and scores from memory, the best first. */
 export async function scoresFromMemory(base: Base, query: KeywordQuery) {
   const hits = (await searchMemory(base, query))?.keywordHits
   return hits?.best.map(({ key, score }) => [key, score.toFixed(8)])
 }
 
-/** The same from a statement over the tables. */
+/** Returns the same from a statement on the tables. */
 export async function scoresFromTables({ store, kb }: Base, query: KeywordQuery) {
   const { text, phrases = null, count = 100, where = 'true' } = query
   const { keys, counts } = queryTerms(text, 'english')

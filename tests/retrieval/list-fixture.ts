@@ -1,4 +1,4 @@
-/** Indexes of vectors in clusters, and how well their lists find them. */
+/** Indexes of clustered vectors, and how well their lists find them. */
 import { expect } from 'bun:test'
 import type { ListOptions } from '../../src/retrieval/ivf/ivf-index.ts'
 import type { KernelChoice } from '../../src/retrieval/kernel/open-kernel.ts'
@@ -47,7 +47,10 @@ export function training(seed = 5, listCount?: number): ListOptions {
   return { random: seededRandom(seed), ...(listCount === undefined ? {} : { listCount }) }
 }
 
-/** Of the nearest `k`, those that a search of the lists finds: a mean over vectors of the table. */
+/**
+ * Returns the share of the `k` nearest that a search of the lists finds, averaged over vectors of
+ * the table.
+ */
 export async function recallOf(index: ListedIndex, table: Table, k: number): Promise<number> {
   const queryVectors = [...table.values()].filter((_, at) => at % 37 === 0).slice(0, 50)
   let found = 0
@@ -55,7 +58,7 @@ export async function recallOf(index: ListedIndex, table: Table, k: number): Pro
     const near = await index.search({ queryVector, k, effort: 'lists' }, signal)
     const exact = new Map(exactNearest(table, queryVector, k).map((one) => [one.key, one.distance]))
     expect(near).toHaveLength(Math.min(k, table.size))
-    // Everything found is measured exactly, and sorted.
+    // Exact distances of all found vectors are computed and sorted.
     for (const { key, distance } of near) {
       if (exact.has(key)) expect(distance).toBe(exact.get(key) ?? Number.NaN)
     }

@@ -1,7 +1,7 @@
 import { IvfIndex, type ListOptions } from '../../src/retrieval/ivf/ivf-index.ts'
 import { ExactIndex, type VectorSearch } from '../../src/retrieval/vectors/exact-index.ts'
 
-/** An exact index and the inverted lists beside it, as one thing. */
+/** An exact index and its inverted lists as one object. */
 export class ListedIndex extends ExactIndex {
   readonly #lists = new IvfIndex(this)
 
@@ -21,7 +21,7 @@ export class ListedIndex extends ExactIndex {
     return this.#lists.waitingCount
   }
 
-  /** Lists are for searches among all vectors. */
+  /** Lists are only used in searches among all vectors. */
   override async search(
     { effort, ...search }: VectorSearch & { readonly effort?: 'exact' | 'lists' },
     signal: AbortSignal,

@@ -45,7 +45,7 @@ async function shown(rows: ChunkRows, kb: KnowledgeBase, keys: readonly number[]
   return found?.map((row) => [row.id, row.chunkId, row.content, row.metadata, row.columns])
 }
 
-/** Rows as nothing but the database gives them. */
+/** Returns rows that only come from the database. */
 function fresh(): RowCaches {
   const { catalog, engine } = store
   const deps = { reader: engine, snapshot: () => catalog.snapshot() }
@@ -56,7 +56,7 @@ function range(from: number, to: number): readonly number[] {
   return Array.from({ length: to - from }, (_, index) => from + index)
 }
 
-test('rows that were read in the background are those that are read by their keys', async () => {
+test('rows read in the background equal those read by key', async () => {
   await open(500)
   const kb = current(store)
   await shown(store.rowCaches, kb, range(1, 100))
@@ -69,7 +69,7 @@ test('rows that were read in the background are those that are read by their key
   expect(rows).toHaveLength(500)
 })
 
-test('rows of chunks that go, come or get other metadata are followed', async () => {
+test('removed, added and changed chunks are tracked', async () => {
   await open(300)
   await shown(store.rowCaches, current(store), range(1, 200))
   await store.rowCaches.settled()
@@ -84,7 +84,7 @@ test('rows of chunks that go, come or get other metadata are followed', async ()
   expect(rows?.[2]?.[3]).toMatchObject({ name: 'other' })
 })
 
-test('beyond their memory the rows that came first are let go, and read again', async () => {
+test('beyond the memory limit the oldest rows are dropped, and read again on demand', async () => {
   const bytesMax = 64 * 1024
   await open(600, bytesMax)
   const kb = current(store)
@@ -111,7 +111,7 @@ test('a column with a new type has the rows read again, and one that is not ther
   expect(await shown(store.rowCaches, before, [1, 2])).toBeUndefined()
 })
 
-test('without memory for rows there are none', async () => {
+test('without memory for rows, none are cached', async () => {
   await open(10, 0)
   expect(await shown(store.rowCaches, current(store), [1])).toBeUndefined()
 })

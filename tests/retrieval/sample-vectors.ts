@@ -1,4 +1,4 @@
-/** Vectors and the plain scan over them that every index must agree with. */
+/** Vectors, and the simple scan with which every index must agree. */
 import type { NearestChunk } from '../../src/core/domain/ports/search-ports.ts'
 
 export function seededRandom(seed: number): () => number {
@@ -20,7 +20,7 @@ export function randomUnit(dimensions: number, random: () => number): Float32Arr
 
 export type Table = ReadonlyMap<bigint, Float32Array>
 
-/** In float64 with four sums, the nearest first, of equally near ones the smaller key. */
+/** Computed in float64 with four sums; the nearest come first, and equally near ones by key. */
 export function exactNearest(
   table: Table,
   queryVector: Float32Array,
@@ -51,7 +51,7 @@ export function joined(vectors: readonly Float32Array[]): Float32Array {
   return all
 }
 
-/** A change that puts all of the table into an index. */
+/** Returns a change that puts the whole table into an index. */
 export function wholeTable(table: Table, revision: number) {
   const keys = BigInt64Array.from(table.keys())
   return { keys, vectors: joined([...table.values()]), revision }
@@ -60,14 +60,16 @@ export function wholeTable(table: Table, revision: number) {
 export interface Clusters {
   readonly dimensions: number
   readonly clusterCount: number
-  /** Of the parts of a vector about its cluster's middle, when those of the middle are 1. */
+  /**
+   * The deviation of a vector's numbers from its cluster's centre, relative to those of the centre.
+   */
   readonly spread: number
 }
 
-/** Unit vectors about a few middles, one with each call. */
+/** Returns a generator of unit vectors around a few centres. */
 export function clusteredUnits(clusters: Clusters, random: () => number): () => Float32Array {
   const { dimensions, clusterCount, spread } = clusters
-  // The middles are the same, whichever values follow.
+  // The centres do not depend on the values that follow.
   const fixed = seededRandom(12)
   const middles = Array.from({ length: clusterCount }, () => randomUnit(dimensions, fixed))
   return () => {

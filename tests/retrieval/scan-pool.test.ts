@@ -5,7 +5,7 @@ import { ListedIndex } from './listed-index.ts'
 import { exactNearest, randomUnit, seededRandom, wholeTable } from './sample-vectors.ts'
 import { ALL_BY_THREADS } from './scan-runners.ts'
 
-/** Enough codes that threads scan them: 700 × 4096. */
+/** Enough codes for threads to scan them: 700 × 4096. */
 const DIMENSIONS = 4096
 const random = seededRandom(7)
 const table = new Map(
@@ -89,7 +89,7 @@ describe('threads that scan', () => {
     index.close()
   })
 
-  test('store none of some vectors where one is not of unit length', async () => {
+  test('store none of the vectors if one is not of unit length', async () => {
     const { index } = newIndex()
     const wrong = new Map([
       [9_000n, randomUnit(DIMENSIONS, random)],
@@ -120,7 +120,7 @@ describe('threads that scan', () => {
     index.close()
   })
 
-  test('fail a search when they end again and again', async () => {
+  test('fail a search when they keep crashing', async () => {
     const { index } = newIndex({ workerUrl: worker('doomed') })
     for (let round = 0; round < 2; round++) {
       const search = index.search({ queryVector, k: 3 }, signal)
@@ -136,7 +136,7 @@ describe('threads that scan', () => {
     index.close()
   })
 
-  test('fail a training when they end again and again, and leave nothing of it', async () => {
+  test('fail a training when they keep crashing, and leave nothing behind', async () => {
     const { index } = newIndex({ workerUrl: worker('doomed') })
     const usedBytes = memory.usedBytes
     const training = index.trainLists({ listCount: 4, random }, signal)
@@ -153,7 +153,7 @@ describe('threads that scan', () => {
     index.close()
   })
 
-  test('leave searches whose caller has left, waiting or running', async () => {
+  test('end searches whose caller has left, waiting or running', async () => {
     const { pool, index } = newIndex()
     const leaving = new AbortController()
     const reason = new Error('left')
@@ -178,7 +178,7 @@ describe('threads that scan', () => {
     )
     const ends = await Promise.allSettled(searches)
     const codes = ends.map((end) => (end.status === 'rejected' ? end.reason.code : 'found'))
-    // The first one has both threads, three wait.
+    // The first scan has both threads, and three scans wait.
     expect(codes).toEqual([...Array(4).fill('found'), ...Array(8).fill('too_busy')])
     index.close()
   })

@@ -9,7 +9,7 @@ function noted(...writes: readonly (readonly [number, readonly bigint[] | null])
   return removed
 }
 
-test('what was removed between two revisions is known, ascending', () => {
+test('the keys removed between two revisions are known, in ascending order', () => {
   const removed = noted([3, [9n, 4n]], [4, []], [5, [7n]])
   expect(removed.between(7, 2, 5)).toEqual(Uint32Array.of(4, 7, 9))
   expect(removed.between(7, 3, 5)).toEqual(Uint32Array.of(7))

@@ -16,7 +16,7 @@ describe('nearest within a margin', () => {
   })
   const table = new Map<bigint, Float32Array>()
   for (let key = 0; key < 100; key++) table.set(BigInt(key), unit([100, key]))
-  // Three of the same, and then more of the same than an index gives.
+  // Three equal distances, and then more equal ones than an index returns.
   for (let key = 100; key < 102; key++) table.set(BigInt(key), unit([100, 9]))
   for (let key = 200; key < 4400; key++) table.set(BigInt(key), unit([-1, 0]))
   index.apply(wholeTable(table, 1))

@@ -38,7 +38,7 @@ function nearest(queryVector: Float32Array, count = 10, prefilter: PrefilterSql 
   return caches.nearest({ knowledgeBase, queryVector, count, prefilter, limits }, signal)
 }
 
-/** What comparing all chunks finds, in the database's arithmetic. */
+/** Returns what comparing all chunks finds, in the database's arithmetic. */
 function compared(queryVector: Float32Array, keys: Iterable<bigint> = store.chunks.keys()) {
   return Array.from(keys, (key) => {
     const vector = store.chunks.get(key)?.vector ?? new Float32Array(queryVector.length)
@@ -69,12 +69,12 @@ test.each([
       expect(found?.isCurrent()).toBe(true)
       expect(first(found)).toEqual(compared(query).slice(0, 10))
     }
-    // Of whole vectors none is read a second time.
+    // Whole vectors are never read twice.
     expect(store.selects.includes('vectors')).toBe(wholeVectorsMax === 0)
   },
 )
 
-test('single vectors that were looked up are not looked up again', async () => {
+test('vectors that were looked up are cached', async () => {
   open({ wholeVectorsMax: 0 })
   store.write({ put: some(100) })
   await caches.settled()
@@ -85,7 +85,7 @@ test('single vectors that were looked up are not looked up again', async () => {
   expect(store.selects).toHaveLength(before)
 })
 
-test('a search is current until a write may be seen, also where that write is undone', async () => {
+test('a search is current until a write may be visible, even if that write is rolled back', async () => {
   open()
   store.write({ put: some(20) })
   await caches.settled()
@@ -130,7 +130,7 @@ test('caches that close while threads load them leave no memory in use', async (
   expect(first(await nearest(query))).toEqual(compared(query).slice(0, 10))
 })
 
-test('writes while the vectors are loaded are in the cache', async () => {
+test('writes during the load are in the cache', async () => {
   open()
   store.write({ put: some(200) })
   await caches.settled()
@@ -187,7 +187,7 @@ test('keys of a prefilter that means something else each time are listed each ti
   expect(store.selects).toEqual(['listed keys', 'listed keys'])
 })
 
-test('a prefilter that keeps most chunks is checked for the nearest alone, and listed when it comes again', async () => {
+test('a broad prefilter is checked only for the nearest chunks, and listed when it is repeated', async () => {
   open()
   store.conditions.set('not the fifth', (key) => key % 5n !== 0n)
   for (let at = 0; at < 26; at += 1) store.write({ put: some(1_000) })
@@ -209,7 +209,7 @@ test('a prefilter that keeps most chunks is checked for the nearest alone, and l
   ])
 })
 
-test('of a prefilter that keeps many chunks, but none of the nearest, all keys are listed', async () => {
+test('a broad prefilter that matches none of the nearest chunks is listed completely', async () => {
   open()
   store.conditions.set('far', (key) => key > 5_000n)
   const axis = Float32Array.from([1, ...Array<number>(DIMENSIONS - 1).fill(0)])
@@ -249,7 +249,7 @@ test('vectors of another model, or of a knowledge base that is gone, are not sea
   expect(caches.access(store.knowledgeBase).kind).toBe('scan')
 })
 
-test('an accelerator that was asked for answers, follows what is written, and is let go', async () => {
+test('a requested accelerator answers, follows writes, and is released', async () => {
   const { indexStates } = open()
   store.hnsw.possible = { possible: true }
   store.write({ put: some(100) })
@@ -270,7 +270,7 @@ test('an accelerator that was asked for answers, follows what is written, and is
   expect(indexStates.states()).toMatchObject([{ type: 'auto', state: 'exact' }])
 })
 
-test('an index type that is not possible says why, and all vectors are compared', async () => {
+test('an unavailable index type says why, and all vectors are compared', async () => {
   const { indexStates } = open()
   store.write({ put: some(100) })
   store.change({ vectorIndex: { type: 'hnsw', options: {} } })

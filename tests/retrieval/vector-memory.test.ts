@@ -33,7 +33,7 @@ test('blocks never overlap, in any order of taking and giving back', () => {
   )
 })
 
-test('blocks that were given back become one again', () => {
+test('freed blocks are merged again', () => {
   const memory = new VectorMemory({ bytesMax: 16 * MEGABYTE, threadCount: 1 })
   const pages = Array.from({ length: 256 }, () => memory.allocate(1))
   const full = expect.objectContaining({ code: 'out_of_memory' })
@@ -59,12 +59,12 @@ test('memory grows no further than its limit says', () => {
   }
 })
 
-test('a limit beyond what addresses reach is what they reach', () => {
+test('the memory limit is capped at what 32-bit addresses can reach', () => {
   const memory = new VectorMemory({ bytesMax: 1e15, threadCount: 2 })
   expect(memory.allocate(1).bytes).toBe(65_536)
 })
 
-test('keys and their rows agree with a plain map', () => {
+test('keys map to the same rows as in a plain map', () => {
   const key = fc.oneof(fc.integer({ min: -300, max: 900 }), fc.maxSafeInteger())
   const steps = fc.array(fc.tuple(fc.boolean(), key, fc.nat({ max: 1e6 })), { maxLength: 200 })
   fc.assert(

@@ -42,7 +42,7 @@ describe('a search that takes its time', () => {
     const search = index.search({ queryVector, k: 10 }, signal)
     const removedKeys = BigInt64Array.from(before, ({ key }) => key)
     index.apply({ removedKeys, revision: 2 })
-    // Their rows must not be given away while they may be read.
+    // Their rows must not be reused while they may be read.
     const added = new Map(Array.from({ length: 20 }, (_, at) => [BigInt(1000 + at), queryVector]))
     index.apply(wholeTable(added, 3))
     scanNow()
@@ -54,7 +54,7 @@ describe('a search that takes its time', () => {
     index.close()
   })
 
-  test('does not see rows that come into the places of old ones meanwhile', async () => {
+  test('does not see new rows that reuse old ones meanwhile', async () => {
     const { runner, scanNow } = slowThread()
     const index = new ExactIndex({ memory, pool: runner, dimensions })
     index.apply(wholeTable(table, 1))

@@ -38,7 +38,7 @@ test('those that wait have their turns, one job each', async () => {
     })
   })
   await Promise.all(work)
-  // The first job of `a` was begun before anybody waited.
+  // The first job of `a` began before the others waited.
   expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'c2', 'b3', 'c3'])
 })
 
@@ -73,7 +73,7 @@ test('a worker that is ready goes before one that is not', async () => {
   expect(await next).toBe(2)
 })
 
-test('a full queue is said, and closing ends those that wait', async () => {
+test('a full queue is reported, and closing ends the waiting requests', async () => {
   const { workers } = pool({ workersMax: 1, queueMax: 2 })
   const hanging = workers.run({
     key: Symbol('first'),

@@ -112,6 +112,6 @@ describe('checkedSchedule', () => {
     '999999999 months',
     'x'.repeat(300),
   ])('%p is none', (text) => {
-    expect(() => checkedSchedule(text, rules)).toThrow('is no period')
+    expect(() => checkedSchedule(text, rules)).toThrow('is not a valid schedule')
   })
 })

@@ -64,7 +64,7 @@ test('who has time waits behind everybody, outside of the queue, and takes half 
   const others = [enter('second', 'a', true), enter('third', 'b', true), enter('fourth', 'b', true)]
   await others[1]
   expect([entered, places.taken, places.waiting]).toEqual([['first', 'third'], 2, 0])
-  // One place is left, and it is for those who cannot wait.
+  // One slot is left, reserved for those who cannot wait.
   const user = await enter('user', 'a', false)
   const next = enter('next', 'a', false)
   expect((await failureOf(places.enter(signal))).code).toBe('too_busy')

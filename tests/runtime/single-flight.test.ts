@@ -14,7 +14,7 @@ test('work is seen by its name until it is over, however it ends', async () => {
   expect(flights.of('a')).toBeUndefined()
 
   const failing = flights.run('a', () => Promise.reject(new Error('no')))
-  // Who waits is not told of the failure: it may do better itself.
+  // Callers that wait do not get the failure, because they may succeed themselves.
   await flights.of('a')
   await expect(failing).rejects.toThrow('no')
   expect(flights.of('a')).toBeUndefined()

@@ -21,7 +21,7 @@ test('what is posted is answered', async () => {
   expect(host.hasEnded).toBe(true)
 })
 
-test('a thread that fails is said to have ended, once, and hears nothing more', async () => {
+test('a thread that fails is reported as ended, once, and receives nothing more', async () => {
   const { host, end } = startedHost()
   host.post('fail')
   expect(String(await end)).toContain('as it was told')
@@ -29,7 +29,7 @@ test('a thread that fails is said to have ended, once, and hears nothing more', 
   host.post('hello')
 })
 
-test('a thread that exits is said to have ended', async () => {
+test('a thread that exits is reported as ended', async () => {
   const { host, end } = startedHost()
   host.post('exit')
   expect(await end).toBe('the thread ended with exit code 3')

@@ -1,6 +1,11 @@
 /** Executables of other systems, as small as their formats allow. */
 import { expect, test } from 'bun:test'
-import { checkExecutable, withoutSignature } from '../../scripts/build/executable.ts'
+import {
+  checkExecutable,
+  forProcessor,
+  withoutSignature,
+  withoutSymbols,
+} from '../../scripts/build/executable.ts'
 import { PLATFORMS } from '../../scripts/build/platforms.ts'
 
 const PAYLOAD = Buffer.from('payload')
@@ -84,4 +89,42 @@ test('a signature is removed with its command, and the last segment ends before 
   expect(unsigned.toString('latin1', signature + 8, signature + 12)).toBe('uuid')
   expect(unsigned.subarray(signature + 24, other + 24).every((byte) => byte === 0)).toBe(true)
   expect(withoutSignature(unsigned).equals(unsigned)).toBe(true)
+})
+
+test('symbols are cut off, and what is loaded stays as it is', () => {
+  const headers = 64
+  const file = Buffer.alloc(1000, 7)
+  file.write('\x7fELF')
+  file.writeBigUInt64LE(BigInt(headers), 32)
+  file.writeBigUInt64LE(900n, 40)
+  file.writeUInt16LE(56, 54)
+  file.writeUInt16LE(2, 56)
+  for (const [index, start] of [0, 300].entries()) {
+    file.writeBigUInt64LE(BigInt(start), headers + index * 56 + 8)
+    file.writeBigUInt64LE(250n, headers + index * 56 + 32)
+  }
+  const short = withoutSymbols(file)
+  expect(short.length).toBe(550)
+  expect([short.readBigUInt64LE(40), short.readUInt32LE(60)]).toEqual([0n, 0])
+  expect(short.subarray(headers).equals(file.subarray(headers, 550))).toBe(true)
+  expect(withoutSymbols(pe)).toBe(pe)
+})
+
+test('of a library for several processors, only the one for its own is taken', () => {
+  const parts = [0x01000007, 0x0100000c].map((machine) => machO(machine))
+  const file = Buffer.alloc(2048)
+  file.writeUInt32BE(0xcafebabe)
+  file.writeUInt32BE(parts.length, 4)
+  for (const [index, part] of parts.entries()) {
+    const entry = file.subarray(8 + index * 20)
+    entry.writeUInt32BE(part.readUInt32LE(4))
+    entry.writeUInt32BE(512 * (index + 1), 8)
+    entry.writeUInt32BE(part.length, 12)
+    part.copy(file, 512 * (index + 1))
+  }
+  for (const platform of PLATFORMS) {
+    if (platform.system !== 'darwin') expect(() => forProcessor(platform, file)).toThrow('no part')
+    else checkExecutable(platform, forProcessor(platform, file), PAYLOAD)
+    expect(forProcessor(platform, pe)).toBe(pe)
+  }
 })

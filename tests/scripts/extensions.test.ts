@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs the script where `pip` is this shell script, or where there is none. */
+/** Runs the script with this shell script as `pip`, or without one. */
 function runWith(pip: string | null, ...args: readonly string[]) {
   const bin = join(folder, 'bin')
   mkdirSync(bin)

@@ -1,4 +1,4 @@
-/** `npm run release` in a small repository made here. */
+/** Runs `npm run release` in a small repository created here. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-/** `npm run slim` over folders made here. */
+/** Runs `npm run slim` on folders created here. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 
 const ROOT = join(import.meta.dir, '../..')
 
-/** Runs scripts/test.mjs in a project of its own that holds just these test files. */
+/** Runs scripts/test.mjs in a separate project that contains only these test files. */
 async function runTests(
   files: Readonly<Record<string, string>>,
   ...flags: readonly string[]
@@ -51,6 +51,13 @@ test('what needs the vss extension is tested where that is asked for, and counts
   expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '1 passed, 0 failed' })
   const all = await runTests(files, '--hnsw')
   expect(all).toMatchObject({ exitCode: 1, lastLine: '1 passed, 1 failed' })
+})
+
+test('--all asks for every case of long lists', async () => {
+  const fails = `test('every case', () => { if (process.env.EIDER_TESTS === 'all') throw new Error() })`
+  const files = { 'sql/a.test.ts': fails }
+  expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '1 passed, 0 failed' })
+  expect(await runTests(files, '--all')).toMatchObject({ exitCode: 1 })
 })
 
 test('one failure in any suite ends with 1', async () => {

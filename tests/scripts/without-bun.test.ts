@@ -1,4 +1,4 @@
-/** The commands that README.md and docs/ name, on a machine with Node and no Bun. */
+/** The commands in README.md and docs/ on a machine with Node but without Bun. */
 import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

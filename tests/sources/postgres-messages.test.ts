@@ -13,7 +13,7 @@ const frame = (kind: string, body: Buffer) => {
 const BODIES = ['1,"tea"\n', '\n', '', `${'x'.repeat(400)}\n`, 'ddddd\n', '\0\0\0\0\0']
 const KINDS = 'dddddSddHddcdS'
 
-/** What a server sends during a COPY, with notices among the rows, and what must come of it. */
+/** What a server sends during a COPY, with notices among the rows, and the expected result. */
 function conversation() {
   const frames = Array.from({ length: 60 }, (_, index) => {
     const kind = KINDS[index % KINDS.length] ?? ''
@@ -31,7 +31,7 @@ function conversation() {
   }
 }
 
-/** Of a server that goes no faster than it is read. */
+/** A server that sends only as fast as it is read. */
 function reading(pass: (message: Buffer) => void) {
   const format = new PostgresMessages(false)
   let failure: Error | undefined
@@ -46,7 +46,7 @@ function reading(pass: (message: Buffer) => void) {
   return { format, messages, failure: () => failure?.message }
 }
 
-/** Messages are passed on for a few milliseconds of each turn. */
+/** Messages are passed on for a few milliseconds in each turn. */
 async function turns(isDone: () => boolean): Promise<void> {
   for (let turn = 0; turn < 1000 && !isDone(); turn += 1) await yieldToEventLoop()
 }
@@ -69,7 +69,7 @@ async function taken(pieces: readonly Buffer[], count: number) {
   }
 }
 
-test('rows come out of their frames, and the rest goes on, wherever the pieces are cut', async () => {
+test('rows are taken from their frames, and the rest is passed on, at any cut of the pieces', async () => {
   const { bytes, ...expected } = conversation()
   const cut = (size: number) => {
     return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => {
@@ -122,7 +122,7 @@ test.each([
   ['an error without end', frame('E', Buffer.from('Mwhy')), 'an error without end'],
   ['a value past its row', frame('D', Buffer.from('\0\x01\0\0\0\x09abc')), 'have another size'],
   ['a value that is cut', frame('D', Buffer.from('\0\x02\0\0\0\0\0')), 'ends in its values'],
-  ['a count of -1', frame('T', Buffer.from('ÿÿabc', 'latin1')), 'a count of columns'],
+  ['a count of -1', frame('T', Buffer.from('ÿÿabc', 'latin1')), 'an invalid number of columns'],
   ['clear text', frame('R', Buffer.from([0, 0, 0, 3])), 'the password in clear text'],
 ])('%s ends the session before the library sees it', (_, bytes, words) => {
   let passedCount = 0

@@ -42,7 +42,7 @@ async function narrowed(sql: string): Promise<string> {
   return JSON.stringify(rows)
 }
 
-describe('a name is understood however it is written', () => {
+describe('a name is understood in every notation', () => {
   for (const from of [
     'kb',
     'KB',
@@ -81,10 +81,10 @@ describe('a name is understood however it is written', () => {
   })
 })
 
-describe('a name that there is not', () => {
+describe('an unknown name', () => {
   const failureOf = (sql: string) => narrowed(sql).catch((error: unknown) => error)
 
-  test('is answered with those that there are, the likeliest first', async () => {
+  test('is answered with the known ones, the likeliest first', async () => {
     expect(await failureOf('SELECT * FROM shwon')).toMatchObject({
       message: expect.stringContaining('shwon is not available here. Available: other.shown, '),
     })
@@ -127,7 +127,7 @@ const BREAKOUTS = [
   "SELECT * FROM postgres_query('x', 'SELECT 1')",
   "SELECT getenv('HOME')",
   "SELECT content FROM read_text(['/etc/hosts'])",
-  // Statements that are none to read with.
+  // Statements that do not read.
   "ATTACH '/data/x.db'",
   "COPY (SELECT 1) TO '/data/x.csv'",
   "COPY hidden FROM '/etc/passwd'",

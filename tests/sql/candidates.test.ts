@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { NearestChunks } from '../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
-import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
+import { NOTHING_NEAR, openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 let fixture: SqlFixture
 
@@ -21,7 +21,7 @@ async function rowsOf(sql: string, nearest?: NearestChunks) {
   return rows
 }
 
-/** How the searches of a statement find their chunks. */
+/** Returns how the searches of a statement find their chunks. */
 async function choices(sql: string, nearest?: NearestChunks) {
   const rows = await rowsOf(`EXPLAIN ${sql}`, nearest)
   return rows.filter(([key]) => key === 'search').map(([, choice]) => choice)
@@ -86,18 +86,13 @@ test('a statement may take the chunks of one search from memory and scan for ano
   expect(await rowsOf(sql)).toHaveLength(2)
 })
 
-const nothing: NearestChunks = {
-  nearest: async () => null,
-  access: () => ({ kind: 'scan', detail: 'this is a test' }),
-}
-
-test('what has no copy in memory is scanned, and gives the same rows', async () => {
+test('without vectors in memory the database scans, and gives the same rows', async () => {
   const sql = "SELECT * FROM kb WHERE content = 'text 5' AND price < 4 LIMIT 6"
-  expect(await choices(sql, nothing)).toEqual([`${SCAN} this is a test`])
-  expect(await rowsOf(sql, nothing)).toEqual(await rowsOf(sql))
+  expect(await choices(sql, NOTHING_NEAR)).toEqual([`${SCAN} this is a test`])
+  expect(await rowsOf(sql, NOTHING_NEAR)).toEqual(await rowsOf(sql))
 })
 
-test('candidates that are old when they are read are found again, and in the end not used', async () => {
+test('outdated candidates are searched again, and finally not used', async () => {
   let asked = 0
   const behind: NearestChunks = {
     nearest: async (search, signal) => {

@@ -1,4 +1,4 @@
-/** Short statements that DuckDB would need hours, all memory or the process's life for; and their harmless kin. */
+/** Short statements for which DuckDB would need hours or all memory, or would crash, and similar harmless ones. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -18,7 +18,7 @@ afterAll(() => t.close())
 
 async function codeOf(query: string): Promise<number | undefined> {
   const { body } = await t.send('POST', '/api/sql/query', { query })
-  // The shape of a failed statement's answer (docs/errors.md).
+  // A failed statement's answer has this form (docs/errors.md).
   return (body as { readonly error_code?: number }).error_code
 }
 
@@ -121,7 +121,7 @@ describe('refused at once', () => {
   })
 })
 
-describe('what looks alike runs', () => {
+describe('similar harmless statements run', () => {
   const chain = (count: number, last: string) => {
     return `SELECT 1 AS a0, ${Array.from({ length: count }, (_, at) => `a${at} + 1 AS a${at + 1}`).join(', ')}, ${last}`
   }

@@ -32,7 +32,7 @@ describe('a file is found in SQL', () => {
     'files.teas.csv',
     'files."TEAS.csv"',
     'files.twice.json',
-    // However the accents are written.
+    // Any composition of the accents is accepted.
     `files."${'Résumé'.normalize('NFD')}"`,
   ])('as %s', async (name) => {
     expect(await t.rows(`SELECT count(*) FROM ${name}`)).toEqual([[1]])

@@ -11,8 +11,9 @@ import {
 import { tokenize } from '../../src/sql/lexer/tokens.ts'
 
 /**
- * What a statement must not call although DuckDB has it: reading settings, variables, sequences, the session, the catalog or
- * the clock of the process, writing a log, sleeping, running SQL given as text, and functions meant for DuckDB itself.
+ * Functions of DuckDB that a statement must not call: those that read settings, variables,
+ * sequences, the session, the catalog or the process's clock, write a log, sleep, run SQL given as
+ * text, or are meant for DuckDB itself.
  */
 const REFUSED =
   /^(__internal.*|icu_.*|pg_.*|has_.*_privilege|has_any_column_privilege|st_.*|inet_.*|.*_description|variant_.*|current_(setting|query|query_id|role|connection_id|transaction_id|database|schemas|catalog)|session_user|getvariable|nextval|currval|setseed|write_log|sleep_ms|txid_current|stats|in_search_path|json_serialize_.*|json_deserialize_sql|get_block_size|format_(pg_)?type|map_to_pg_oid|parse_duckdb_log_message|vector_type|create_sort_key|remap_struct|cast_to_type|make_type|get_type|can_cast_implicitly|constant_or_null|replace_type|finalize|combine|is_histogram_other_bin)$/
@@ -41,7 +42,10 @@ function leastStable(stabilities: readonly Stability[]): Stability {
   return LEAST_STABLE_FIRST.find((stability) => stabilities.includes(stability)) ?? 'consistent'
 }
 
-/** Of each function the stabilities that DuckDB gives its forms, and of a macro those of the functions that it calls. */
+/**
+ * Returns the stabilities that DuckDB gives to each form of a function. For a macro, returns those
+ * of the functions that it calls.
+ */
 async function engineStabilities(): Promise<ReadonlyMap<string, Stability>> {
   const sql = `SELECT function_name, stability, macro_definition FROM duckdb_functions()
     WHERE function_type IN ('scalar', 'aggregate', 'macro')`
@@ -53,9 +57,9 @@ async function engineStabilities(): Promise<ReadonlyMap<string, Stability>> {
     stabilities.set(key, leastStable([own, stabilities.get(key) ?? own]))
     if (typeof definition === 'string') macros.push([key, definition])
   }
-  // Written without parentheses this is another name of a function.
+  // Written without parentheses, this is another name of a function.
   stabilities.set('current_timestamp', stabilities.get('get_current_timestamp') ?? 'volatile')
-  // A macro may call one that comes later.
+  // A macro may call a macro that comes later.
   for (let round = 0; round < 3; round += 1) {
     for (const [name, definition] of macros) {
       const called = tokenize(definition).flatMap(({ value }) => stabilities.get(value) ?? [])
@@ -65,7 +69,7 @@ async function engineStabilities(): Promise<ReadonlyMap<string, Stability>> {
   return stabilities
 }
 
-test('each function that a statement may call is as stable as this DuckDB says', async () => {
+test("the stability of each allowed function matches DuckDB's", async () => {
   const stabilities = await engineStabilities()
   expect(stabilities.get('random')).toBe('volatile')
   expect(stabilities.get('ago')).toBe('within_query')
@@ -84,7 +88,7 @@ test('a function that no statement may call counts as volatile', () => {
   expect(stabilityOfFunction('row_number')).toBe('consistent')
 })
 
-test('every scalar function of this DuckDB is either allowed or refused, and none is both', async () => {
+test('every scalar function of DuckDB is either allowed or refused', async () => {
   const names = await functionNames(`'scalar', 'macro'`)
   expect(names.length).toBeGreaterThan(500)
   const undecided = names.filter((name) => {
@@ -96,6 +100,6 @@ test('every scalar function of this DuckDB is either allowed or refused, and non
 test('every aggregate function of this DuckDB is known as one', async () => {
   const names = await functionNames(`'aggregate'`)
   const unknown = names.filter((name) => !isAggregateFunction(name) && !isWindowFunction(name))
-  // Refused: a large sample size stops the database itself.
+  // It is refused because a large sample size stops the database itself.
   expect(unknown).toEqual(['reservoir_quantile'])
 })

@@ -1,4 +1,7 @@
-/** Statements made of pieces of others: the result is always rows or an error with a code, never a crash. */
+/**
+ * Statements made of pieces of others. The result must always be rows or an error with a code,
+ * never a crash.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
@@ -35,7 +38,7 @@ const SEARCHES = [
   "SELECT metadata->>'colour', metadata.price FROM kb k WHERE k.content LIKE '%5%' QUALIFY row_number() OVER () < 3",
 ]
 
-/** A statement with some of its pieces lost, doubled, swapped or replaced. */
+/** A statement in which some pieces were removed, doubled, swapped or replaced. */
 const mutated = fc
   .tuple(
     fc.constantFrom(...corpus, ...SEARCHES),
@@ -59,7 +62,7 @@ const mutated = fc
 
 const anything = fc.oneof(noise, mutated, fc.string({ unit: 'binary', maxLength: 40 }))
 
-/** @param runs statements that are run; of those that are only read there are more */
+/** @param runs how many statements are run; more are only parsed */
 export function fuzzSuite(runs: number): void {
   let fixture: SqlFixture
   beforeAll(async () => {
@@ -67,7 +70,7 @@ export function fuzzSuite(runs: number): void {
   })
   afterAll(() => fixture.close())
 
-  test('tokens cover the text in order, or the statement is refused with its place', () => {
+  test('tokens cover the text in order, or the statement is refused with a position', () => {
     fc.assert(
       fc.property(anything, fc.constantFrom('standard', 'backslash'), (sql, escapes) => {
         try {
@@ -90,7 +93,7 @@ export function fuzzSuite(runs: number): void {
     )
   })
 
-  test('what DuckDB is given has the tokens that were read', () => {
+  test('the text for DuckDB has the same tokens', () => {
     fc.assert(
       fc.property(mutated, (sql) => {
         try {

@@ -1,4 +1,4 @@
-/** Attempts to get out of the gates (hostile.sql), and what they are made against. */
+/** Attempts to escape the restrictions (hostile.sql), and the data for them. */
 import type { TestApp } from '../support/test-app.ts'
 
 export const SECRET = 'sk-never-to-be-seen-anywhere'
@@ -18,10 +18,10 @@ export const ATTEMPTS: readonly Attempt[] = (
     return { codes: line.slice(0, at).split(',').map(Number), sql: line.slice(at + 1) }
   })
 
-/** A knowledge base with a secret, a file and a table. */
+/** Creates a knowledge base with a secret, a file and a table. */
 export async function fill(t: TestApp): Promise<void> {
   const kbs = '/api/projects/mindsdb/knowledge_bases'
-  // No one listens there.
+  // No server listens there.
   const unreachable = { base_url: 'http://127.0.0.1:9/v1', max_retries: 0 }
   const reranking_model = { provider: 'openai', model_name: 'r', api_key: SECRET, ...unreachable }
   await t.send('POST', kbs, { knowledge_base: { name: 'kb', reranking_model } })

@@ -2,7 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
-/** Functions that give a value, and what reads files, settings, secrets or the catalog as a table. */
+/**
+ * Functions that return a value, and table functions that read files, settings, secrets or the
+ * catalog.
+ */
 const VALUES = [
   `getenv('HOME')`,
   `current_setting('memory_limit')`,
@@ -29,7 +32,7 @@ const TABLES = [
   `query_table('kb')`,
 ] as const
 
-/** `?` is the value. */
+/** `?` is replaced with the value. */
 const PLACES = [
   'SELECT ?',
   'SELECT 1 AS a, upper((?)::VARCHAR)',
@@ -97,7 +100,7 @@ describe('nothing reaches out of', () => {
         const query = place.replaceAll('?', value)
         const { body, text } = await t.send('POST', '/api/sql/query', { query })
         const { error_code: code } = body as { readonly error_code?: number }
-        // Where the place takes no such value: a syntax error, or a kind of statement that there is not.
+        // A place that takes no such value gives a syntax error or an unknown kind of statement.
         const isRefused = code === 4004 || code === 4001 || code === 4002 || code === 4005
         if (!isRefused || text.includes('root:')) through.push([query, body])
       }
@@ -107,7 +110,7 @@ describe('nothing reaches out of', () => {
   }
 })
 
-describe('nothing reaches out of a request that holds SQL', () => {
+describe('no request that contains SQL escapes the restrictions', () => {
   const kb = '/api/projects/mindsdb/knowledge_bases/kb'
   for (const value of values) {
     test(value, async () => {

@@ -3,7 +3,7 @@ import type { NearestChunks } from '../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { current, documentOf, draftOf, newVector } from '../support/store-fixture.ts'
-import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
+import { NOTHING_NEAR, openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 const SQL = `SELECT id, chunk_content, relevance, distance FROM kb
   WHERE content = 'green tea 12' AND hybrid_search_alpha = 0.4 LIMIT 3`
@@ -38,7 +38,7 @@ async function rowsOf(nearest: NearestChunks, sql = SQL) {
   return found
 }
 
-/** Does something each time that chunks were found, before their statement runs. */
+/** Runs a callback each time chunks were found, before their statement runs. */
 function then(work: (times: number) => Promise<unknown>) {
   let times = 0
   const nearest: NearestChunks = {
@@ -53,27 +53,22 @@ function then(work: (times: number) => Promise<unknown>) {
   return { nearest, times: () => times }
 }
 
-const nothing: NearestChunks = {
-  nearest: async () => null,
-  access: () => ({ kind: 'scan', detail: 'this is a test' }),
-}
-
 function put(id: string, text: string) {
   const document = documentOf({ id, texts: [text], vectors: [newVector(12, 10, 0)] })
   return store.chunks.replaceDocuments(current(store), [document])
 }
 
-test('a write between the finding and the reading is seen', async () => {
+test('a write between finding candidates and reading rows is noticed', async () => {
   const once = then(async (times) => {
     if (times === 1) await put('new', 'green tea 12 12')
   })
   const rows = await rowsOf(once.nearest)
   expect(rows[0]?.[0]).toBe('new')
   expect(once.times()).toBe(2)
-  expect(rows).toEqual(await rowsOf(nothing))
+  expect(rows).toEqual(await rowsOf(NOTHING_NEAR))
 })
 
-test('a write between the first five and the search by the moved vector is seen', async () => {
+test('a write between the first five and the search by the moved vector is noticed', async () => {
   let times = 0
   const nearest: NearestChunks = {
     nearest: async (search, signal) => {
@@ -93,14 +88,14 @@ test('a write between the first five and the search by the moved vector is seen'
   const rows = await rowsOf(nearest)
   expect(rows[0]?.[0]).toBe('new')
   expect(times).toBe(2)
-  expect(rows).toEqual(await rowsOf(nothing))
+  expect(rows).toEqual(await rowsOf(NOTHING_NEAR))
 })
 
-test('while every attempt is overtaken by a write, the database searches', async () => {
+test('if a write overtakes every attempt, the database searches', async () => {
   const always = then((times) => put(`new${times}`, `green tea tea ${times}`))
   const rows = await rowsOf(always.nearest)
   expect(always.times()).toBe(6)
-  expect(rows).toEqual(await rowsOf(nothing))
+  expect(rows).toEqual(await rowsOf(NOTHING_NEAR))
 })
 
 test('a chunk that is removed or gets another text is not found by its old one', async () => {
@@ -111,27 +106,27 @@ test('a chunk that is removed or gets another text is not found by its old one',
   await store.chunks.removeChunks(current(store), [1n, 3n])
   const rows = await rowsOf(store.vectorCaches, sql)
   expect(rows).toHaveLength(28)
-  expect(rows).toEqual(await rowsOf(nothing, sql))
+  expect(rows).toEqual(await rowsOf(NOTHING_NEAR, sql))
 })
 
-test('what finds no words is not used for them', async () => {
+test('a search without keyword hits does not use the keyword index', async () => {
   const withoutWords: NearestChunks = {
     nearest: async ({ keywordSearch: _, ...search }, signal) => {
       return store.vectorCaches.nearest(search, signal)
     },
     access: (kb) => store.vectorCaches.access(kb),
   }
-  expect(await rowsOf(withoutWords)).toEqual(await rowsOf(nothing))
+  expect(await rowsOf(withoutWords)).toEqual(await rowsOf(NOTHING_NEAR))
 })
 
 test('words that are in too many chunks are left to the database', async () => {
   await put('long', 'green '.repeat(70_000))
   const { times, nearest } = then(async () => {})
-  expect(await rowsOf(nearest)).toEqual(await rowsOf(nothing))
+  expect(await rowsOf(nearest)).toEqual(await rowsOf(NOTHING_NEAR))
   expect(times()).toBe(1)
 })
 
-test('where memory holds the codes of vectors only, the rows are the same', async () => {
+test('the rows are the same if memory holds only codes of vectors', async () => {
   await store.close()
   store = await openSearchableStore({ wholeVectorsMax: 0 })
   await store.catalog.createKnowledgeBase(draftOf('kb'))
@@ -142,6 +137,6 @@ test('where memory holds the codes of vectors only, the rows are the same', asyn
   await store.chunks.replaceDocuments(current(store), documents)
   const sql = SQL.replace('green tea 12', 'green tea 140')
   const { times, nearest } = then(async () => {})
-  expect(await rowsOf(nearest, sql)).toEqual(await rowsOf(nothing, sql))
+  expect(await rowsOf(nearest, sql)).toEqual(await rowsOf(NOTHING_NEAR, sql))
   expect(times()).toBe(1)
 })

@@ -1,4 +1,4 @@
-/** A caller who may read only what an agent's `data` names. */
+/** A caller who may read only the data that an agent's `data` names. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { requireKnowledgeBase } from '../../src/core/domain/access/catalog-snapshot.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -47,7 +47,7 @@ describe('what is allowed', () => {
   for (const [sql, rows] of CASES) test(sql, async () => expect(await narrowed(sql)).toBe(rows))
 })
 
-test('a plan that is known from a caller who may read more is not used', async () => {
+test('a plan cached for a caller with more rights is not used', async () => {
   const sql = "SELECT id, chunk_content FROM other.secret WHERE content = '1' LIMIT 1"
   const { deps } = fixture
   for (let time = 0; time < 3; time += 1) {
@@ -67,7 +67,7 @@ describe("an agent's search", () => {
     expect(await search('')).not.toBe(await search(' AND hybrid_search = false'))
   })
 
-  test('is by meaning alone where the knowledge base was told so', async () => {
+  test('is semantic if the knowledge base is set to that', async () => {
     await write('ALTER KNOWLEDGE_BASE kb USING hybrid_search = false')
     expect(await search('')).toBe(await search(' AND hybrid_search = false'))
     await write('ALTER KNOWLEDGE_BASE kb USING hybrid_search = true')

@@ -25,7 +25,9 @@ afterAll(() => fixture.close())
 const JOINED = `SELECT count(d.id) AS n FROM few f
   JOIN (SELECT id, num FROM many ORDER BY num DESC LIMIT 60) d ON d.num = f.fid`
 
-/** Of two threads, one filled the filter in a third of the runs before the other had read its rows. */
+/**
+ * In a third of the runs, one of two threads filled the filter before the other had read its rows.
+ */
 const RUNS = 100
 
 test('a join does not narrow the rows from which ORDER BY and LIMIT choose', async () => {

@@ -14,7 +14,7 @@ afterAll(() => fixture.close())
 
 const { signal } = new AbortController()
 
-/** `#` is a value of some kind; the same letter behind it, the same value. */
+/** `#` is a value of some kind, and the same letter after it means the same value. */
 const SHARED = [
   'SELECT #a',
   'SELECT #a AS value, #b + #a',
@@ -53,7 +53,7 @@ function filled(sql: string): string {
   })
 }
 
-/** Small ones, so that some are equal and some rows are found. */
+/** Small values, so that some are equal and some rows are found. */
 function literalOf(name: string): string {
   seed = (seed * 48271) % 2147483647
   const number = seed % 13
@@ -81,7 +81,7 @@ function request(sql: string) {
   return { sql, database: 'mindsdb', params: {} }
 }
 
-/** What earlier runs of a plan have shown is not a part of it. */
+/** Removes what a plan has learnt in earlier runs, which is not part of the plan. */
 function withoutKnown(plan: SelectPlan): SelectPlan {
   const { candidates } = plan
   return {
@@ -91,7 +91,7 @@ function withoutKnown(plan: SelectPlan): SelectPlan {
   }
 }
 
-/** Names, types and rows; or what failed. */
+/** Returns names, types and rows, or the failure. */
 async function answerOf(sql: string, deps: QueryDeps) {
   try {
     const { columns, batches } = await runSelect({ ...request(sql), isShown: true }, deps, signal)
@@ -103,7 +103,7 @@ async function answerOf(sql: string, deps: QueryDeps) {
   }
 }
 
-describe('a plan that others of its shape have taught is the plan of its own text', () => {
+describe('a plan assembled from statements of the same shape equals the plan of its own text', () => {
   test.each(SHARED)('%s', async (sql) => {
     const { deps, planned } = counting()
     for (let turn = 0; turn < 16; turn += 1) {
@@ -117,7 +117,7 @@ describe('a plan that others of its shape have taught is the plan of its own tex
       expect(shared.statement).toEqual(own.statement)
       expect(await answerOf(text, deps)).toEqual(await answerOf(text, fresh.deps))
     }
-    // Whether two values are equal, or of another type, makes other shapes.
+    // Two equal values, or another type, need another plan.
     const before = planned.length
     for (let turn = 0; turn < 50; turn += 1) await planAndBind(request(filled(sql)), deps, signal)
     expect(planned.length - before).toBeLessThan(35)
@@ -129,7 +129,8 @@ describe('a plan that others of its shape have taught is the plan of its own tex
     for (const text of texts) {
       expect(await answerOf(text, deps)).toEqual(await answerOf(text, counting().deps))
     }
-    // The texts of searches are parameters by then; with marks for values it is planned to learn.
+    // By then, the texts of searches are parameters. With placeholders for values, the statement is
+    // planned to see what it depends on.
     const distinct = new Set(planned.filter((text) => !text.includes('718281')))
     expect(distinct.size).toBe(texts.length)
   })
@@ -160,7 +161,7 @@ test('a value of another type is another shape', async () => {
   )
 })
 
-test('a statement that fails says so in the same words, at its own place', async () => {
+test('a failing statement gives the same error, with its own position', async () => {
   const { deps } = counting()
   for (const sql of [1, 2, 3, 4].map((value) => `SELECT nothing FROM files.t WHERE a = ${value}`)) {
     expect(await answerOf(sql, deps)).toEqual(await answerOf(sql, counting().deps))
@@ -171,7 +172,7 @@ test('a statement that fails says so in the same words, at its own place', async
   }
 })
 
-test('an answer that nothing can change is computed once, any other each time', async () => {
+test('a constant answer is computed once, any other each time', async () => {
   const { deps } = counting()
   const ran: string[] = []
   const engine = new Proxy(deps.engine, {
@@ -217,7 +218,7 @@ test('an answer that nothing can change is computed once, any other each time', 
   expect((await runs('SELECT :n', { n: 1 })).times).toBe(3)
 })
 
-test('a statement that holds the marks itself is planned as it is', async () => {
+test('a statement that contains the marks is planned as written', async () => {
   const { deps } = counting()
   for (const sql of ['SELECT 718281100, 5', 'SELECT 718281100, 6', 'SELECT 718281100, 7']) {
     expect(await answerOf(sql, deps)).toEqual(await answerOf(sql, counting().deps))

@@ -20,7 +20,7 @@ const STATES: readonly VectorIndexState[] = [
     vectorCount: null,
     detail: 'there are no vectors',
   },
-  // Of the same name, in another project.
+  // It has the same name in another project.
   {
     project: 'other',
     knowledgeBase: 'kb',
@@ -60,7 +60,7 @@ test('SHOW INDEXES shows how each knowledge base is searched', async () => {
   ])
 })
 
-test('SHOW INDEXES ON shows that of one, and not that of its namesake elsewhere', async () => {
+test("SHOW INDEXES ON shows one knowledge base's index, not that of its namesake in another project", async () => {
   expect(await rowsOf('SHOW INDEXES ON KNOWLEDGE_BASE KB')).toEqual([COLUMNS, KB])
   expect(await rowsOf('show indexes on knowledge base mindsdb.kb')).toEqual([COLUMNS, KB])
 })

@@ -40,7 +40,8 @@ beforeEach(() => {
 async function sentFor(sql: string, params: Readonly<Record<string, unknown>> = {}) {
   sources.sent.length = 0
   const rows = await app.rows(sql, params)
-  return { rows, sent: sources.sent.map(({ how, sql: text }) => `${how}: ${text}`) }
+  const sent = sources.sent.map(({ sql: text, rowsMax }) => `${rowsMax ?? 'all'}: ${text}`)
+  return { rows, sent }
 }
 
 describe('names', () => {
@@ -69,22 +70,24 @@ describe('names', () => {
 })
 
 describe('what is sent', () => {
-  test('a statement that is one read streams from the source', async () => {
+  test('a statement that is one read', async () => {
     const { rows, sent } = await sentFor(
       'SELECT id, name AS n FROM shop.teas WHERE price < 3 LIMIT 5',
     )
     expect(rows).toEqual([[2, 'black']])
-    expect(sent).toEqual(['read: SELECT "id", "name" FROM "teas" WHERE ("price" < 3) LIMIT 5'])
+    expect(sent).toEqual([
+      'all: SELECT "id", "name", "price" FROM "teas" WHERE ("price" < 3) LIMIT 5',
+    ])
   })
 
-  test('only the columns, conditions and rows that are of use', async () => {
+  test('only useful columns, conditions and rows', async () => {
     const { rows, sent } = await sentFor(
       "SELECT upper(name) FROM shop.teas WHERE id > :least AND name LIKE 'b%' AND length(name) > 2 ORDER BY id",
       { least: 1 },
     )
     expect(rows).toEqual([['BLACK']])
     expect(sent).toEqual([
-      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" > 1) AND ("name" LIKE $1)',
+      'all: SELECT "id", "name" FROM "teas" WHERE ("id" > 1) AND ("name" LIKE $1)',
     ])
   })
 
@@ -94,13 +97,13 @@ describe('what is sent', () => {
     )
     expect(rows).toEqual([[2], [3]])
     expect(sent).toEqual([
-      'stage: SELECT "id", "name" FROM "teas" ORDER BY "name" DESC NULLS LAST, "id" LIMIT 3',
+      'all: SELECT "id", "name" FROM "teas" ORDER BY "name" DESC NULLS LAST, "id" LIMIT 3',
     ])
   })
 
   test('no LIMIT where a condition stays here', async () => {
     const { sent } = await sentFor('SELECT id FROM shop.teas WHERE length(name) = 5 LIMIT 1')
-    expect(sent).toEqual(['stage: SELECT "id", "name" FROM "teas"'])
+    expect(sent).toEqual(['all: SELECT "id", "name" FROM "teas"'])
   })
 
   test('how old rows may be at most, by the clock', async () => {
@@ -130,7 +133,7 @@ describe('what is sent', () => {
     ]
     for (const condition of others) {
       const { sent } = await sentFor(`SELECT max(id) FROM shop.seen WHERE ${condition}`)
-      expect(sent).toEqual(['stage: SELECT "id", "moment" FROM "seen"'])
+      expect(sent).toEqual(['all: SELECT "id", "moment" FROM "seen"'])
     }
   })
 
@@ -139,7 +142,7 @@ describe('what is sent', () => {
       "SELECT id FROM shop.teas WHERE NOT (name NOT LIKE 'g%' AND length(name) > 2) AND id < 3 ORDER BY id",
     )
     expect(rows).toEqual([[1]])
-    expect(sent).toEqual(['stage: SELECT "id", "name" FROM "teas" WHERE ("id" < 3)'])
+    expect(sent).toEqual(['all: SELECT "id", "name" FROM "teas" WHERE ("id" < 3)'])
   })
 
   test('conditions of an outer join narrow the side that may be narrowed', async () => {
@@ -149,8 +152,8 @@ describe('what is sent', () => {
     )
     expect(rows).toEqual([])
     expect(sent.toSorted()).toEqual([
-      'stage: SELECT "id" FROM "teas" WHERE ("id" < 3)',
-      'stage: SELECT "tea", "note" FROM "extra"."notes" WHERE ("note" <> $1)',
+      'all: SELECT "id" FROM "teas" WHERE ("id" < 3)',
+      'all: SELECT "tea", "note" FROM "extra"."notes" WHERE ("note" <> $1)',
     ])
   })
 
@@ -180,14 +183,14 @@ describe('what is said of a sub-query, a CTE or a view', () => {
     )
     expect(rows).toEqual([['BLACK']])
     expect(sent).toEqual([
-      'stage: SELECT "id", "name", "price" FROM "teas" WHERE ("price" < 9) AND ("id" > 1) AND ("name" LIKE $1) ORDER BY "id" LIMIT 1',
+      'all: SELECT "id", "name", "price" FROM "teas" WHERE ("price" < 9) AND ("id" > 1) AND ("name" LIKE $1) ORDER BY "id" LIMIT 1',
     ])
     const cte = await sentFor(
       'WITH a AS (SELECT * FROM shop.teas), b AS (SELECT id AS i FROM a WHERE stock > 0) SELECT count(*) FROM b WHERE i < 3',
     )
     expect(cte.rows).toEqual([[2]])
     expect(cte.sent).toEqual([
-      `stage: SELECT "id", "stock" FROM "teas" WHERE ("stock" > '0e+0'::DOUBLE) AND ("id" < 3)`,
+      `all: SELECT "id", "stock" FROM "teas" WHERE ("stock" > '0e+0'::DOUBLE) AND ("id" < 3)`,
     ])
   })
 
@@ -201,21 +204,21 @@ describe('what is said of a sub-query, a CTE or a view', () => {
     )
     expect(rows).toEqual([['black'], ['Green']])
     expect(sent).toEqual([
-      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" >= 2) ORDER BY "id" LIMIT 2',
+      'all: SELECT "id", "name" FROM "teas" WHERE ("id" >= 2) ORDER BY "id" LIMIT 2',
     ])
     const joined = await sentFor(
       'SELECT r.tea FROM renamed r LEFT JOIN every e ON e.id = r.tea AND e.id = 2 WHERE r.tea < 3 AND e.name IS NULL',
     )
     expect(joined.rows).toEqual([[1]])
     expect(joined.sent.toSorted()).toEqual([
-      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" < 3)',
-      'stage: SELECT "id", "name" FROM "teas" WHERE ("id" = 2)',
+      'all: SELECT "id", "name" FROM "teas" WHERE ("id" < 3)',
+      'all: SELECT "id", "name" FROM "teas" WHERE ("id" = 2)',
     ])
   })
 
   test('stays where it is if it would give other rows', async () => {
     const all = async (sql: string) => (await sentFor(sql)).sent
-    const whole = ['stage: SELECT "id", "name" FROM "teas"']
+    const whole = ['all: SELECT "id", "name" FROM "teas"']
     expect(
       await all(
         'SELECT n FROM (SELECT name AS n, id, rank() OVER (ORDER BY id) FROM shop.teas) WHERE id = 5',
@@ -225,7 +228,7 @@ describe('what is said of a sub-query, a CTE or a view', () => {
       await all(
         'SELECT n FROM (SELECT name AS n, id FROM shop.teas ORDER BY id, n LIMIT 2) WHERE id = 5',
       ),
-    ).toEqual(['stage: SELECT "id", "name" FROM "teas" ORDER BY "id", "name" NULLS LAST LIMIT 2'])
+    ).toEqual(['all: SELECT "id", "name" FROM "teas" ORDER BY "id", "name" NULLS LAST LIMIT 2'])
     expect(
       await all(
         'WITH t AS (SELECT id, name FROM shop.teas) SELECT a.id FROM t a, t b WHERE a.id = 5',
@@ -244,7 +247,7 @@ describe('in every case', () => {
     expect(sources.held.size).toBe(0)
   })
 
-  test('what was asked once is asked again where the table changed', async () => {
+  test('cached facts are requested again after the table changed', async () => {
     await sources.run('shop', 'CREATE TABLE moving (a INTEGER); INSERT INTO moving VALUES (1)')
     expect(await app.rows('SELECT * FROM shop.moving')).toEqual([[1]])
     await sources.run(
@@ -283,28 +286,22 @@ describe("a database's own SQL", () => {
     )
     expect(rows).toEqual([[5, 2]])
     expect(sent).toHaveLength(1)
-    expect(sent[0]).toStartWith("stage: SELECT CASE WHEN name = 'it''s ) (' THEN")
+    expect(sent[0]).toStartWith("all: SELECT CASE WHEN name = 'it''s ) (' THEN")
   })
 
-  test('streams where it is all that there is', async () => {
+  test('is read no further than a LIMIT asks for', async () => {
     const sql = 'SELECT id, name FROM teas ORDER BY id'
     const all = await sentFor(`SELECT * FROM shop (${sql})`)
-    expect([all.rows.length, all.sent]).toEqual([5, [`read: ${sql}`]])
-    const some = await sentFor(`SELECT id AS tea, name FROM shop (${sql}) AS t LIMIT :most`, {
-      most: 2,
-    })
-    expect(some).toEqual({
-      rows: [
-        [1, 'green'],
-        [2, 'black'],
-      ],
-      sent: [`read: ${sql}`],
-    })
+    expect([all.rows.length, all.sent]).toEqual([5, [`all: ${sql}`]])
+    const most = { most: 1 }
+    const some = await sentFor(`SELECT id AS tea, name FROM shop (${sql}) AS t LIMIT :most`, most)
+    expect(some).toEqual({ rows: [[1, 'green']], sent: [`1: ${sql}`] })
     expect((await sentFor(`SELECT * FROM shop (${sql}) LIMIT 0`)).rows).toEqual([])
-    for (const rest of ['WHERE id > 1', 'ORDER BY name', 'LIMIT 2 OFFSET 1']) {
-      expect((await sentFor(`SELECT * FROM shop (${sql}) ${rest}`)).sent).toEqual([`stage: ${sql}`])
+    const after = await sentFor(`SELECT name FROM shop (${sql}) LIMIT 2 OFFSET 1`)
+    expect(after).toEqual({ rows: [['black'], ['Green']], sent: [`3: ${sql}`] })
+    for (const rest of ['WHERE id > 1 LIMIT 1', 'ORDER BY name LIMIT 1', '']) {
+      expect((await sentFor(`SELECT * FROM shop (${sql}) ${rest}`)).sent).toEqual([`all: ${sql}`])
     }
-    expect((await sentFor(`SELECT name, id FROM shop (${sql})`)).sent).toEqual([`stage: ${sql}`])
   })
 
   test('joins other tables, without a name of its own as well', async () => {
@@ -326,7 +323,7 @@ describe('groups and totals', () => {
     )
     expect(rows).toEqual([[3.5, 2, 7, 3]])
     expect(sent).toEqual([
-      'stage: SELECT "price", count(*), CAST(sum("id") AS DECIMAL(38,0)), count("id") FROM "teas" WHERE ("id" > 0) GROUP BY "price"',
+      'all: SELECT "price", count(*), CAST(sum("id") AS DECIMAL(38,0)), count("id") FROM "teas" WHERE ("id" > 0) GROUP BY "price"',
     ])
   })
 })

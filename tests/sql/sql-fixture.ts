@@ -24,11 +24,9 @@ import { shownActivity } from '../../src/wiring/job-parts.ts'
 import { openSources } from '../../src/wiring/open-sources.ts'
 import { settingsFrom } from '../../src/wiring/settings/settings.ts'
 import { sourceFilesOf } from '../../src/wiring/source-parts.ts'
+import { NO_REEMBEDDINGS, NO_SOURCES, NO_STORAGES } from '../support/absent-parts.ts'
 import { importFile } from '../support/direct-reading.ts'
 import { fakeSources } from '../support/fake-sources.ts'
-import { NO_REEMBEDDINGS } from '../support/no-reembeddings.ts'
-import { NO_SOURCES } from '../support/no-sources.ts'
-import { NO_STORAGES } from '../support/no-storages.ts'
 import { openSearchableStore, type SearchableStore } from '../support/searchable-store.ts'
 import { termsOf } from '../support/store-fixture.ts'
 
@@ -42,12 +40,15 @@ const PLANNER_ENTRY = new URL('../../src/wiring/threads/planner-entry.ts', impor
 
 export interface SqlFixture {
   readonly deps: QueryDeps
-  /** The rows as lines, `ok`, or `error: <message>`. */
+  /** Returns the rows as lines, `ok`, or `error: <message>`. */
   answer(sql: string): Promise<string>
   close(): Promise<void>
 }
 
-/** A text with the number n lies on a quarter circle at the angle atan(n / 10): near numbers are near texts. */
+/**
+ * Embeds a text with the number n at the angle atan(n / 10) on a quarter circle, so near numbers
+ * are near texts.
+ */
 export function numberVector(text: string): Float32Array {
   return Float32Array.from([Number(/\d+/.exec(text)?.[0] ?? 1), 10, 0])
 }
@@ -58,7 +59,7 @@ const embedders: EmbedderRegistry = {
   probe: async () => ({ kind: 'ready', dimensions: 3 }),
 }
 
-/** Says what it was asked; a question for fields is answered in JSON. */
+/** Repeats the question, and answers in JSON if it asks for fields. */
 const agents: AgentAnswers = {
   warningsOf: () => [],
   async ask(agent, question) {
@@ -117,6 +118,7 @@ export async function openSqlFixture(stored: FixtureStorage | null = null): Prom
     checkServerAddress: async () => {},
     reembeddings: NO_REEMBEDDINGS,
     storages: remote === null ? NO_STORAGES : store.copies,
+    moves: store.moves,
     dataSources: store.dataSourceCatalog,
     sources: fakeSources({}),
     databaseUses: async () => [],
@@ -159,7 +161,7 @@ export async function openSqlFixture(stored: FixtureStorage | null = null): Prom
     kb,
     Array.from({ length: 200 }, (_, index) => document(index)),
   )
-  // What is answered from memory and what is scanned must be the same rows: here it is from memory.
+  // Searches in memory and scans must give the same rows. Here the rows come from memory.
   await store.vectorCaches.settled()
   const rows = Array.from({ length: 200 }, (_, a) => ({ id: `d${a}`, a }))
   const content = rows.map((row) => JSON.stringify(row)).join('\n')
@@ -264,7 +266,13 @@ async function answerOf(sql: string, deps: QueryDeps): Promise<string> {
 
 function shown(value: ResultValue): string {
   if (typeof value === 'number') return String(Number(value.toFixed(4)))
-  // An editor may cut off a space at the end of a line.
+  // An editor may remove a space at the end of a line.
   if (value === '') return "''"
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Finds no chunks in memory: every search runs in the database. */
+export const NOTHING_NEAR: NearestChunks = {
+  nearest: async () => null,
+  access: () => ({ kind: 'scan', detail: 'this is a test' }),
 }

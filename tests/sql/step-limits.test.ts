@@ -23,7 +23,7 @@ async function answerOf(query: string, params = {}): Promise<Answer> {
   return body as Answer
 }
 
-/** Too many steps for the rows that DuckDB takes at a time, which no interrupt would reach. */
+/** Too many steps for the rows that DuckDB processes at a time, which no interrupt would reach. */
 const TOO_MUCH: readonly string[] = [
   `SELECT damerau_levenshtein(repeat('a', 30000), repeat('b', 30000))`,
   `SELECT levenshtein(repeat('a', 50000), repeat(name, 20000)) FROM files.people`,
@@ -51,7 +51,7 @@ describe('a statement whose functions take too many steps at a time is refused',
   }
 })
 
-/** What people do: with its first value. */
+/** Normal uses, each with its first value. */
 const FINE: readonly (readonly [string, unknown])[] = [
   [`SELECT len(repeat('x', 1000000))`, 1_000_000],
   [`SELECT len(repeat(name, 1000000)) FROM files.people WHERE id = 1`, 3_000_000],

@@ -1,4 +1,7 @@
-/** The tokens say what DuckDB will read: what is one statement, where a text ends, what is a comment. */
+/**
+ * The tokens must show what DuckDB will read: where a statement and a text end, and what is a
+ * comment.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { AppError } from '../../src/core/errors.ts'
@@ -15,7 +18,7 @@ afterAll(() => store.close())
 const character = fc.constantFrom(...'abé😀\'"\\;-/*$ \t\n\r:@?{}()`n\u00a0\u2028')
 const content = fc.array(character, { maxLength: 8 }).map((parts) => parts.join(''))
 
-/** A text, each in one of the ways in which SQL writes it. */
+/** A text, written in one of the ways that SQL has. */
 const literal = fc.tuple(content, fc.nat(3)).map(([text, form]) => {
   const doubled = text.replaceAll("'", "''")
   if (form === 1) return `E'${doubled.replaceAll('\\', '\\\\')}'`
@@ -76,7 +79,7 @@ test('what is taken for one statement is one', async () => {
   await fc.assert(property, { numRuns: 1000 })
 })
 
-/** undefined: DuckDB cannot read it. */
+/** Returns undefined if DuckDB cannot read it. */
 async function treeOf(sql: string) {
   try {
     return parseTree(await store.engine.parse(sql))

@@ -27,7 +27,7 @@ interface Case {
   readonly says: string
 }
 
-/** Each at one more than its limit, or far above it where the limit is a product. */
+/** Each is one more than its limit, or far above it if the limit is a product. */
 const REFUSED: Readonly<Record<string, Case>> = {
   'words and signs': { sql: `SELECT ${'1+'.repeat(25_000)}1`, says: '50000 words and signs' },
   'words and signs to a megabyte': { sql: '+'.repeat(1_000_000), says: '50000 words and signs' },
@@ -59,7 +59,7 @@ const REFUSED: Readonly<Record<string, Case>> = {
   },
 }
 
-describe('more than a statement may hold is refused:', () => {
+describe('a statement above a limit is refused:', () => {
   for (const [name, { sql, params = {}, code = 4002, says }] of Object.entries(REFUSED)) {
     test(name, async () => {
       const { body } = await t.send('POST', '/api/sql/query', { query: sql, params })
@@ -69,7 +69,7 @@ describe('more than a statement may hold is refused:', () => {
   }
 })
 
-describe('as much as a statement may hold is answered:', () => {
+describe('a statement at the limit is answered:', () => {
   test('parameters', async () => {
     const sql = `SELECT ${list(20, (n) => list(100, (i) => `:p${n * 100 + i}`, '+'))}`
     expect((await t.rows(sql, params(2000)))[0]?.[0]).toBe(4950)

@@ -5,7 +5,7 @@ test('VACUUM says what it removed, of one knowledge base or of everything', asyn
   const { answer, close } = await openSqlFixture()
   await answer(`DELETE FROM kb WHERE price > 4`)
   const before = await answer('SELECT count(*), min(price), max(price) FROM kb')
-  // Chunks, vectors, terms and counts of a hundred documents; in memory without a file.
+  // A hundred documents have chunks, vectors, terms and counts. In memory, there is no file.
   expect(await answer('VACUUM empty')).toBe('bytes_before | bytes_after | rows_removed\n0 | 0 | 0')
   const removed = /\| (\d+)$/.exec(await answer('vacuum mindsdb.kb;'))?.[1]
   expect(Number(removed)).toBeGreaterThanOrEqual(300)

@@ -7,7 +7,10 @@ import { runQuery } from '../../src/query/run/run-query.ts'
 import type { QueryDeps } from '../../src/query/select/query-deps.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
-/** Among two hundred chunks, fewer than eight pass in one of 10^47 runs; of eight, all pass in one of 256. */
+/**
+ * Of two hundred chunks, fewer than eight pass in one of 10^47 runs. Of eight chunks, all pass in
+ * one of 256 runs.
+ */
 const PASSES = 'random() < 0.5'
 const RUNS = 5
 
@@ -143,7 +146,8 @@ test('the texts of a lateral search are not narrowed by a volatile condition', a
   for (const sql of [inWhere, inJoin]) {
     expect(await rowCounts(sql)).toEqual(Array.from({ length: RUNS }, () => 20))
   }
-  // DuckDB evaluates it for each row of t: half of them stay, and of two evaluations a quarter.
+  // DuckDB evaluates it for each row of t, so half of them stay. If it evaluated it twice, a
+  // quarter would.
   const ofColumn = `SELECT DISTINCT t.n FROM range(400) AS t(n) JOIN kb AS k ON ${search}
     WHERE t.n + random() < t.n + 0.5`
   expect(Math.abs((await rowsOf(ofColumn)).length - 200)).toBeLessThan(60)

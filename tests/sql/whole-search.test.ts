@@ -9,7 +9,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close())
 
-/** Keeps every chunk, and has the vectors measured after the join. */
+/** Keeps every chunk, and computes the distances after the join. */
 const KEPT = 'length(chunk_content) > 0'
 
 const SEARCHES = [

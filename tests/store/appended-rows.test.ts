@@ -59,7 +59,7 @@ test('a name of a view is taken', async () => {
   expect(await failureOf(append('SELECT 1 AS a'))).toMatchObject({ code: 'relation_exists' })
 })
 
-test('a caller who leaves while rows are moved leaves the table as it was', async () => {
+test('an abort while rows are moved leaves the table unchanged', async () => {
   await append('SELECT 1 AS a')
   const stop = new AbortController()
   const { stage } = store.engine
@@ -80,7 +80,7 @@ test('a caller who leaves while rows are moved leaves the table as it was', asyn
   expect(store.catalog.snapshot().tables).toMatchObject([{ rowCount: 1 }])
 })
 
-test('rows that were added are there after a restart', async () => {
+test('added rows survive a restart', async () => {
   using folder = temporaryFolder()
   await store.close()
   store = await openStore({ directory: folder.path })

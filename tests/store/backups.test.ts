@@ -16,7 +16,7 @@ import {
 
 const NOON = Date.UTC(2026, 10, 22, 12)
 
-/** A store in a folder, with a knowledge base of these many chunks. */
+/** A store in a folder with a knowledge base of this many chunks. */
 async function filledStore(
   folder: string,
   chunkCount: number,
@@ -40,7 +40,7 @@ async function filledStore(
 const CONTENT =
   'FROM "project_1"."kb_1_chunks" JOIN "project_1"."kb_1_vectors" USING (chunk_key) ORDER BY chunk_key'
 
-test('a backup starts as a data folder with the same rows, keys and comments', async () => {
+test('a backup opens as a data folder with the same rows, keys and comments', async () => {
   using folder = temporaryFolder()
   const { store } = await filledStore(folder.path, 50, { now: () => NOON })
   await store.catalog.createAgent({
@@ -72,7 +72,7 @@ test('a backup starts as a data folder with the same rows, keys and comments', a
   await restored.close()
 })
 
-/** Columns, types, defaults, comments, keys: everything except rows. */
+/** Returns columns, types, defaults, comments and keys, so everything but the rows. */
 function definitionsOf(store: Store) {
   return rowsOf(
     store,
@@ -154,7 +154,7 @@ test('a backup that fails leaves nothing, and the next one works', async () => {
   await store.close()
 })
 
-/** How many databases the instance has beside its own ones. */
+/** Returns how many databases the instance has besides its own. */
 async function databases(store: Store) {
   return (await rowsOf(store, 'SELECT count(*) FROM duckdb_databases() WHERE NOT internal'))[0]?.[0]
 }
@@ -183,7 +183,7 @@ test('a schedule knows when the next backup comes; without one there is none', a
   await store.close()
 })
 
-test('what a killed process left of its backup goes with the next one', async () => {
+test('the next backup removes what a killed process left of its own', async () => {
   using folder = temporaryFolder()
   const { store } = await filledStore(folder.path, 1)
   const { name } = await store.backups.create()
@@ -199,13 +199,13 @@ test('what a killed process left of its backup goes with the next one', async ()
   await store.close()
 })
 
-test('a backup holds one moment of what is being written', async () => {
+test('a backup shows a single moment of the data, even during writes', async () => {
   using folder = temporaryFolder()
   const { store } = await filledStore(folder.path, 20)
   const writing = new AbortController()
   const writer = (async () => {
     for (let version = 1; !writing.signal.aborted; version += 1) {
-      // In one transaction, so the two never differ.
+      // Both are written in one transaction, so they never differ.
       const pair = ['left', 'right'].map((id) => {
         return documentOf({
           id,

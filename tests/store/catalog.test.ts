@@ -93,7 +93,7 @@ test('names that look like SQL are names', async () => {
   expect(store.catalog.snapshot().projects).toHaveLength(1)
 })
 
-test('the id of a dropped knowledge base is not given again', async () => {
+test('the id of a dropped knowledge base is never reused', async () => {
   const first = await store.catalog.createKnowledgeBase(draftOf('kb'))
   await store.chunks.replaceDocuments(first, [documentOf({ id: 'a', texts: ['x'] })])
   await store.catalog.dropKnowledgeBase(first)
@@ -114,7 +114,7 @@ test('an explicit storage serves one knowledge base; the default one conflicts w
   expect((await store.catalog.createKnowledgeBase(draftOf('two'))).name).toBe('two')
 })
 
-test('an altered knowledge base keeps what was not named', async () => {
+test('an altered knowledge base keeps the fields that were not sent', async () => {
   const kb = await store.catalog.createKnowledgeBase({
     ...draftOf('kb'),
     rerankingModel: { provider: 'openai', modelName: 'r', options: {} },
@@ -133,12 +133,12 @@ test('an altered knowledge base keeps what was not named', async () => {
   expect(current(store)).toEqual(altered)
 })
 
-test('what a crawl left out is kept beside the params until the next one says otherwise', async () => {
+test('the notes of a crawl are kept with the params until the next crawl', async () => {
   using folder = temporaryFolder()
   const first = await openStore({ directory: folder.path })
   const kb = await first.catalog.createKnowledgeBase({ ...draftOf('kb'), params: { a: 1 } })
   await first.catalog.keepCrawlWarnings(kb, ['2 pages were not stored'])
-  // `kb` is as it was before: its params are written, and nothing else of it.
+  // `kb` is the earlier state: only its params are written.
   await first.catalog.alterKnowledgeBase(kb, { params: { a: 2 } })
   expect(current(first)).toMatchObject({ params: { a: 2 } })
   expect(shownParams(current(first))).toEqual({ a: 2, warnings: ['2 pages were not stored'] })
@@ -201,7 +201,7 @@ test('a restart brings the same catalog back', async () => {
   await second.close()
 })
 
-test('a folder in which a knowledge base and an agent of older days share a name still opens', async () => {
+test('a folder from an older version in which a knowledge base and an agent share a name still opens', async () => {
   using folder = temporaryFolder()
   const first = await openStore({ directory: folder.path })
   await first.catalog.createKnowledgeBase(draftOf('kb'))
@@ -221,7 +221,7 @@ test('a folder in which a knowledge base and an agent of older days share a name
   await second.close()
 })
 
-test('what is written to a knowledge base changes no definition, its first metadata does', async () => {
+test("writes do not change a knowledge base's definition, except for its first metadata", async () => {
   const kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
   const versions = () => store.catalog.snapshot()
   const before = versions()

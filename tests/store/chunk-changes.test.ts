@@ -36,7 +36,7 @@ async function column(name: string) {
   return (await rowsOf(store, sql)).map(([value]) => value)
 }
 
-/** The values of a metadata column under its present type. */
+/** Returns the values of a metadata column with its present type. */
 function metadataColumn(name: string) {
   const found = current(store).storedMetadata.find((known) => known.name === name)
   if (found === undefined) throw new Error(`no metadata column ${name}`)
@@ -53,7 +53,7 @@ async function keyOf(index: number): Promise<bigint> {
   return key
 }
 
-/** How many rows the tables beside that of the chunks have for chunks that are not there, or lack. */
+/** Returns how many rows in the other tables have no chunk, or are missing. */
 async function strayRows(): Promise<number> {
   const { chunks, vectors, postings, recentPostings, termCounts } = chunkTables(kb)
   const [counts] = await rowsOf(
@@ -68,7 +68,7 @@ async function strayRows(): Promise<number> {
   return Number(counts?.[0])
 }
 
-test('removed chunks go with their vectors and terms; keys without a chunk do not count', async () => {
+test('chunks are removed with their vectors and terms; keys without a chunk do not count', async () => {
   await put({ id: 'a', texts: ['one', 'two'] }, { id: 'b', texts: ['three'] })
   const [first, , third] = await keys()
   if (first === undefined || third === undefined) throw new Error('three chunks')
@@ -146,7 +146,7 @@ test('a value that a standard key hides is kept, and can be changed', async () =
   expect(await column('chunk_content')).toEqual(['new'])
 })
 
-test('a new text takes the place of the old one under its chunk id', async () => {
+test('a new text replaces the old one under the same chunk id', async () => {
   await put({ id: 'a', texts: ['one', 'two'], metadata: { p: 1, source: 'web' } })
   const [chunkId] = await column('chunk_id')
   const content = { text: 'uno \ud800', vector: Float32Array.from([0, 0, 2]) }
@@ -162,7 +162,7 @@ test('a new text takes the place of the old one under its chunk id', async () =>
   expect(await strayRows()).toBe(0)
 })
 
-test('a document keeps what a change does not name', async () => {
+test('a document keeps everything that a change does not name', async () => {
   const { document, chunks } = documentOf({ id: 'a', texts: ['one', 'two'], metadata: { p: 1 } })
   const titles = documentOf({ id: 'a', texts: ['title'] }).chunks.map(({ chunk, ...others }) => {
     return { ...others, chunk: { ...chunk, chunkId: 'a:title:1of1:0to5', contentColumn: 'title' } }
@@ -233,7 +233,7 @@ test('a change that fails changes nothing', async () => {
   expect(code).toBe('knowledge_base_not_found')
 })
 
-test('writes at the same time lose nothing of each other', async () => {
+test("concurrent writes lose none of each other's changes", async () => {
   await put({ id: 'a', texts: ['one'], metadata: { p: 0 } })
   const chunkKey = await keyOf(0)
   const changes = Array.from({ length: 20 }, (_, index) => {

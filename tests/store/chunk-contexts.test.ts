@@ -54,7 +54,7 @@ function files(name: string): FormData {
   return form
 }
 
-/** As an earlier version left them. */
+/** Restores the state that an earlier version left. */
 async function withoutLayouts(path: string): Promise<void> {
   const instance = await DuckDBInstance.create(path)
   const connection = await instance.connect()

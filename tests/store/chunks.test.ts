@@ -33,14 +33,14 @@ async function column(name: string, order = 'chunk_key') {
   return (await rowsOf(store, sql)).map(([value]) => value)
 }
 
-/** The values of a metadata column under its present type. */
+/** Returns the values of a metadata column with its present type. */
 function metadataColumn(name: string) {
   const found = current(store).storedMetadata.find((known) => known.name === name)
   if (found === undefined) throw new Error(`no metadata column ${name}`)
   return column(found.column)
 }
 
-test('a document replaces what was stored under its id, whole', async () => {
+test('a document replaces everything stored under its id', async () => {
   await put({ id: 'a', texts: ['1', '2', '3'] }, { id: 'b', texts: ['4'] })
   expect(await put({ id: 'a', texts: ['new'] })).toEqual({ kind: 'stored' })
   expect(await column('chunk_content')).toEqual(['4', 'new'])
@@ -50,7 +50,7 @@ test('a document replaces what was stored under its id, whole', async () => {
   expect(await column('document_id')).toEqual(['b'])
 })
 
-test('a write raises the revision and tells the dimensions', async () => {
+test('a write increases the revision and sets the dimensions', async () => {
   expect([kb.revision, kb.dimensions]).toEqual([0, null])
   await put({ id: 'a', texts: ['x'] })
   expect([current(store).revision, current(store).dimensions]).toEqual([1, 3])
@@ -104,7 +104,7 @@ test('another number of dimensions is refused, naming both', async () => {
   expect(await column('chunk_content')).toEqual(['x'])
 })
 
-test('unchanged text takes over its stored vector under a new key', async () => {
+test('unchanged text reuses its stored vector under a new key', async () => {
   await put({ id: 'a', texts: ['same', 'old'], vectors: [newVector(1, 0, 0), newVector(0, 1, 0)] })
   const stored = await store.chunks.storedTexts(kb, ['a', 'missing'])
   expect(stored.map(({ documentId, content }) => [documentId, content])).toEqual([
@@ -127,7 +127,7 @@ test('unchanged text takes over its stored vector under a new key', async () => 
   ])
 })
 
-test('a stored vector that is gone makes the write stale and changes nothing', async () => {
+test('if a stored vector no longer exists, the write is stale and changes nothing', async () => {
   await put({ id: 'a', texts: ['same'] })
   const [stored] = await store.chunks.storedTexts(kb, ['a'])
   await put({ id: 'a', texts: ['other'] })
@@ -203,4 +203,31 @@ test('rows with many columns and a long text are stored whole', async () => {
   await put({ id: 'a', texts: [text], metadata })
   expect(await column('chunk_content')).toEqual([text])
   expect(await metadataColumn('c999')).toEqual([999])
+})
+
+test('a chunk that comes alone is stored as among others', async () => {
+  const metadata: Row = { text: 'é\0', n: 2 ** 53 - 1, part: 1 / 3, ok: false, list: [1, null] }
+  const rows: readonly Row[] = [metadata, { ...metadata, n: null, ok: null, text: '' }, {}]
+  const documents = rows.map((own, index) => {
+    return { id: `d${index}`, texts: [`some words, words ${index}`], metadata: own }
+  })
+  const vector = newVector(1 / 3, 1e-30, -Math.SQRT2)
+  const withVector = (document: TestDocument) => {
+    const { chunks, ...rest } = documentOf(document)
+    return { ...rest, chunks: chunks.map((chunk) => ({ ...chunk, vector })) }
+  }
+  const stored = async () => {
+    const { chunks, vectors, recentPostings, termCounts } = chunkTables(kb)
+    const own = 'SELECT * EXCLUDE (chunk_key), typeof(metadata) FROM'
+    return Promise.all([
+      rowsOf(store, `${own} ${chunks} ORDER BY document_id`),
+      rowsOf(store, `SELECT vector FROM ${vectors}`),
+      rowsOf(store, `SELECT * EXCLUDE (chunk_key) FROM ${recentPostings} ORDER BY ALL`),
+      rowsOf(store, `SELECT term_count FROM ${termCounts}`),
+    ])
+  }
+  await store.chunks.replaceDocuments(kb, documents.map(withVector))
+  const together = await stored()
+  for (const one of documents) await store.chunks.replaceDocuments(kb, [withVector(one)])
+  expect(await stored()).toEqual(together)
 })

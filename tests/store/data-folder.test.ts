@@ -10,7 +10,7 @@ const STORE_MODULE = join(import.meta.dir, '../../src/store/store.ts')
 
 const NEWEST = Math.max(...MIGRATIONS.map(({ number }) => number))
 
-/** Opens the folder in another process, and what that says. */
+/** Opens the folder in another process and returns the output. */
 async function openElsewhere(directory: string): Promise<string> {
   const program = `
     import { openStore } from ${JSON.stringify(STORE_MODULE)}
@@ -33,7 +33,7 @@ test('a second process is refused and told who has the folder', async () => {
   expect(await openElsewhere(folder.path)).toBe('opened')
 })
 
-test('the note of a process that was killed does not stop a start', async () => {
+test('the note of a killed process does not prevent a start', async () => {
   using folder = temporaryFolder()
   const note = { processId: 1, host: 'elsewhere', startedAt: '2020-01-01 00:00:00.000000' }
   writeFileSync(join(folder.path, 'eider.lock'), JSON.stringify(note))
@@ -141,12 +141,12 @@ test('a missing or damaged key file is refused instead of losing the secrets', a
   await (await openStore({ directory: folder.path })).close()
 })
 
-test('a knowledge base of before there were index statements takes one', async () => {
+test('a knowledge base older than index statements accepts one', async () => {
   using folder = temporaryFolder()
   const before = await openStore({ directory: folder.path })
   await before.catalog.createKnowledgeBase(draftOf('kb'))
   await before.close()
-  // As the folder was: without the columns, and without the steps that make them.
+  // Restores the earlier folder, without the columns and the migrations that create them.
   const instance = await DuckDBInstance.create(join(folder.path, 'eider-data.duckdb'))
   const connection = await instance.connect()
   for (const column of ['vector_index', 'sealed_next_embedding_model', 'vectors_number']) {

@@ -52,7 +52,7 @@ test('projects and data sources share their names', async () => {
   expect((await failureOf(asProject)).code).toBe('project_exists')
 })
 
-test('what replaces a data source stays the one that it is', async () => {
+test('a replaced data source keeps its identity', async () => {
   const created = await store.dataSourceCatalog.createDataSource(SHOP)
   const draft: DataSourceDraft = { name: 'shop', engine: 'mysql', parameters: {} }
   const replaced = await store.dataSourceCatalog.createDataSource(draft, true)

@@ -16,7 +16,7 @@ test('files are replaced whole, private, and removed when no longer wanted', asy
   await files.write('b', bytes('two'))
   expect(new TextDecoder().decode((await files.read('a')) ?? undefined)).toBe('other')
   expect((await stat(join(folder.path, 'derived', 'a'))).mode & 0o777).toBe(0o600)
-  // Left behind by a kill; that of a wanted file may just be being written.
+  // Left behind by a kill. A wanted file may still be being written.
   await writeFile(join(folder.path, 'derived', 'a.part'), 'on')
   await writeFile(join(folder.path, 'derived', 'b.part'), 'tw')
   await files.keepOnly(new Set(['b']))

@@ -15,7 +15,10 @@ beforeAll(async () => {
   store = await openMemoryStore()
 })
 
-/** On a busy machine DuckDB takes a while to release ended statements: until then few slots are free. */
+/**
+ * On a busy machine, DuckDB takes a while to release ended statements. Until then, few slots are
+ * free.
+ */
 afterEach(async () => {
   while (store.engine.statementCounts().abandoned.length > 0) await Bun.sleep(1)
 })
@@ -73,7 +76,7 @@ describe('a text that is not a statement', () => {
     }
   })
 
-  test('nesting without end is an error, not a crash', async () => {
+  test('endless nesting is an error, not a crash', async () => {
     const sql = `SELECT ${'('.repeat(100_000)}1${')'.repeat(100_000)}`
     expect((await failureOf(store.engine.parse(sql))).code).toBe('sql_syntax')
   })
@@ -100,7 +103,7 @@ describe('a statement that fails', () => {
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   })
 
-  test('too much memory is said so, and the engine goes on', async () => {
+  test('too much memory is reported, and the engine keeps working', async () => {
     const small = await openStore({ directory: ':memory:', memoryLimit: '100MB' })
     const failure = await failureOf(rowsOf(small, 'SELECT list(i) FROM range(100000000) t(i)'))
     expect(failure.code).toBe('out_of_memory')
@@ -127,7 +130,7 @@ describe('deadline and abort', () => {
     expect((await failureOf(statement)).message).toBe(reason.message)
   })
 
-  test('a signal that was aborted before starts nothing', async () => {
+  test('a signal that is already aborted starts nothing', async () => {
     const { message } = await failureOf(run('SELECT 1', 1000, AbortSignal.abort(new Error('gone'))))
     expect(message).toBe('gone')
   })
@@ -148,14 +151,14 @@ describe('deadline and abort', () => {
     const unread = Array.from({ length: STATEMENTS_MAX }, () =>
       run('SELECT * FROM range(1000000000)', 200),
     )
-    // On a busy machine that may be over before the first rows are there.
+    // On a busy machine, its time may be over before the first rows arrive.
     await Promise.allSettled(unread)
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   })
 })
 
 describe('places', () => {
-  test('rows that are returned from free their place', async () => {
+  test('returning before the last row frees the slot', async () => {
     for (let round = 0; round < STATEMENTS_MAX * 3; round += 1) {
       const { batches } = await run('SELECT * FROM range(10000000)')
       for await (const batch of batches) {
@@ -166,7 +169,7 @@ describe('places', () => {
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   })
 
-  test('returning before the first row frees the place', async () => {
+  test('returning before the first row frees the slot', async () => {
     for (let round = 0; round < STATEMENTS_MAX * 3; round += 1) {
       const { batches } = await run('SELECT * FROM range(10000000)')
       await batches[Symbol.asyncIterator]().return?.()
@@ -174,7 +177,7 @@ describe('places', () => {
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   })
 
-  test('an abort while a statement begins frees its place', async () => {
+  test('an abort while a statement begins frees its slot', async () => {
     for (let round = 0; round < STATEMENTS_MAX * 3; round += 1) {
       const leaving = new AbortController()
       const failed = failureOf(run('SELECT 1', 1000, leaving.signal))
@@ -184,7 +187,7 @@ describe('places', () => {
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
   })
 
-  test('the deadline covers the wait for a place', async () => {
+  test('the deadline includes waiting for a slot', async () => {
     const running = Array.from({ length: STATEMENTS_MAX }, () => failureOf(run(ENDLESS, 1000)))
     const waited = await failureOf(run(ENDLESS, 50))
     expect(waited.code).toBe('timeout')
@@ -228,7 +231,7 @@ describe('an answer that is made all at once', () => {
     expect(found).toEqual(Array.from({ length: count }, (_, index) => index))
   })
 
-  test('frees its place with its last row, or when its reader leaves', async () => {
+  test('frees its slot with the last row, or when its reader leaves', async () => {
     for (let round = 0; round < STATEMENTS_MAX * 3; round += 1) {
       const { batches } = await short('SELECT 1')
       if (round % 2 === 0) await batches[Symbol.asyncIterator]().return?.()
@@ -244,7 +247,7 @@ describe('an answer that is made all at once', () => {
   })
 })
 
-test('closing ends what runs and refuses what comes', async () => {
+test('closing ends running statements and refuses new ones', async () => {
   const other = await openMemoryStore()
   const isRunning = nextStatementRuns()
   const running = failureOf(

@@ -99,7 +99,7 @@ test('a wrong file in the configured folder does not hide the right one of DuckD
   expect(extensions().path).toBe(own)
 })
 
-test('DuckDB refuses what only looks like an extension, and nothing else is touched', async () => {
+test('DuckDB refuses a file that only looks like an extension, and leaves everything else unchanged', async () => {
   const path = await writeExtension(join(folder, 'configured'), BUILD)
   const found = extensions()
   expect(found.possibility().possible).toBe(true)
@@ -140,7 +140,7 @@ describe('fetching', () => {
     expect(found.possibility()).toEqual({ possible: true })
   })
 
-  test('that fails says so, and no address', async () => {
+  test('that fails says so without showing an address', async () => {
     const found = extensions({
       isInstallAllowed: true,
       install: () => Promise.reject(new Error('IO Error: at https://host.example')),

@@ -6,7 +6,7 @@ export interface ExtensionBuild {
   readonly platform: string
 }
 
-/** The ends of the extension as DuckDB's build for Linux has them, with nothing that runs between them. */
+/** Returns the end of the extension file as in DuckDB's build for Linux, without the code. */
 export function extensionBytes(
   { version, platform }: ExtensionBuild,
   { entry = 'vss_duckdb_cpp_init', signatureByte = 9, sectionsAt = 900 } = {},
@@ -22,7 +22,7 @@ export function extensionBytes(
   return Buffer.concat([program, ...metadata, Buffer.alloc(256, signatureByte)])
 }
 
-/** @param folder as DuckDB and Eider lay them out: the file is in folders of its version and platform */
+/** @param folder the file is put into subfolders for its version and platform, as DuckDB and Eider do */
 export async function writeExtension(
   folder: string,
   build: ExtensionBuild,

@@ -22,14 +22,15 @@ async function textOf(store: Store, name: string): Promise<string> {
   return Bun.file(path).text()
 }
 
-test('the bytes of files outlive a restart, and unreferenced ones go', async () => {
+test('file contents survive a restart, and unreferenced ones are removed', async () => {
   using folder = temporaryFolder()
   const first = await openStore({ directory: folder.path })
   await stored(first, 'a', 'one')
   await stored(first, 'a', 'two', true)
   expect(first.contents.sizeBytes).toBe(3)
   await first.close()
-  // As a process leaves it that is killed before the catalog names the bytes, and while others come in.
+  // Files left behind by a process that is killed before the catalog names them, while others are
+  // added.
   await Bun.write(join(folder.path, 'files', crypto.randomUUID()), 'orphan')
   await Bun.write(join(folder.path, 'uploads', 'x', 'sent-1'), 'half')
   const second = await openStore({ directory: folder.path })
@@ -74,7 +75,7 @@ test('a backup has the bytes of files, and what is restored has them', async () 
   await restored.close()
 })
 
-test('what is dropped while a backup is made goes afterwards', async () => {
+test('files dropped during a backup are removed after it', async () => {
   using folder = temporaryFolder()
   const store = await openStore({ directory: folder.path })
   await stored(store, 'a', 'one')

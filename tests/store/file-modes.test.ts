@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openStore } from '../../src/store/store.ts'
 
-test('a key file and a data folder that others can open are warned of at start', async () => {
+test('the start warns about a key file or data folder that other users can open', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'eider-modes-'))
   const warningsOfStart = async () => {
     const warnings: string[] = []

@@ -115,12 +115,12 @@ test('a name is given once, also to uploads at the same time', async () => {
   expect(uploads.map(({ code }) => code).sort()).toEqual(['file_exists', 'none'])
 })
 
-test('an abort stops the taking in of a table and leaves nothing', async () => {
+test('an abort stops storing a table and leaves nothing behind', async () => {
   using folder = temporaryFolder()
   const onDisk = await openStore({ directory: folder.path })
   const controller = new AbortController()
   const content = `a,b\n${'1,x\n'.repeat(100_000)}`
-  // The signal is looked at before the copy begins, and interrupts it from then on.
+  // The signal is checked before the copy begins, and interrupts it from then on.
   const check = controller.signal.throwIfAborted.bind(controller.signal)
   controller.signal.throwIfAborted = () => {
     check()
@@ -134,7 +134,7 @@ test('an abort stops the taking in of a table and leaves nothing', async () => {
   await onDisk.close()
 })
 
-test('a type that is more than a type reaches no statement', async () => {
+test('text that is more than a type never becomes part of a statement', async () => {
   const { path } = await writtenParquet('SELECT 1 AS a')
   for (const type of ['INTEGER) AS a, (SELECT 2', 'INTEGER, 2', '', 'INTEGER; DROP', "E'x"]) {
     const table = { name: null, path, rowCount: 1, columns: [{ name: 'a', type }] }

@@ -1,4 +1,7 @@
-/** Inserts that share a transaction: the same as one after the other, each with its own answer. */
+/**
+ * Inserts that share a transaction store the same as one after the other, and each gets its own
+ * response.
+ */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
@@ -28,7 +31,7 @@ function put(...documents: readonly TestDocument[]) {
   return store.chunks.replaceDocuments(kb, documents.map(documentOf))
 }
 
-/** Everything that is stored but the keys. */
+/** Returns everything that is stored except the keys. */
 async function stored(): Promise<readonly unknown[]> {
   const { chunks, vectors, recentPostings, termCounts } = chunkTables(kb)
   const columns = current(store).storedMetadata.map(({ column }) => column)
@@ -43,7 +46,10 @@ async function stored(): Promise<readonly unknown[]> {
   )
 }
 
-/** Of one row each: new documents, stored ones, one twice, metadata that is new, wider or does not fit. */
+/**
+ * Inserts of one row: new documents, stored ones, one of them twice, and metadata that is new,
+ * wider or does not fit.
+ */
 function inserts(): readonly TestDocument[] {
   return Array.from({ length: 40 }, (_, index) => ({
     id: `d${index === 25 ? 24 : index}`,
@@ -56,7 +62,7 @@ function inserts(): readonly TestDocument[] {
   }))
 }
 
-test('inserts at once store what they store one after the other', async () => {
+test('concurrent inserts store the same as consecutive ones', async () => {
   const first = { id: 'd3', texts: ['before', 'and more'], metadata: { price: 1 } }
   await put(first)
   for (const document of inserts()) await put(document)
@@ -91,7 +97,7 @@ test('one that fails leaves the others stored', async () => {
   expect(ids).toEqual(['a', 'd0', 'd1', 'd2', 'd4', 'd5', 'd6', 'd7'])
 })
 
-test('all that wait hear that the knowledge base is gone', async () => {
+test('all waiting inserts fail if the knowledge base is dropped', async () => {
   await put({ id: 'a', texts: ['a'] })
   const dropped = store.catalog.dropKnowledgeBase(kb)
   const writes = ['b', 'c', 'd'].map((id) => failureOf(put({ id, texts: ['x'] })))

@@ -7,7 +7,7 @@ import { keywordScoresSql } from '../../src/sql/subquery/hybrid-rows.ts'
 import type { Store } from '../../src/store/store.ts'
 import { rowsOf } from '../support/store-fixture.ts'
 
-/** The chunks with a keyword score for the text: `chunk_content` → score. */
+/** Returns the chunks with a keyword score for the text, as a map from `chunk_content` to score. */
 export async function keywordScores(
   store: Store,
   kb: KnowledgeBase,
@@ -32,7 +32,7 @@ export async function keywordScores(
   return new Map(rows.map(([content, score]) => [String(content), Number(score)]))
 }
 
-/** BM25 by the textbook, over texts that are all distinct. */
+/** BM25 as in textbooks, for texts that are all distinct. */
 export function plainScores(texts: readonly string[], query: string): ReadonlyMap<string, number> {
   const reader = new Analyzer('english')
   const asked = [...new Analyzer('english', 'query').terms(query)].flat().map((term) => term.text)

@@ -37,7 +37,7 @@ async function found(text: string) {
   return [...(await keywordScores(store, kb, { text })).keys()]
 }
 
-/** Rows of the index: postings, sorted and recent, and chunks. */
+/** Returns the rows of the index: postings, sorted and recent, and chunks. */
 async function indexRows(of: KnowledgeBase = kb, from: Store = store) {
   const { postings, recentPostings, termCounts } = chunkTables(of)
   const [row] = await rowsOf(
@@ -55,7 +55,7 @@ test('a chunk is found by its stems as soon as its insert is answered', async ()
   expect(await found('the')).toEqual([])
 })
 
-test('a replaced document is found by its new words alone', async () => {
+test('a replaced document is found only by its new words', async () => {
   await put({ id: 'a', texts: ['green tea', 'black tea'] }, { id: 'b', texts: ['tea cup'] })
   await put({ id: 'a', texts: ['coffee'] })
   expect(await found('tea')).toEqual(['tea cup'])
@@ -65,7 +65,7 @@ test('a replaced document is found by its new words alone', async () => {
   expect(await indexRows()).toEqual([0, 0, 0])
 })
 
-test('what a failed write would have added or removed is not there', async () => {
+test('a failed write neither adds nor removes terms', async () => {
   await put({ id: 'a', texts: ['green tea'] })
   const before = await indexRows()
   const vectors = [{ kind: 'stored', chunkKey: 99n }] as const
@@ -75,7 +75,7 @@ test('what a failed write would have added or removed is not there', async () =>
   expect(await indexRows()).toEqual(before)
 })
 
-test('words are those of the language of the knowledge base', async () => {
+test('words are stemmed in the language of the knowledge base', async () => {
   const draft = { ...draftOf('german'), params: { language: 'german' } }
   kb = await store.catalog.createKnowledgeBase(draft)
   await put({ id: 'a', texts: ['alte Häuser', 'ein Haus', 'die Maus'] })
@@ -100,7 +100,7 @@ test('the score is BM25 over what is stored now', async () => {
     fc.asyncProperty(corpus, corpus, text, async (old, fresh, query) => {
       run += 1
       kb = await store.catalog.createKnowledgeBase(draftOf(`kb ${run}`))
-      // A number makes each text another one.
+      // A number makes each text different.
       const numbered = (texts: readonly string[], from: number) => {
         return texts.map((one, index) => ({ id: `d${index}`, texts: [`${one} n${from + index}`] }))
       }
@@ -127,7 +127,7 @@ test('a data folder without an index gets one when it is opened', async () => {
   await older.close()
   const { postings, recentPostings, termCounts } = chunkTables(base)
   const tables = [postings, recentPostings, termCounts]
-  // As if this program had never made them.
+  // Removes the tables, as if this program had never created them.
   const sql = tables.map((table) => `DROP TABLE ${table};`).join('\n')
   const migrations = [...MIGRATIONS, { number: MIGRATIONS.length + 1, name: 'without', sql }]
   const newer = await openStore({ directory: folder.path, migrations })

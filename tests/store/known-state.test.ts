@@ -1,4 +1,7 @@
-/** What writes know without asking the database stays true to it: ids of documents, the catalog's row, vectors at hand. */
+/**
+ * What writes assume without asking the database must be right: ids of documents, the catalog row,
+ * and loaded vectors.
+ */
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { chunkTables } from '../../src/core/domain/document.ts'
@@ -36,7 +39,7 @@ const steps = fc.tuple(part, part).map(([before, after]): readonly Step[] => {
   return [...before, { kind: 'reopen' }, ...after]
 })
 
-/** The vectors as a listener knows them that hears of every commit. */
+/** The vectors known to a listener that is informed of every commit. */
 class ToldVectors {
   readonly byKey = new Map<bigint, readonly number[]>()
   revision = 0
@@ -65,7 +68,7 @@ async function opened(directory: string, told: ToldVectors): Promise<Store> {
   return store
 }
 
-/** A lone surrogate is stored as U+FFFD, like the ids of its kind. */
+/** A lone surrogate is stored as U+FFFD, so similar IDs become equal. */
 function idOf(id: number): string {
   return id === 11 ? 'd-\ud800' : `d-ü-${id}`
 }

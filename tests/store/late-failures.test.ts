@@ -1,11 +1,14 @@
-/** A statement that fails after its first rows: the library ends its stream as if all rows had come. */
+/**
+ * A statement that fails after its first rows. DuckDB's library ends the stream as if all rows had
+ * come.
+ */
 import { expect, test } from 'bun:test'
 import { createTestApp } from '../support/test-app.ts'
 
 const LATE = `SELECT range AS id, CASE WHEN range > 90000 THEN CAST('late' || range AS INTEGER) ELSE 5 END AS x
   FROM range(1000000)`
 
-test('a failure after the first rows is one in every format', async () => {
+test('a failure after the first rows is reported in every format', async () => {
   const { app, send, close } = await createTestApp()
   const { body } = await send('POST', '/api/sql/query', { query: LATE })
   expect(body).toMatchObject({
@@ -15,7 +18,7 @@ test('a failure after the first rows is one in every format', async () => {
   for (const format of ['csv', 'ndjson', 'arrow']) {
     const query = new URLSearchParams({ query: LATE, format })
     const response = await app.handle(new Request(`http://localhost/api/sql/query?${query}`))
-    // Where rows are on their way already, the body breaks off.
+    // If rows have already been sent, the body breaks off.
     const end = await response.bytes().then(
       () => response.status,
       () => 'cut off',
@@ -27,7 +30,7 @@ test('a failure after the first rows is one in every format', async () => {
   await close()
 })
 
-test('a table or a knowledge base that is made of such rows is not made of some of them', async () => {
+test('a table or knowledge base is never created from only some of such rows', async () => {
   const { send, rows, close } = await createTestApp()
   const made = await send('POST', '/api/sql/query', { query: `CREATE TABLE mindsdb.t AS ${LATE}` })
   expect(made.body).toMatchObject({ type: 'error' })

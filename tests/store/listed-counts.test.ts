@@ -4,7 +4,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { ListedDocuments } from '../../src/store/documents/listed-documents.ts'
 import { knowledgeBase } from '../support/knowledge-base.ts'
 
-/** Counts how often it was counted: each time there is one document more. */
+/** Returns one more document each time it counts. */
 function counting(chunks: number, takesMs: readonly number[] = []) {
   let times = 0
   const read = async () => {
@@ -13,12 +13,12 @@ function counting(chunks: number, takesMs: readonly number[] = []) {
     await Bun.sleep(takesMs[times - 1] ?? 0)
     return { getRows: () => [row] }
   }
-  // All that is used of a connection here.
+  // Only this part of a connection is used here.
   const connection = { runAndReadAll: read } as unknown as DuckDBConnection
   return new ListedDocuments({ lease: (work) => work(connection) })
 }
 
-test('once for all who ask at the same time, and again after a write', async () => {
+test('once for concurrent requests, and again after a write', async () => {
   const documents = counting(10)
   const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
   const asked = [documents.counts(first), documents.count(first), documents.counts(first)]
@@ -26,16 +26,16 @@ test('once for all who ask at the same time, and again after a write', async () 
   expect(await documents.counts(second)).toEqual({ documents: 2, chunks: 10 })
 })
 
-test('a large one that is written to is not counted for everybody who looks', async () => {
+test('a large knowledge base that is being written is not counted for every request', async () => {
   const documents = counting(1_000_000, [200])
   const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
   expect(await documents.counts(first)).toMatchObject({ documents: 1 })
   expect(await documents.counts(second)).toMatchObject({ documents: 1 })
-  // Who pages through them has the true number.
+  // A client that pages through them gets the exact number.
   expect(await documents.count(second)).toBe(2)
 })
 
-test('what was counted of an earlier state does not take the place of a later one', async () => {
+test('a count of an earlier state does not replace a later one', async () => {
   const documents = counting(10, [50, 0])
   const [first, second] = [knowledgeBase({ revision: 1 }), knowledgeBase({ revision: 2 })]
   const slow = documents.count(first)

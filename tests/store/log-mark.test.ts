@@ -9,7 +9,7 @@ test('a mark that cannot be written does not fail the commit that it follows', (
   const database = join(directory, 'd.duckdb')
   writeFileSync(database, new Uint8Array(3 * 4096))
   const mark = LogMark.open(database, join(directory, 'mark'))
-  // Its files are closed, so that each write fails.
+  // The mark's file is closed, so each write fails.
   mark.close()
   expect(() => mark.record()).not.toThrow()
   rmSync(directory, { recursive: true })

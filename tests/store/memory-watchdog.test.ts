@@ -8,7 +8,7 @@ import { Places } from '../../src/store/duckdb/places.ts'
 
 const MB = 1e6
 
-/** With a limit of 400 MB for the engine, which leaves 1,500 MB for the process without a ceiling. */
+/** The engine's limit is 400 MB, which leaves 1,500 MB for the process without a ceiling. */
 function watched(ceiling: WatchedMemory['ceiling'] = new MemoryCeiling()) {
   const places = new Places({ longMax: 8, shortMax: 0, othersMin: 0, waitingMax: 0 })
   const statements = new OpenStatements({ places, stuckMs: 1000, onStuck() {} })
@@ -85,7 +85,7 @@ test('near the ceiling of the system, unread results make room, one attempt at a
 })
 
 describe('when nothing runs', () => {
-  test('what statements left is given back once', async () => {
+  test('memory that statements left is freed once', async () => {
     const { statements, process, start, look } = watched()
     const statement = await start('SELECT 1')
     process.rss = 500 * MB
@@ -96,7 +96,7 @@ describe('when nothing runs', () => {
     expect([process.collected, process.trimmed]).toEqual([1, 1])
   })
 
-  test('garbage goes while results wait for their readers, and the engine keeps its blocks', async () => {
+  test('garbage is collected while results wait for their readers, and the engine keeps its blocks', async () => {
     const { process, start, look } = watched()
     const parked = await start('SELECT 1')
     process.rss = 500 * MB

@@ -9,7 +9,7 @@ function seen(...rows: readonly Row[]): SeenColumns {
   return columns
 }
 
-/** The type of a new column with these values; null where there is none. */
+/** Returns the type of a new column with these values, or null without values. */
 function typeOf(...values: Row[string][]): string | null {
   return planMetadata([], seen(...values.map((value) => ({ a: value })))).columns[0]?.type ?? null
 }
@@ -44,7 +44,7 @@ test('a new column takes the type of more than half of its values, else text', (
   expect(typeOf(half, new TypedValue('DECIMAL(4,2)', 1.25, null))).toBe('DECIMAL(18,2)')
 })
 
-/** What the type of a column becomes when a value comes. */
+/** Returns the type of a column after a value was added. */
 function widened(type: string, value: Row[string], isDeclared = false): string | undefined {
   const column = { name: 'a', type, column: 'm1', ...(isDeclared ? { isDeclared } : {}) }
   return planMetadata([column], seen({ a: value })).columns[0]?.type

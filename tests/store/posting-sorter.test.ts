@@ -3,7 +3,7 @@ import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { PostingSorter } from '../../src/store/upkeep/posting-sorter.ts'
 import { current, draftOf, openMemoryStore } from '../support/store-fixture.ts'
 
-/** A sorter whose pauses end on command, of a knowledge base with this many recent postings. */
+/** A sorter whose pauses end on command, for a knowledge base with this many recent postings. */
 async function sorterOf(recent: { readonly count: number; readonly countMax: number }) {
   const store = await openMemoryStore()
   await store.catalog.createKnowledgeBase(draftOf('kb'))
@@ -47,7 +47,7 @@ test('few recent postings are left as they are', async () => {
   expect([sorts(), waitCount()]).toEqual([0, 0])
 })
 
-test('very many are sorted while inserts come: a million, or a quarter of the sorted', async () => {
+test('very many are sorted during inserts: a million, or a quarter of the sorted ones', async () => {
   for (const [countMax, most] of [
     [250_000, 1_000_000],
     [2_000_000, 4_000_000],
@@ -88,7 +88,7 @@ test('a sort that fails is tried again after the next insert', async () => {
   expect(tries).toBe(2)
 })
 
-test('a closed sorter begins nothing', async () => {
+test('a closed sorter starts no work', async () => {
   const { sorter, insert, pause, waitCount, sorts } = await sorterOf({
     count: 300_000,
     countMax: 250_000,

@@ -21,7 +21,7 @@ function put(id: string, price: number | null, colour: string) {
   ])
 }
 
-// DuckDB plans by what it knows of the values in the tables; a plan that is older than they are gives wrong rows.
+// DuckDB plans with statistics of the values in the tables, and an outdated plan returns wrong rows.
 const STATEMENTS: readonly (readonly [string, readonly (readonly ResultValue[])[]])[] = [
   ['SELECT document_id FROM t WHERE m1 > 10', [['much longer']]],
   ['SELECT document_id FROM t WHERE m1 <= 10', [['a'], ['b']]],
@@ -48,7 +48,7 @@ test('a statement sees what was written since it last ran', async () => {
       STATEMENTS.map(([sql]) => rowsOf(store, sql.replace(' t ', ` ${chunkTables(kb).chunks} `))),
     )
   }
-  // On every connection that there is.
+  // Runs it on every connection.
   for (let round = 0; round < 5; round += 1) await ask()
   await put('much longer', 1_000_000, 'turquoise')
   await put('none', null, 'x')

@@ -5,7 +5,7 @@ import * as schema from '../../src/store/catalog/schema.ts'
 import * as access from '../../src/store/records/access-schema.ts'
 import { openMemoryStore, rowsOf } from '../support/store-fixture.ts'
 
-/** DuckDB's own name of each type that drizzle prints. */
+/** DuckDB's own name for each type that drizzle prints. */
 const TYPES: Readonly<Record<string, string>> = {
   text: 'VARCHAR',
   integer: 'INTEGER',
@@ -16,7 +16,7 @@ const TYPES: Readonly<Record<string, string>> = {
   JSON: 'JSON',
 }
 
-test('the catalog as drizzle sees it is the one that the migrations make', async () => {
+test("drizzle's schema matches the tables that the migrations create", async () => {
   const store = await openMemoryStore()
   const made = await rowsOf(
     store,

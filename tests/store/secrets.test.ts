@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { openSecrets } from '../../src/store/catalog/secrets.ts'
 
-test('a sealed text opens to itself, and is another one each time', () => {
+test('a text decrypts to itself, and encrypts differently each time', () => {
   const secrets = openSecrets(null)
   for (const text of ['', 'sk-1', 'é😀\0', 'x'.repeat(100_000)]) {
     const sealed = secrets.seal(text)
@@ -10,7 +10,7 @@ test('a sealed text opens to itself, and is another one each time', () => {
   }
 })
 
-test('what was changed, or sealed with another key, does not open', () => {
+test('a text that was changed, or encrypted with another key, is refused', () => {
   const secrets = openSecrets(null)
   const sealed = secrets.seal('secret')
   const middle = sealed.length - 6

@@ -21,7 +21,7 @@ function run(sql: string, signal = new AbortController().signal) {
 }
 
 describe('unread results', () => {
-  test('hold no place, and are whole when they are read after all', async () => {
+  test('hold no slot, and are complete when they are read later', async () => {
     const unread = await Promise.all(
       Array.from({ length: STATEMENTS_MAX * 4 }, () => run(MANY_ROWS)),
     )
@@ -40,7 +40,7 @@ describe('unread results', () => {
     })
   })
 
-  test('are limited, of one caller to half of that', async () => {
+  test('are limited, and one caller gets half of the limit', async () => {
     const leaving = new AbortController()
     const caller = () => {
       const { signal } = new AbortController()
@@ -52,7 +52,7 @@ describe('unread results', () => {
     )
     const refused = results.filter(({ status }) => status === 'rejected')
     expect(refused.length).toBeGreaterThan(0)
-    // What fits into the first rows needs no room among them, and others have theirs.
+    // A result that fits into the first rows needs no further room. Other results have their own.
     expect(await failureOf(run('SELECT i FROM range(2000) t(i)', caller()))).toMatchObject({
       code: 'none',
     })
@@ -74,7 +74,7 @@ describe('beside long statements', () => {
     })
     expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
     const waits = run('SELECT count(*) FROM range(1000000000)')
-    // All but those in long places.
+    // All but those in slots for long statements.
     while (store.engine.statementCounts().waiting < STATEMENTS_MAX * 2 - 2) {
       expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])
     }
@@ -100,7 +100,7 @@ describe('places', () => {
     return { entered, enter }
   }
 
-  test('one caller never has the last long ones, others do', async () => {
+  test('one caller never gets the last long slots, others do', async () => {
     const places = new Places(options)
     const { entered, enter } = turns(places)
     await Promise.all([enter('a'), enter('a')])
@@ -110,7 +110,7 @@ describe('places', () => {
     expect(entered).toEqual(['a', 'a', 'b'])
   })
 
-  test('of those who wait, the caller with the fewest is next', async () => {
+  test('the waiting caller with the fewest slots is next', async () => {
     const places = new Places({ ...options, othersMin: 0, shortMax: 0 })
     const { entered, enter } = turns(places)
     const held: Place[] = await Promise.all([enter('a'), enter('a'), enter('b')])
@@ -123,7 +123,7 @@ describe('places', () => {
     expect(entered.slice(4)).toEqual(['b'])
   })
 
-  test('the last to come is tried first in a short place, the first to come gets a long one', async () => {
+  test('the latest arrival is tried first in a short slot, the earliest gets a long one', async () => {
     const places = new Places({ ...options, longMax: 1, othersMin: 0 })
     const { enter } = turns(places)
     const [long, short] = await Promise.all([enter('a', 'new'), enter('a', 'new')])
@@ -137,12 +137,12 @@ describe('places', () => {
     expect(order).toEqual(['third', 'first'])
   })
 
-  test('who reads on goes before those who begin, and leaves them a short place', async () => {
+  test('a statement that continues comes before new ones, and leaves them a short slot', async () => {
     const places = new Places({ ...options, longMax: 1, othersMin: 0 })
     const { entered, enter } = turns(places)
     const reading = await enter('a', 'new')
     reading.park()
-    // Its place is taken when it has not been asked for more in a while.
+    // Its slot is taken away if no more rows were requested for a while.
     const held = await enter('a')
     const begun = enter('a').then((place) => place.release())
     const resumed = reading.resume(signal)?.then(() => entered.push('reading'))

@@ -33,7 +33,7 @@ async function filled(store: Store, documents: number): Promise<KnowledgeBase> {
   return kb
 }
 
-/** What a file holds, read while no store has it open. */
+/** Reads the content of a file while no store has it open. */
 async function read(sql: string, directory = folder.path): Promise<readonly string[]> {
   const path = join(directory, 'eider-data.duckdb')
   const instance = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })

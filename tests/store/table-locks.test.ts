@@ -4,7 +4,7 @@ import { TableLocks } from '../../src/store/tables/stored-tables.ts'
 const LIMITS = { timeoutMs: 60_000 }
 const NEVER = new AbortController().signal
 
-test('work on one table waits for that before it, also where that fails', async () => {
+test('work on one table waits for earlier work, even if that fails', async () => {
   const locks = new TableLocks()
   const log: string[] = []
   const first = Promise.withResolvers<void>()

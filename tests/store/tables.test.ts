@@ -12,7 +12,7 @@ import {
 } from '../support/store-fixture.ts'
 
 const LIMITS = { timeoutMs: 10_000 }
-/** Enough rows that an abort comes while they are moved. */
+/** Enough rows that an abort happens while they are moved. */
 const MANY = 'SELECT x, hash(x) AS h FROM range(4000000) AS t(x)'
 const ENDLESS = 'SELECT a.range AS x FROM range(100000000000) a, range(1000) b WHERE a.range < 0'
 
@@ -27,7 +27,7 @@ function create(sql: string, more: Partial<NewTable> = {}, signal = new AbortCon
   return store.tables.createTable(target, LIMITS, signal)
 }
 
-/** Every table of DuckDB that holds rows of callers. */
+/** Returns every table of DuckDB that contains rows of callers. */
 async function tablesOfCallers() {
   const rows = await rowsOf(
     store,
@@ -151,7 +151,7 @@ test('a cancel while the rows are moved leaves the table that was to be replaced
   expect(await rowsOf(store, `SELECT a FROM project_1.table_${old.id}`)).toEqual([[1]])
 })
 
-test('a table that waits for its turn to be stored gives up at its deadline', async () => {
+test('a table that waits to be stored fails at its deadline', async () => {
   const stage = store.engine.stage.bind(store.engine)
   store.engine.stage = async (select, limits, signal) => {
     const staged = await stage(select, limits, signal)

@@ -107,7 +107,7 @@ describe('traces that are stored', () => {
     expect(third.next).toBeNull()
   })
 
-  test('go when they are too old', async () => {
+  test('are removed when they are too old', async () => {
     using folder = temporaryFolder()
     const traces = { keepMs: 7 * DAY_MS }
     const first = await openStore({ directory: folder.path, now: () => NOW_MS, traces })
@@ -121,7 +121,7 @@ describe('traces that are stored', () => {
     await store.close()
   })
 
-  test('go, the oldest first, when their texts are too much', async () => {
+  test('are removed, oldest first, if their texts exceed the limit', async () => {
     const { store } = await opened({ traces: { bytesMax: 100_000 } })
     for (let number = 1; number <= 20; number += 1) {
       store.traces.keep(run(number, { answer: 'x'.repeat(9_000) }))
@@ -159,14 +159,14 @@ describe('traces that are stored', () => {
       store.traces.keep(run(number))
       await store.traces.settled()
     }
-    // Once: the next write is tried after a while.
+    // It is reported once, because the next write is tried after a while.
     expect(failures).toMatchObject([{ code: 'storage_full' }])
     expect(await store.traces.get(idOf(2))).toMatchObject({ answer: 'Yes' })
     expect(await numbersIn(store)).toEqual([])
     await store.close()
   })
 
-  test('are seen by the next statement, though they make no plan of others stale', async () => {
+  test('are visible to the next statement without invalidating other plans', async () => {
     const { store } = await opened()
     const own = 'SELECT count(*) FROM eider.traces'
     for (let number = 1; number <= 5; number += 1) {

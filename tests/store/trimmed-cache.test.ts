@@ -29,7 +29,7 @@ test('blocks that were read are released, and everything is read again as before
   instance.closeSync()
 })
 
-test('while much is written, what statements use counts as used', async () => {
+test('during large writes, the memory of statements counts as used', async () => {
   using folder = temporaryFolder()
   const instance = await DuckDBInstance.create(join(folder.path, 'x.duckdb'), {
     memory_limit: '2GB',

@@ -14,7 +14,7 @@ const ANN: NewUser = {
 /** More than may wait for a slow hash. */
 const GUESSES = 300
 
-test('guesses from everywhere lock out no user whose password this process has seen', async () => {
+test('password guesses do not lock out a user whose password this process has verified', async () => {
   const store = await openStore({ directory: ':memory:' })
   const { users } = store
   const { id } = await users.create(ANN, signal)
@@ -26,7 +26,7 @@ test('guesses from everywhere lock out no user whose password this process has s
   await store.close()
 })
 
-test('only the password as it is now is right, before and after it was seen', async () => {
+test('only the current password is accepted, before and after it was verified', async () => {
   using folder = temporaryFolder()
   const store = await openStore({ directory: folder.path })
   const { id } = await store.users.create(ANN, signal)

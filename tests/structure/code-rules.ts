@@ -1,14 +1,16 @@
-/** What a file and a function look like: sizes, names and constructs that the project does without. */
+/**
+ * Rules for files and functions: their size, their names, and constructs that the project avoids.
+ */
 import { posix } from 'node:path'
 import type { FindingKind, SourceModule } from './source-module.ts'
 
 const FILE_LINES_MAX = 400
 const FUNCTION_LINES_MAX = 60
-/** A component is mostly markup, an attribute a line. */
+/** A component is mostly markup, with one attribute per line. */
 const COMPONENT_LINES_MAX = 100
 const PARAMETERS_MAX = 4
 
-/** They say nothing about what is inside. */
+/** These names do not say what is inside. */
 const BANNED_NAMES: readonly string[] = [
   'utils',
   'util',
@@ -20,7 +22,7 @@ const BANNED_NAMES: readonly string[] = [
   'types',
 ]
 
-/** The environment is read once, and passed on as values. */
+/** The environment is read once and passed on as values. */
 const MAY_READ_ENVIRONMENT: readonly string[] = [
   'src/wiring/settings/settings.ts',
   'src/main.ts',
@@ -37,8 +39,8 @@ export function sizeViolations(modules: readonly SourceModule[]): readonly strin
 }
 
 /**
- * Tables and wiring may be long, as nothing in them chooses; so may a test's `describe` with its cases, and tests are
- * not measured at all.
+ * Tables and wiring may be long, because they make no decisions. The same holds for a test's
+ * `describe` with its cases, and tests are not measured at all.
  */
 function functionViolations({ path, functions }: SourceModule): readonly string[] {
   if (path.startsWith('tests/')) return []
@@ -74,7 +76,7 @@ export function constructViolations(modules: readonly SourceModule[]): readonly 
 }
 
 function isExempt(path: string, kind: FindingKind): boolean {
-  // A declaration says what a file of another kind exports; that is not ours to choose.
+  // A declaration states what a file of another kind exports, which the project cannot choose.
   if (path.endsWith('.d.ts') && kind === 'default export') return true
   if (path.startsWith('src/')) return kind === 'environment' && MAY_READ_ENVIRONMENT.includes(path)
   const strictEverywhere: readonly FindingKind[] = ['any', 'non-null assertion', 'enum']

@@ -1,14 +1,17 @@
-/** What the documentation must name, and that all it names is there: settings, error codes, routes, files and pages. */
+/**
+ * Finds settings, error codes, routes, files and pages that the documentation lacks, or names
+ * although they do not exist.
+ */
 import { posix } from 'node:path'
 import type { TextFile } from './tracked-files.ts'
 
-/** Names that are not in the text as whole words. */
+/** Returns names that do not appear in the text as whole words. */
 export function unnamed(names: readonly string[], text: string): readonly string[] {
   const words = new Set(text.match(/[A-Za-z0-9_]+/g) ?? [])
   return names.filter((name) => !words.has(name))
 }
 
-/** Error codes whose row does not show the number and the status that the code has. */
+/** Returns error codes whose row does not show their number and status. */
 export function misstatedErrors(
   errors: Readonly<Record<string, { readonly status: number; readonly number: number }>>,
   text: string,
@@ -28,7 +31,7 @@ export interface OpenApiPaths {
 
 const METHODS: readonly string[] = ['get', 'post', 'put', 'patch', 'delete']
 
-/** Every route as `METHOD /path`. */
+/** Returns every route as `METHOD /path`. */
 export function routesOf(openApi: OpenApiPaths): readonly string[] {
   return Object.entries(openApi.paths ?? {}).flatMap(([path, operations]) => {
     return Object.keys(operations)
@@ -37,7 +40,7 @@ export function routesOf(openApi: OpenApiPaths): readonly string[] {
   })
 }
 
-/** Routes without a line that names both method and path. How a path parameter is called there does not matter. */
+/** Returns routes without a line that names both method and path. The names of path parameters do not matter. */
 export function undocumentedRoutes(routes: readonly string[], text: string): readonly string[] {
   const lines = text.split('\n').map((line) => ({
     methods: new Set(line.match(/\b[A-Z]{3,6}\b/g) ?? []),
@@ -58,9 +61,9 @@ function withoutNames(path: string): string {
 const NAMED_PATH = /`([a-z][\w.-]*(?:\/[\w.-]+)*\/?)`/g
 
 /**
- * Files and folders that a page names between back-ticks and that are not there: neither from the root, nor in `src/`,
- * nor beside the page. A name counts as a path where it begins with a folder of these, or ends as TypeScript does; one
- * without a folder may be that of any file.
+ * Returns files and folders that a page names between back-ticks but that do not exist, neither
+ * from the root, nor in `src/`, nor next to the page. A name counts as a path if it begins with one
+ * of these folders or has a TypeScript extension. Without a folder, it may be any file.
  */
 export function missingPaths(
   pages: readonly TextFile[],
@@ -84,13 +87,13 @@ export function missingPaths(
   })
 }
 
-/** `a/b/c.ts` → `a`, `a/b`, `a/b/c.ts` */
+/** Turns `a/b/c.ts` into `a`, `a/b`, `a/b/c.ts`. */
 function withFolders(path: string): readonly string[] {
   const parts = path.split('/')
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
-/** Links of Markdown pages into the project whose file or heading is not there. */
+/** Returns links in Markdown pages to the project whose file or heading does not exist. */
 export function brokenLinks(
   pages: readonly TextFile[],
   projectPaths: readonly string[],
@@ -124,7 +127,7 @@ function anchorsOf(markdown: string): ReadonlySet<string> {
   )
 }
 
-/** Decisions with more lines than `linesMax`. */
+/** Returns decisions with more lines than `linesMax`. */
 export function longDecisions(pages: readonly TextFile[], linesMax: number): readonly string[] {
   return pages
     .filter(({ path }) => DECISION.test(path))
@@ -132,7 +135,7 @@ export function longDecisions(pages: readonly TextFile[], linesMax: number): rea
     .map(({ path }) => posix.basename(path))
 }
 
-/** Decisions whose number and file the index does not list. */
+/** Returns decisions whose number and file the index does not list. */
 export function unlistedDecisions(pages: readonly TextFile[], index: string): readonly string[] {
   return pages
     .filter(({ path }) => DECISION.test(path))

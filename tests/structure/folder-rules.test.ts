@@ -5,8 +5,8 @@ import { folderSizes, mutualFolders, shallowFiles, sharedNames } from './folder-
 import { plantedModules, projectModules } from './source-module.ts'
 
 /**
- * The most files and lines that each folder may have. It only goes down, except by what a new capability needs; meet it by
- * merging what belongs together, never by longer lines, denser code or fewer comments.
+ * The maximum of files and lines for each folder. It should only decrease, unless a new feature needs more. Meet it by
+ * merging what belongs together, not with longer lines, denser code or fewer comments.
  */
 const BUDGET: Readonly<Record<string, readonly number[]>> = budget
 
@@ -31,10 +31,12 @@ test('planted folders that import each other are found, a folder and its subfold
   ])
 })
 
-/** Room for a change that adds a little. A folder that shrank by more gets a smaller budget. */
+/**
+ * The reserve for a change that adds a little. If a folder shrinks by more, its budget shrinks too.
+ */
 const SLACK = 0.02
 
-// Style sheets are not counted here: they are data to the compiler.
+// Style sheets are not counted here, because the compiler treats them as data.
 test('each folder keeps within its budget of files and lines, and the budget follows it down', () => {
   const over: string[] = []
   const generous: string[] = []

@@ -1,14 +1,14 @@
-/** What a folder of `src/` looks like: how many files it holds, how deep they are, and how they are called. */
+/** Rules for folders in `src/`: the number of their files, their depth and their names. */
 import { posix } from 'node:path'
 import { importGraph, sourceModules } from './import-rules.ts'
 import type { SourceModule } from './source-module.ts'
 
-/** Of code: without imports, comments and empty lines. */
+/** Lines of code without imports, comments and empty lines. */
 const SHALLOW_LINES_MAX = 40
 
 /**
- * Folders within one top-level folder that import each other. The files directly in a folder count as a folder too: they either
- * import its subfolders or are imported by them.
+ * Returns folders within one top-level folder that import each other. The files directly in a
+ * folder also count as a folder: they either import its subfolders or are imported by them.
  */
 export function mutualFolders(modules: readonly SourceModule[]): readonly string[] {
   const imports = new Set<string>()
@@ -39,14 +39,14 @@ export function folderSizes(
   return sizes
 }
 
-/** One format each, and the only file that knows its library. */
+/** Each of these files handles one format, and no other file uses the format's library. */
 const READERS_OF_FORMATS = /^src\/reading\/(documents|tables)\//
-/** As front-end engineers expect it: a component a file, and a resource of the API. */
+/** Front-end engineers expect a file for each component, and for each resource of the API. */
 const COMPONENTS = /^src\/ui\/(.+\.tsx$|api\/)/
 
 /**
- * Files that one other file imports and that hide little: they belong into that file. A thread's entry, wiring, a command, types alone and
- * what a test imports have a reason of their own.
+ * Returns files that only one other file imports and that hide little, so that they belong in that file. A thread's entry, wiring, a
+ * command, types alone and what a test imports have their own reasons.
  */
 export function shallowFiles(modules: readonly SourceModule[]): readonly string[] {
   const importers = new Map<string, string[]>()
@@ -65,7 +65,10 @@ export function shallowFiles(modules: readonly SourceModule[]): readonly string[
   })
 }
 
-/** Base names that several files of `src/` have: a reader who opens one by its name gets the other. */
+/**
+ * Returns base names that several files of `src/` have, because a reader who searches for one may
+ * open the other.
+ */
 export function sharedNames(modules: readonly SourceModule[]): readonly string[] {
   const names = Map.groupBy(sourceModules(modules), ({ path }) => posix.basename(path))
   return [...names]

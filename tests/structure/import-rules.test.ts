@@ -25,7 +25,7 @@ test('the compiler shows the modules that are there', () => {
   expect(modules.flatMap((module) => module.imports).length).toBeGreaterThan(20)
 })
 
-/** The rows of a Markdown table whose cells hold names between back-ticks. */
+/** Returns the rows of a Markdown table whose cells contain names between back-ticks. */
 function tableOfNames(markdown: string, heading: string): readonly (readonly string[][])[] {
   const section = markdown.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? ''
   const rows = section.split('\n').filter((line) => line.startsWith('| `'))
@@ -57,7 +57,7 @@ test('docs/architecture.md draws the rules that hold', async () => {
   ]
   const drawn = arrows.map(([, from, to]) => `${from} ${to}`)
   const rules = Object.entries(MAY_IMPORT)
-    // Every folder imports `core`: those arrows would hide the others.
+    // Every folder imports `core`. Those arrows would hide the others.
     .flatMap(([place, allowed]) => {
       return allowed.filter((to) => to !== 'core').map((to) => `${place} ${to}`)
     })
@@ -193,7 +193,7 @@ test('a planted cycle is found once', async () => {
   expect(cycles(planted)).toEqual(['src/sql/a.ts -> src/sql/b.ts -> src/sql/c.ts -> src/sql/a.ts'])
 })
 
-// A second thread that opens the database file gets no error and a diverging copy of its own.
+// A second thread that opens the database file gets no error, but a copy that diverges.
 test('no thread reaches the database', () => {
   expect(threadsReachingStore(modules)).toEqual([])
 })

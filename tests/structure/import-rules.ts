@@ -1,8 +1,10 @@
-/** Who may import whom: the table of docs/architecture.md, which a test compares with this one. */
+/**
+ * Which folder may import which. A test compares this table with the one in docs/architecture.md.
+ */
 import { posix } from 'node:path'
 import type { SourceModule } from './source-module.ts'
 
-/** A folder of `src/`, and what it may import besides its own files. */
+/** A folder in `src/`, and what it may import besides its own files. */
 export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   core: [],
   sql: ['core'],
@@ -20,12 +22,12 @@ export const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ui: ['core', 'api'],
 }
 
-/** They join the middle to the edges, so they may import anything; threads still never reach the database. */
+/** These connect all parts, so they may import anything. Threads still never reach the database. */
 const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', 'eider.ts', 'wiring']
 
 /**
- * The folders of a top-level folder in their order: one imports only from those after it, also by way of the files that lie
- * directly in the top-level folder.
+ * The order of the folders in a top-level folder. Each imports only from those after it, also
+ * through the files directly in the top-level folder.
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   core: ['text', 'domain', 'runtime'],
@@ -66,8 +68,8 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Each library is known to one place (or, the log, to the roots); the rest sees our own interface for it. A place is a
- * folder of `src/`, one within it, or a file.
+ * Each library is used in one place, except the logger, which the root files use. Other code uses
+ * the project's own interface for it. A place is a folder in `src/`, a subfolder or a file.
  */
 export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   openai: ['models'],
@@ -138,7 +140,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   pino: ['main.ts', 'serve.ts', 'app.ts'],
 }
 
-/** Imports from one folder of `src/` into another that the table above does not name. */
+/** Returns imports from one folder in `src/` into another that the table above does not name. */
 export function folderViolations(modules: readonly SourceModule[]): readonly string[] {
   return sourceModules(modules).flatMap((module) => {
     const from = folderOf(module.path)
@@ -151,7 +153,7 @@ export function folderViolations(modules: readonly SourceModule[]): readonly str
   })
 }
 
-/** Nothing in `src/` imports code from outside it. */
+/** Code in `src/` imports no code from outside. */
 function isAllowed(target: string, from: string, allowed: readonly string[]): boolean {
   if (isData(target)) return true
   if (!target.startsWith('src/')) return false
@@ -159,14 +161,14 @@ function isAllowed(target: string, from: string, allowed: readonly string[]): bo
   return to === from || allowed.includes(to)
 }
 
-/** Numbered migrations, pages, assets: files without code of the project. */
+/** Numbered migrations, pages and assets are files without code of the project. */
 function isData(target: string): boolean {
   return !/\.(ts|tsx|mjs|js)$/.test(target)
 }
 
 /**
- * What the page takes from the server's code as it runs, other than from `domain`: its records are types alone, so that
- * nothing of the server gets into the browser.
+ * Returns what the page imports at run time from the server's code, apart from `domain`. Its
+ * records are types only, so that no server code reaches the browser.
  */
 export function serverCodeInPage(modules: readonly SourceModule[]): readonly string[] {
   return sourceModules(modules).flatMap((module) => {
@@ -183,7 +185,7 @@ export function serverCodeInPage(modules: readonly SourceModule[]): readonly str
   })
 }
 
-/** Libraries imported by a place that is not theirs, and libraries that no rule knows. */
+/** Returns libraries imported in the wrong place, and libraries without a rule. */
 export function libraryViolations(
   modules: readonly SourceModule[],
   dependencies: readonly string[],
@@ -198,7 +200,7 @@ export function libraryViolations(
   return [...misplaced, ...unruled.map((name) => `${name}: a dependency without an import rule`)]
 }
 
-/** Run as a program, and used by scripts only. */
+/** These are run as programs, or used only by scripts. */
 const NOT_IMPORTED_BY_SRC: readonly string[] = ['bun', 'swagger-ui-dist']
 
 function isLibrary(target: string): boolean {
@@ -213,7 +215,7 @@ function isOwnLibrary(target: string, path: string): boolean {
   return places.some((place) => path === `src/${place}` || path.startsWith(`src/${place}/`))
 }
 
-/** Imports against the order within a folder, and folders that have no place in its order. */
+/** Returns imports against the order within a folder, and folders that its order does not list. */
 export function risingImports(modules: readonly SourceModule[]): readonly string[] {
   const graph = importGraph(modules)
   return Object.entries(FOLDER_ORDER).flatMap(([top, order]) => {
@@ -231,7 +233,10 @@ export function risingImports(modules: readonly SourceModule[]): readonly string
   })
 }
 
-/** The folder of a module, or for a file directly in the folder all folders that it leads to. */
+/**
+ * Returns a module's subfolder. For a file directly in the folder, returns all subfolders that the
+ * file leads to.
+ */
 function foldersReached(
   top: string,
   path: string,
@@ -250,10 +255,13 @@ function folderIn(folder: string, path: string): string | undefined {
   return rest.length > 1 ? (rest[0] ?? '') : ''
 }
 
-/** What of a view is there for other views: the frame around those of one thing, and what an address says of a part of a map. */
+/**
+ * Files of a view that other views may import: the frame around the views of one knowledge base,
+ * and the code for map positions in URLs.
+ */
 const FOR_OTHER_VIEWS = /-frame\.tsx$|\/map-part\.ts$/
 
-/** Views that import what lies within another. */
+/** Returns views that import files inside another view. */
 export function viewsWithinOthers(modules: readonly SourceModule[]): readonly string[] {
   return [...importGraph(modules)].flatMap(([path, targets]) => {
     const view = viewOf(path)
@@ -271,7 +279,7 @@ function viewOf(path: string): string | undefined {
   return /^src\/ui\/views\/([^/]+)\//.exec(path)?.[1]
 }
 
-/** Each cycle once, as `a.ts -> b.ts -> a.ts`. Type imports count: they are dependencies too. */
+/** Returns each cycle once, as `a.ts -> b.ts -> a.ts`. Type imports are dependencies, too. */
 export function cycles(modules: readonly SourceModule[]): readonly string[] {
   const graph = importGraph(modules)
   const done = new Set<string>()
@@ -287,7 +295,7 @@ export function cycles(modules: readonly SourceModule[]): readonly string[] {
   return found
 }
 
-/** Entries of threads that reach `src/store/`, by the way they reach it. */
+/** Returns thread entries that reach `src/store/`, with the path by which they reach it. */
 export function threadsReachingStore(modules: readonly SourceModule[]): readonly string[] {
   const graph = importGraph(modules)
   const entries = [...graph.keys()].filter((path) => path.startsWith('src/wiring/threads/'))

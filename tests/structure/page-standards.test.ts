@@ -1,4 +1,7 @@
-/** The page runs in Chrome 123, Firefox 128 and Safari 17.5 (docs/page.md): what one of them lacks is not used in it. */
+/**
+ * The page runs in Chrome 123, Firefox 128 and Safari 17.5 (docs/page.md), and uses no feature that
+ * one of them lacks.
+ */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Glob } from 'bun'
@@ -7,7 +10,10 @@ const UI = join(import.meta.dir, '../../src/ui')
 
 const ITERATOR_HELPER = '(map|filter|take|drop|some|every|find|reduce|flatMap|forEach|toArray)'
 
-/** What is missing in one of them, and how it looks in code. Styles that are ignored where they are unknown may be used. */
+/**
+ * Features that one of the browsers lacks, and how they look in code. Styles are allowed if
+ * browsers ignore unknown ones.
+ */
 const TOO_NEW: Readonly<Record<string, RegExp>> = {
   'iterator helpers': RegExp(
     `(\\.(values|keys|entries)\\(\\)|matchAll\\([^()]*\\))\\.${ITERATOR_HELPER}\\(`,

@@ -1,13 +1,16 @@
-/** Phrases that read like a translation. A short list: it catches the old habits, and cannot tell good English from bad. */
+/**
+ * Phrases that read like a translation. The list is short: it catches old habits, but cannot tell
+ * good English from bad.
+ */
 import type { TextFile } from './tracked-files.ts'
 
 const BANNED =
   /\b(whoever|whatever|somebody|[Nn]obody|stands?(?! (?:alone|for|out)\b)|in the place of|of its own kind|(?:is|are|be) told(?! apart)|so (?:many|much)|anew|under way|(?:in|into) step|let(?:s|ting)? go of|so long(?! (?:as|that|work)\b)|(?<!['"])it says so|what there is|(?:databases?|tables?) elsewhere|of (?:ours|theirs)|what is (?:no|not)|(?<!there )(?:is|are) no (?!longer\b|more\b|reason\b|one\b)[a-z]+)\b/i
 
-/** Names of constants and values of data are not sentences. */
+/** Names of constants and data values are not sentences. */
 const DATA = /\bNOBODY\b|'nobody'|somebody@/g
 
-/** Banned phrases as `file:line: phrase`: in pages, in comments, and in the names of tests. */
+/** Returns banned phrases in pages, comments and names of tests, as `file:line: phrase`. */
 export function bannedPhrases(files: readonly TextFile[]): readonly string[] {
   return files.flatMap(({ path, text }) => {
     const lines = text.replaceAll(DATA, '').split('\n')
@@ -18,7 +21,7 @@ export function bannedPhrases(files: readonly TextFile[]): readonly string[] {
   })
 }
 
-/** The comment in a line of code, or the name of a test. */
+/** Returns the comment in a line of code, or the name of a test. */
 function proseIn(line: string): string {
   const comment = /^\s*(?:\/\*\*?|\*|\/\/)\s(.*)$/.exec(line) ?? /\s\/\/ (.*)$/.exec(line)
   const name = /\b(?:test|describe|[a-z]+Test)(?:\.[a-zA-Z]+)?\(\s*(['"`])(.*?)\1/.exec(line)

@@ -9,16 +9,19 @@ import { API } from 'typescript/unstable/async'
 import { createVirtualFileSystem } from 'typescript/unstable/fs'
 
 export interface SourceModule {
-  /** From the root of the project, with `/`. */
+  /** The path from the project's root, separated by `/`. */
   readonly path: string
   readonly lineCount: number
-  /** Lines that hold neither an import nor a comment alone, and are not empty. */
+  /** The number of lines that are neither empty nor only an import or a comment. */
   readonly codeLineCount: number
-  /** Whether nothing of the module is left when it runs: interfaces, type aliases and imports only. */
+  /**
+   * Whether the module contains only interfaces, type aliases and imports, so that nothing of it
+   * exists at run time.
+   */
   readonly isTypeOnly: boolean
-  /** The text between the quotes of imports, exports from, `import()` and import types. */
+  /** The module names in imports, exports, `import()` and import types. */
   readonly imports: readonly string[]
-  /** Those of them that are left when it runs: not `import type`. */
+  /** Those that remain at run time, so not `import type`. */
   readonly runtimeImports: readonly string[]
   readonly functions: readonly FunctionFact[]
   readonly findings: readonly Finding[]
@@ -26,17 +29,17 @@ export interface SourceModule {
 
 export interface FunctionFact {
   readonly name: string
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
   readonly lineCount: number
   readonly parameterCount: number
-  /** Whether its own code chooses or repeats; the functions inside it are judged by themselves. */
+  /** Whether its own code branches or loops. Functions inside it are checked separately. */
   readonly isBranching: boolean
 }
 
 export interface Finding {
   readonly kind: FindingKind
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number
 }
 
@@ -49,17 +52,17 @@ export type FindingKind =
   | 'cast without a reason above'
   | 'environment'
 
-/** Read once per process: every test file that asks for the project's modules gets the same ones. */
+/** Read once per process, so that every test file gets the same modules. */
 const projects = new Map<string, Promise<readonly SourceModule[]>>()
 
-/** Every module of the project that its tsconfig.json names, in the order of their paths. */
+/** Returns every module that the project's tsconfig.json names, ordered by path. */
 export function projectModules(root: string): Promise<readonly SourceModule[]> {
   const known = projects.get(root) ?? modulesOf(root, {})
   projects.set(root, known)
   return known
 }
 
-/** The same facts for modules that are nowhere on disk: path from the root → text. */
+/** The same facts for modules that are not on disk. Maps paths from the root to text. */
 export function plantedModules(
   files: Readonly<Record<string, string>>,
 ): Promise<readonly SourceModule[]> {
@@ -271,7 +274,10 @@ function isCast(node: Node): boolean {
   return is.isAsExpression(node) && node.type.getText() !== 'const'
 }
 
-/** A cast's statement may span several lines: its reason is in a comment at most this many lines above. */
+/**
+ * A cast's statement may span several lines, so its reason can be in a comment at most this many
+ * lines above.
+ */
 const REASON_LINES_MAX = 4
 
 function hasReasonAbove(text: string, line: number): boolean {

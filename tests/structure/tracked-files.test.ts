@@ -16,7 +16,7 @@ import {
 const ROOT = join(import.meta.dir, '../..')
 const lock: LockFile = lockFile
 
-/** Loopback registries have no name of their own to give away. */
+/** Loopback registries have no name that could be revealed. */
 function configuredRegistryHosts(): readonly string[] {
   const address = process.env.npm_config_registry ?? ''
   const host = URL.canParse(address) ? new URL(address).host : ''

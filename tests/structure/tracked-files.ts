@@ -1,15 +1,18 @@
-/** What every text file of the project must be free of, and what its lock file must hold. */
+/** Checks what no text file of the project may contain, and what its lock file must contain. */
 import { join } from 'node:path'
 
 const BYTES_MAX = 2_000_000
 
 export interface TextFile {
-  /** From the root of the project, with `/`. */
+  /** The path from the project's root, with `/`. */
   readonly path: string
   readonly text: string
 }
 
-/** What git tracks or would track; in a copy without git, all but what is installed or stored. */
+/**
+ * Files that git tracks or would track. In a copy without git: all files except installed and
+ * stored ones.
+ */
 export async function trackedPaths(root: string): Promise<readonly string[]> {
   const command = ['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const git = Bun.spawnSync(command, { cwd: root, stderr: 'ignore' })
@@ -23,7 +26,7 @@ export async function trackedPaths(root: string): Promise<readonly string[]> {
 /** Read once per process. */
 const projects = new Map<string, Promise<readonly TextFile[]>>()
 
-/** Every text file of the project that git tracks or would track. */
+/** Returns every text file of the project that git tracks or would track. */
 export function trackedTextFiles(root: string): Promise<readonly TextFile[]> {
   const known = projects.get(root) ?? readTextFiles(root)
   projects.set(root, known)
@@ -41,10 +44,10 @@ async function readTextFiles(root: string): Promise<readonly TextFile[]> {
   return files.filter(({ text }) => text !== '' && !text.includes('\0'))
 }
 
-/** A folder of a developer's machine: absolute, and not the end of a longer path or address. */
+/** Matches a folder on a developer's machine: absolute, and not the end of a longer path or URL. */
 const MACHINE_PATH = /(?<![\w.\-:/}])\/(work|root|tmp|home\/[a-z]+|Users\/[A-Za-z]+)\/[\w./-]+/
 
-/** The usual shape of a package registry's or mirror's address. */
+/** Matches the usual form of a package registry's or mirror's address. */
 const REGISTRY_HOST =
   /\b(registry|npm|pypi|mirrors?|artifactory|nexus|verdaccio)\.[a-z0-9-]+\.[a-z]{2,}/i
 
@@ -64,17 +67,17 @@ export function foreignAddresses(
   })
 }
 
-/** Files of a data folder: a server that was started at the wrong place leaves them in the project. */
+/** Returns files of a data folder, which a server started in the wrong place leaves in the project. */
 export function storedData(paths: readonly string[]): readonly string[] {
   return paths.filter((path) =>
     /(^|[\\/])eider[\w.-]*\.(duckdb|wal|mark|key|lock|running)$/.test(path),
   )
 }
 
-/** Only versions of the past can write the data folders that the tests of upgrades open. */
+/** Only old versions can write the data folders that the tests of upgrades open. */
 const FOLDERS_OF_RELEASES = 'tests/slow/upgrade/folders/'
 
-/** Packed files that were inspected; a fixture is made by its test. */
+/** Packed files that were inspected. Other fixtures are created by their tests. */
 export function packedFiles(paths: readonly string[]): readonly string[] {
   const packed = paths.filter((path) => /\.(tgz|tar|gz|zst|zip|7z|deb|whl|rar)$/i.test(path))
   return packed.filter((path) => !path.startsWith(FOLDERS_OF_RELEASES))
@@ -92,7 +95,10 @@ interface LockedPackage {
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-/** npm drops optional packages that a registry lacks without a word; `npm ci` then fails on the platforms they serve. */
+/**
+ * npm silently drops optional packages that a registry lacks. `npm ci` then fails on the platforms
+ * that need them.
+ */
 export function missingPlatforms({ packages }: LockFile): readonly string[] {
   return Object.entries(packages).flatMap(([path, locked]) => {
     return Object.keys(locked.optionalDependencies ?? {})
@@ -102,13 +108,13 @@ export function missingPlatforms({ packages }: LockFile): readonly string[] {
   })
 }
 
-/** Packages that bring an address of their own, or a script that runs while they are installed. */
+/** Packages with an address of their own, or with a script that runs at installation. */
 export function unwantedPackages(
   { packages }: LockFile,
   mayRunScripts: readonly string[],
 ): readonly string[] {
   return Object.entries(packages).flatMap(([path, locked]) => {
-    // One that replaces another has a name of its own.
+    // A package that replaces another has its own name.
     const name = locked.name ?? path.replace(/^.*node_modules\//, '')
     return [
       ...(locked.resolved === undefined ? [] : [`${name}: has an address`]),

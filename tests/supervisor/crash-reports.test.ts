@@ -9,7 +9,7 @@ const CRASH_MS = Date.UTC(2026, 3, 30, 12, 0, 0)
 const REFUSE_MS = 600_000
 const WHAT = 'POST /api/sql/query'
 
-/** Each process over the folder is only opened, like one that is killed: it ends in order only where a test says so. */
+/** Each process only opens the folder, like one that is killed later. It ends normally only if a test says so. */
 function withFolder(work: (open: (init?: Partial<OpenInit>) => CrashReports) => void): void {
   const directory = mkdtempSync(join(tmpdir(), 'eider-crash-'))
   try {
@@ -106,7 +106,7 @@ test('a statement that did not stop is refused by this server and by the next', 
     const reports = open()
     reports.noteStuck("SELECT slow('a', 1)")
     reports.noteStuck('DELETE FROM a')
-    const message = expect.stringContaining('did not stop, and had the server replaced')
+    const message = expect.stringContaining('did not stop, so the server was replaced')
     const refused = expect.objectContaining({ code: 'sql_too_costly', message })
     expect(() => reports.refuseSuspect("SELECT slow('b', 2)")).toThrow(refused)
     reports.endInOrder()

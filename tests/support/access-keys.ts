@@ -6,16 +6,16 @@ export interface MadeKey {
   readonly id: number
   /** The text of the key. */
   readonly key: string
-  /** What a request with it sends. */
+  /** The headers of a request with this key. */
   readonly headers: { readonly authorization: string }
 }
 
 let made = 0
 
 /**
- * A key made over HTTP, for requests that come with it.
- * @param fields of POST /api/keys; the name is made up
- * @param headers of its creator: on a server with a login, an admin
+ * Creates a key over HTTP, for requests that use it.
+ * @param fields the fields of POST /api/keys; the name is generated
+ * @param headers those of its creator, who must be an admin on a server with a login
  */
 export async function makeKey(
   { send }: Pick<TestApp, 'send'>,

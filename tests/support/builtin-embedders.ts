@@ -2,7 +2,9 @@ import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.t
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'
 import { embedderRegistry } from '../../src/models/registries/embedder-registry.ts'
 
-/** The real models; the built-in one runs in its thread from the first text on. */
+const registry = embedderRegistry({ builtin: new BuiltinEmbedder() })
+
+/** The real models. All apps of a suite share the built-in one, whose process starts with the first text. */
 export function builtinEmbedders(): EmbedderRegistry {
-  return embedderRegistry({ builtin: new BuiltinEmbedder() })
+  return registry
 }

@@ -1,4 +1,7 @@
-/** Milliseconds of processors that work takes here: other work on the machine changes that far less than the time. */
+/**
+ * Returns the processor time of some work in milliseconds, which other work on the machine affects
+ * far less than elapsed time.
+ */
 export function cpuMsOf(work: () => unknown): number {
   const started = process.cpuUsage()
   work()

@@ -1,7 +1,8 @@
 /**
- * A real PostgreSQL and a real MariaDB from Debian's packages, each a fresh cluster in a temporary folder on a port of
- * loopback that is free. One for a whole test file: `const server = await testPostgres()`, `describe.skipIf(server ===
- * null)`, `afterAll(() => server?.stop())`. They end with the process that started them, even if it crashes.
+ * A real PostgreSQL and a real MariaDB from Debian's packages, each a new cluster in a temporary
+ * folder on a free loopback port. Start one per test file: `const server = await testPostgres()`,
+ * `describe.skipIf(server === null)`, `afterAll(() => server?.stop())`. They end with the process
+ * that started them, even if it crashes.
  */
 import {
   chownSync,
@@ -24,12 +25,15 @@ export interface TestServer {
   readonly user: string
   readonly password: string
   readonly database: string
-  /** Parameters of a data source of it. */
+  /** The parameters of a data source that connects to it. */
   readonly parameters: Readonly<Record<string, string | number>>
-  /** Rows of a statement, run as the owner of everything. */
+  /** Returns the rows of a statement, run as the owner of everything. */
   run(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>
-  /** Ends it at once, as a crash does, and starts it again on the same port. */
+  /** Kills the server, as a crash would, and restarts it on the same port. */
   restart(): Promise<void>
+  /** The first half of that, and the second. */
+  down(): Promise<void>
+  up(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -41,15 +45,20 @@ const START_MS = 60_000
 const RESTART_PAUSE_MS = 2000
 const ROOT = 0
 
-/** Lines of its configuration, and files that they name, which the server gets beside its data. */
+/**
+ * Lines for its configuration, and files that they name. The files are put next to the server's
+ * data.
+ */
 export interface ServerOptions {
   readonly settings?: readonly string[]
   readonly files?: Readonly<Record<string, string>>
-  /** The folder of PostgreSQL's programs; unset: Debian's. */
+  /** The folder with PostgreSQL's programs, by default Debian's. */
   readonly binaries?: string
+  /** Makes this server a standby of another one, until it is promoted. */
+  readonly standbyOf?: TestServer
 }
 
-/** null: PostgreSQL is not installed; the tests then log that. */
+/** Returns null if PostgreSQL is not installed. The tests then log this. */
 export async function testPostgres(options: ServerOptions = {}): Promise<TestServer | null> {
   const binaries = options.binaries ?? postgresBinaries()
   if (binaries === null) return skipped('PostgreSQL is not installed (Debian: postgresql)')
@@ -60,8 +69,13 @@ export async function testPostgres(options: ServerOptions = {}): Promise<TestSer
   const passwordFile = join(folder, 'password')
   writeOwn(passwordFile, PASSWORD, user)
   const data = join(folder, 'data')
+  const { standbyOf } = options
   const initdb = [join(binaries, 'initdb'), '-D', data, '-U', USER, '--pwfile', passwordFile]
-  runOnce([...initdb, '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync'], user)
+  const fresh = [...initdb, '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C.UTF-8', '--no-sync']
+  const copied = [join(binaries, 'pg_basebackup'), '-D', data, '-R', '-c', 'fast', '--no-sync']
+  const login = `user=${USER} password='${PASSWORD.replaceAll("'", "\\'")}'`
+  const of = ['-d', `host=${HOST} port=${standbyOf?.port} ${login}`]
+  runOnce(standbyOf === undefined ? fresh : [...copied, ...of], user)
   for (const [name, text] of Object.entries(options.files ?? {})) {
     writeOwn(join(data, name), text, user)
   }
@@ -94,14 +108,16 @@ export async function testPostgres(options: ServerOptions = {}): Promise<TestSer
   }
   const ready = () => withClient('postgres', (client) => client.query('SELECT 1'))
   const server = await started({ command, user, folder, ready })
-  await withClient('postgres', (client) => client.query(`CREATE DATABASE ${DATABASE}`))
+  if (standbyOf === undefined) {
+    await withClient('postgres', (client) => client.query(`CREATE DATABASE ${DATABASE}`))
+  }
   const run = async (sql: string) => {
     return withClient(DATABASE, async (client) => (await client.query(sql)).rows ?? [])
   }
   return { ...described(port), ...server, run }
 }
 
-/** null: MariaDB is not installed; the tests then log that. */
+/** Returns null if MariaDB is not installed. The tests then log this. */
 export async function testMariadb(options: ServerOptions = {}): Promise<TestServer | null> {
   const binary = ['/usr/sbin/mariadbd', '/usr/bin/mariadbd'].find(existsSync)
   if (binary === undefined || !existsSync('/usr/bin/mariadb-install-db')) {
@@ -144,7 +160,7 @@ export async function testMariadb(options: ServerOptions = {}): Promise<TestServ
     const connection = await mysql.createConnection({ ...loginOf(port), multipleStatements: true })
     try {
       const [rows] = await connection.query(sql)
-      // Rows of a SELECT, or what the server says of another statement.
+      // Returns the rows of a SELECT, or the server's answer to another statement.
       return (Array.isArray(rows) ? rows : [rows]) as Readonly<Record<string, unknown>>[]
     } finally {
       await connection.end()
@@ -177,13 +193,13 @@ function postgresBinaries(): string | null {
 }
 
 interface SystemUser {
-  /** The system user; empty: the current one. */
+  /** The command prefix for the system user, or empty for the current user. */
   readonly prefix: readonly string[]
   readonly uid: number
   readonly gid: number
 }
 
-/** null: it runs as root and that user is missing. */
+/** Returns null if it runs as root and that user is missing. */
 function serverUser(name: string): SystemUser | null {
   const own = userInfo()
   if (own.uid !== ROOT)
@@ -246,17 +262,22 @@ async function started({ command, user, folder, ready }: Startable) {
     child.kill('SIGKILL')
     await child.exited
   }
+  const up = async () => {
+    // The processes of the killed server may keep its memory for a moment longer.
+    child = await start().catch(async () => {
+      await Bun.sleep(RESTART_PAUSE_MS)
+      return start()
+    })
+  }
   return {
+    down: kill,
+    up,
     async restart() {
       await kill()
-      // Processes of the one that was killed may hold its memory for a moment longer.
-      child = await start().catch(async () => {
-        await Bun.sleep(RESTART_PAUSE_MS)
-        return start()
-      })
+      await up()
     },
     async stop() {
-      // PostgreSQL's other processes end when they miss the first one.
+      // PostgreSQL's other processes end once they notice that the first one is gone.
       await kill()
       rmSync(folder, { recursive: true, force: true })
     },

@@ -8,7 +8,7 @@ import type { ReadingNotes } from '../../src/reading/document-format.ts'
 import { readFile } from '../../src/reading/processes/read-file.ts'
 import type { Store } from '../../src/store/store.ts'
 
-/** Reads a file in this process: the real way has its own tests. */
+/** Reads a file in this process. Other tests cover the real reader. */
 export async function readDirectly<T>(
   source: SourceFile | SentFile,
   use: (file: ReadFile) => Promise<T>,
@@ -35,7 +35,7 @@ export async function* each<T>(items: readonly T[]): AsyncGenerator<T, void> {
   yield* items
 }
 
-/** A file about which nothing is known, and whose bytes are not kept. */
+/** A file of unknown content whose bytes are not kept. */
 export function newFile(changes: Partial<NewFile> & { readonly name: string }): NewFile {
   return {
     originalName: changes.name,
@@ -50,7 +50,7 @@ export function newFile(changes: Partial<NewFile> & { readonly name: string }): 
   }
 }
 
-/** Stores the table of a file. */
+/** Stores a file's table. */
 export function importFile(
   store: Pick<Store, 'files'>,
   { name, format, content }: { name: string; format: FileFormat; content: string | Uint8Array },

@@ -1,26 +1,25 @@
-/** Remote databases that are DuckDB in memory: what is pushed down runs there as it is sent. */
+/** Remote databases simulated by DuckDB in memory. They run pushed-down statements unchanged. */
 import { type DuckDBConnection, DuckDBInstance, type DuckDBResultReader } from '@duckdb/node-api'
 import type { DataSource, SourceColumn } from '../../src/core/domain/flow/source-parameters.ts'
 import { literal, quote } from '../../src/core/domain/names.ts'
 import type { DataSources, SourceSelect } from '../../src/core/domain/ports/engine-ports.ts'
-import { converterOf, typeName } from '../../src/core/domain/shown-values.ts'
+import { typeName } from '../../src/core/domain/shown-values.ts'
 import { AppError, notFound } from '../../src/core/errors.ts'
-import { rowBatches } from '../../src/store/duckdb/result-rows.ts'
 
 export interface DuckDBSources extends DataSources {
-  /** What was sent for rows, with how many came. */
-  readonly sent: { readonly how: 'read' | 'stage'; readonly sql: string; rows: number }[]
-  /** Rows that are staged now. */
+  /** The statements that asked for rows, and the number of rows that each returned. */
+  readonly sent: { readonly sql: string; readonly rowsMax: number | null; readonly rows: number }[]
+  /** The rows that are staged now. */
   readonly held: Set<object>
   run(source: string, sql: string): Promise<void>
 }
 
-/** One database for each name of a data source. */
+/** Returns one database for each name of a data source. */
 export function duckdbSources(...names: readonly string[]): Promise<DuckDBSources> {
   return openSources(names, false)
 }
 
-/** As the real ones do, it keeps the columns of a table until it is asked to forget them. */
+/** Like the real ones, it caches a table's columns until it is asked to forget them. */
 export function knowingSources(...names: readonly string[]): Promise<DuckDBSources> {
   return openSources(names, true)
 }
@@ -85,32 +84,13 @@ async function openSources(
     async describe(source, sql) {
       return columnsOf(await connectionOf(source).runAndReadUntil(sql, 1))
     },
-    async read(source, select) {
-      const entry = { how: 'read' as const, sql: select.sql, rows: 0 }
-      sent.push(entry)
-      const result = await connectionOf(source)
-        .stream(select.sql, valuesOf(select))
-        .catch((cause) => Promise.reject(new AppError('source_failed', String(cause), { cause })))
-      const types = result.columnTypes()
-      const next = async () => {
-        const chunk = await result.fetchChunk()
-        entry.rows += chunk?.rowCount ?? 0
-        return chunk !== null && chunk.rowCount > 0 ? chunk : null
-      }
-      const chunks = { next, stop: async () => {} }
-      const columns = result.columnNames().map((name, index) => {
-        const type = types[index]
-        return { name, type: type === undefined ? '' : typeName(type) }
-      })
-      const rows = { source: chunks, first: await next() }
-      return { columns, batches: rowBatches(types, converterOf, rows) }
-    },
     async stage(source, select) {
       const connection = connectionOf(source)
       const reader = await connection
         .runAndReadAll(select.sql, valuesOf(select))
         .catch((cause) => Promise.reject(new AppError('source_failed', String(cause), { cause })))
-      sent.push({ how: 'stage', sql: select.sql, rows: reader.currentRowCount })
+      const { sql, rowsMax = null } = select
+      sent.push({ sql, rowsMax, rows: reader.currentRowCount })
       const columns = columnsOf(reader)
       const staged = {
         select: await literalRows(connection, select, columns),
@@ -142,7 +122,7 @@ function columnsOf(reader: DuckDBResultReader): readonly SourceColumn[] {
   })
 }
 
-/** The rows as constants of their types. */
+/** Returns the rows as constants of their types. */
 async function literalRows(
   connection: DuckDBConnection,
   select: SourceSelect,

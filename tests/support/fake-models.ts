@@ -7,18 +7,21 @@ interface Gate {
   readonly open: PromiseWithResolvers<void>
 }
 
-/** Models of the lengths in their names: `small-3`. What they embed waits for the gate, and fails as long as they do. */
+/**
+ * Models whose names contain the vector length, such as `small-3`. A test can make their batches
+ * wait or fail.
+ */
 export class FakeModels {
   readonly asked = new Map<string, string[]>()
   readonly crashing = new Map<string, Error>()
   readonly failing = new Map<string, AppError>()
-  /** Other ones than in the name. */
+  /** Lengths that differ from those in the names. */
   readonly lengths = new Map<string, number>()
   readonly unreachable = new Set<string>()
   /** Resolves with each batch of a model that is held, which goes on when it is let go. */
   readonly #gates = new Map<string, Gate>()
 
-  /** The model's batches wait, but for the first ones. */
+  /** Makes the model's batches wait, except for the first ones. */
   hold(model: string, batchesBefore = 0): { readonly reached: Promise<void>; letGo(): void } {
     const gate = {
       batchesBefore,
@@ -42,7 +45,7 @@ export class FakeModels {
         if (this.unreachable.has(modelName)) {
           return {
             kind: 'unreachable',
-            warning: 'The embedding model could not be tried: it slept',
+            warning: 'The embedding model could not be tested: it slept',
           }
         }
         return { kind: 'ready', dimensions: this.#lengthOf(modelName) }
@@ -81,7 +84,10 @@ function untilOpen(open: Promise<void>, signal: AbortSignal): Promise<void> {
   return Promise.race([open, promise])
 }
 
-/** Of a text with the number n: the unit vector at an angle of n degrees, which models turn by their names' sums. */
+/**
+ * Returns a vector for a text with the number n: the unit vector at n degrees, turned by an angle
+ * that depends on the model's name.
+ */
 function vectorOf(text: string, modelName: string, length: number): Float32Array {
   const turn = [...modelName].reduce((sum, char) => sum + (char.codePointAt(0) ?? 0), 0)
   const angle = ((Number(/\d+/.exec(text)?.[0] ?? 0) + turn) * Math.PI) / 180

@@ -7,16 +7,16 @@ import type { DataSources } from '../../src/core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../src/core/errors.ts'
 
 export interface FakeSources extends DataSources {
-  /** What was asked, as `check shop`. */
+  /** The requests, such as `check shop`. */
   readonly asked: string[]
-  /** The last source that was given. */
+  /** The last source that was passed. */
   last: DataSource | null
 }
 
-/** Of a source: its tables, what it fails with, or that it never answers. */
+/** A source's tables, its failure, or that it never responds. */
 export type FakeSource = readonly DescribedSourceTable[] | AppError | 'silent'
 
-/** Databases by the names of their data sources. One that is not named fails. */
+/** Databases by the names of their data sources. Requests to other names fail. */
 export function fakeSources(sources: Readonly<Record<string, FakeSource>>): FakeSources {
   const asked: string[] = []
   const tablesOf = async (what: string, source: DataSource, signal: AbortSignal) => {
@@ -44,7 +44,6 @@ export function fakeSources(sources: Readonly<Record<string, FakeSource>>): Fake
       await tablesOf('describe', source, signal)
       return [{ name: 'a', type: 'INTEGER', nativeType: 'int', isNullable: true }]
     },
-    read: refuse,
     stage: refuse,
     forgetTables: ({ id }) => void asked.push(`forget tables of ${id}`),
     forget: async ({ id }) => void asked.push(`forget ${id}`),

@@ -1,13 +1,13 @@
 /**
- * Holds answers against the OpenAPI document: every answer of every test that goes through `createTestApp` or the HTTP
- * fixture. An answer that the document does not describe, or a field that it does not know, fails the test.
+ * Checks responses against the OpenAPI document, in every test that uses `createTestApp` or the
+ * HTTP fixture. A response or a field that the document does not describe fails the test.
  */
 import Ajv, { type ErrorObject, type ValidateFunction } from 'ajv/dist/2020'
 
 export interface HeldRequest {
-  /** `GET /api/jobs?limit=1`. */
+  /** The request, such as `GET /api/jobs?limit=1`. */
   readonly line: string
-  /** The JSON that was sent; undefined: none, or no JSON. */
+  /** The JSON that was sent, or undefined. */
   readonly body?: unknown
 }
 
@@ -32,14 +32,14 @@ interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
 }
 
-/** Routes whose answers have no schema yet: the list only shrinks. */
+/** Routes whose answers have no schema yet. The list must only shrink. */
 const STILL_TO_COME: ReadonlySet<string> = new Set([])
 
 let held: Promise<HeldDocument> | undefined
 
 /**
- * @param document of the app that answered; the first one is kept
- * @throws Error that names the route and what differs
+ * @param document the OpenAPI document of the app that responded. The first one is kept
+ * @throws Error that names the route and the difference
  */
 export async function holdAnswer(
   document: () => Promise<object>,
@@ -108,7 +108,7 @@ class HeldDocument {
     }
   }
 
-  /** What was taken is what the document says may be sent. */
+  /** A body that was accepted must match the document. */
   #checkBody(name: string, place: readonly string[], operation: Operation, body: unknown): void {
     if (body === undefined || operation.requestBody?.content['application/json'] === undefined)
       return
@@ -143,7 +143,7 @@ function patternOf(path: string): string {
   return path.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')
 }
 
-/** Fields that are not documented are refused: readers of the document may not know them. */
+/** Undocumented fields are refused, because readers of the document may not know them. */
 function closed(value: unknown, key = ''): unknown {
   if (key === 'examples' || typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((one) => closed(one))

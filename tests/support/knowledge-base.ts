@@ -25,7 +25,7 @@ export function knowledgeBaseDraft(changes: Partial<KnowledgeBaseDraft> = {}): K
   }
 }
 
-/** The same as it comes out of the catalog, without a row. */
+/** The same knowledge base as the catalog returns it when it has no rows. */
 export function knowledgeBase(changes: Partial<KnowledgeBase> = {}): KnowledgeBase {
   return {
     ...knowledgeBaseDraft({ name: changes.name ?? 'kb' }),

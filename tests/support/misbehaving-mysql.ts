@@ -1,8 +1,21 @@
-/** What a MySQL should never do, by name. As a program: serves them all. */
-import { type Behaviour, forever, type Peer, serveBehaviours } from './misbehaving-server.ts'
+/**
+ * MySQL servers that violate the protocol, by kind of misbehaviour. Run as a program, this file
+ * serves all of them.
+ */
+import {
+  type Behaviour,
+  endlessBytes,
+  forever,
+  MB,
+  type Peer,
+  piece,
+  reset,
+  sends,
+  serveBehaviours,
+  silent,
+} from './misbehaving-server.ts'
 
-const MB = 1024 * 1024
-/** A packet of this length is followed by more of the same message. */
+/** A packet of this length means that the message continues in the next packet. */
 const CONTINUED = 0xffffff
 
 function uint16(value: number): Buffer {
@@ -72,22 +85,25 @@ function greeting(plugin = 'mysql_native_password', capabilities = CAPABILITIES)
   )
 }
 
-/** Where a server may go wrong; what is left out is done as it should be. */
+/**
+ * The parts of a server's behaviour that a kind can replace. The server behaves correctly in all
+ * others.
+ */
 interface Script {
-  /** Instead of anything. */
+  /** Replaces the whole behaviour. */
   readonly accepted?: Behaviour
   readonly greeting?: Buffer
-  /** Instead of the end of the login. @param sequence of the answer */
+  /** Replaces the end of the login. @param sequence the number of the answer */
   readonly login?: (peer: Peer, sequence: number) => Promise<void>
-  /** Instead of the answer to the first statement. */
+  /** Replaces the answer to the first statement. */
   readonly loggedIn?: Behaviour
-  /** Instead of the description of a prepared SELECT. */
+  /** Replaces the description of a prepared SELECT. */
   readonly prepared?: Behaviour
   readonly names?: readonly string[]
   readonly type?: number
-  /** Instead of the description of the rows of the SELECT. */
+  /** Replaces the description of the SELECT's rows. */
   readonly description?: Behaviour
-  /** Instead of the rows of the SELECT. */
+  /** Replaces the rows of the SELECT. */
   readonly rows?: (peer: Peer, next: () => number) => Promise<void>
 }
 
@@ -150,15 +166,7 @@ function scripted(script: Script): Behaviour {
   }
 }
 
-const piece = Buffer.alloc(MB, 'x')
-const silent: Behaviour = (peer) => peer.silence()
-const reset: Behaviour = async (peer) => peer.reset()
-
-async function endlessBytes(peer: Peer): Promise<void> {
-  await forever(() => peer.send(piece))
-}
-
-/** Many small packets at once, in their order. */
+/** Sends many small packets at once, in their order. */
 function flood(small: (sequence: number) => Uint8Array) {
   return (peer: Peer, next?: () => number) => {
     let own = 0
@@ -169,13 +177,6 @@ function flood(small: (sequence: number) => Uint8Array) {
         return own
       })
     return forever(() => peer.send(...Array.from({ length: 2048 }, () => small(following()))))
-  }
-}
-
-function sends(...parts: readonly Uint8Array[]): Behaviour {
-  return async (peer) => {
-    await peer.send(...parts)
-    await peer.silence()
   }
 }
 
@@ -197,7 +198,7 @@ async function switchLoop(peer: Peer, sequence: number): Promise<void> {
   })
 }
 
-/** One message of packets that are each as long as packets can be. */
+/** Sends one message in packets of maximum length. */
 async function endlessMessage(peer: Peer, next: () => number, first: Uint8Array): Promise<void> {
   let head = first
   await forever(async () => {
@@ -274,7 +275,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
   'columns-65535-described': {
     description: async (peer) => {
       await peer.send(packet(1, Buffer.from([0xfc]), uint16(65_535)))
-      // The client has it before this process makes the others.
+      // The client receives it before this process creates the others.
       await Bun.sleep(0)
       const columns = Array.from({ length: 65_535 }, (_, index) => column(index + 2, `c${index}`))
       await sends(...columns, EOF(65_537))(peer)

@@ -1,7 +1,19 @@
-/** What a PostgreSQL should never do, by name. As a program: serves them all. */
-import { type Behaviour, forever, type Peer, serveBehaviours } from './misbehaving-server.ts'
-
-const MB = 1024 * 1024
+/**
+ * PostgreSQL servers that violate the protocol, by kind of misbehaviour. Run as a program, this
+ * file serves all of them.
+ */
+import {
+  type Behaviour,
+  endlessBytes,
+  forever,
+  MB,
+  type Peer,
+  piece,
+  reset,
+  sends,
+  serveBehaviours,
+  silent,
+} from './misbehaving-server.ts'
 
 function int16(value: number): Buffer {
   const bytes = Buffer.alloc(2)
@@ -19,7 +31,7 @@ function text(value: string): Buffer {
   return Buffer.from(`${value}\0`)
 }
 
-/** @param length as it is announced; the true one unless given */
+/** @param length the announced length, by default the true one */
 function message(kind: string, body: Uint8Array = Buffer.alloc(0), length = body.length + 4) {
   return Buffer.concat([Buffer.from(kind), int32(length), body])
 }
@@ -68,19 +80,22 @@ const NUMBER_TYPES = Buffer.concat([
   row('int8', '20', '0', '-1', '0'),
 ])
 
-/** Where a server may go wrong; what is left out is done as it should be. */
+/**
+ * The parts of a server's behaviour that a kind can replace. The server behaves correctly in all
+ * others.
+ */
 interface Script {
-  /** Instead of anything. */
+  /** Replaces the whole behaviour. */
   readonly accepted?: Behaviour
-  /** Instead of the end of the login. */
+  /** Replaces the end of the login. */
   readonly login?: Behaviour
-  /** Before the answer to the first statement. */
+  /** Sent before the response to the first statement. */
   readonly loggedIn?: Behaviour
   readonly fields?: readonly Buffer[]
   readonly types?: Buffer
-  /** Instead of the description of the SELECT. */
+  /** Replaces the description of the SELECT. */
   readonly description?: Behaviour
-  /** Instead of the rows of the SELECT. @param rowMessage makes a row, as COPY sends it where that was asked for */
+  /** Replaces the rows of the SELECT. @param rowMessage creates a row, in COPY format if that was requested */
   readonly rows?: (peer: Peer, rowMessage: typeof row) => Promise<void>
 }
 
@@ -148,13 +163,7 @@ async function honestRows(peer: Peer, rowMessage: typeof row): Promise<void> {
   await peer.send(rowMessage('fine'))
 }
 
-const piece = Buffer.alloc(MB, 'x')
-
-async function endlessBytes(peer: Peer): Promise<void> {
-  await forever(() => peer.send(piece))
-}
-
-/** Many of a small message at once. */
+/** Sends many small messages at once. */
 function flood(small: Uint8Array): Behaviour {
   const many = Buffer.concat(Array.from({ length: 2000 }, () => small))
   return (peer) => forever(() => peer.send(many))
@@ -162,17 +171,8 @@ function flood(small: Uint8Array): Behaviour {
 
 const notice = message('N', Buffer.concat([text('SNOTICE'), text('Mhello'), text('')]))
 const status = message('S', Buffer.concat([text('TimeZone'), text('UTC')]))
-const silent: Behaviour = (peer) => peer.silence()
-const reset: Behaviour = async (peer) => peer.reset()
 
-function sends(...parts: readonly Uint8Array[]): Behaviour {
-  return async (peer) => {
-    await peer.send(...parts)
-    await peer.silence()
-  }
-}
-
-/** Asks for it, takes it, and lets everybody in. */
+/** Asks for the password, receives it, and accepts any. */
 async function clearTextPassword(peer: Peer): Promise<void> {
   await peer.send(message('R', int32(3)))
   const head = await peer.take(5)

@@ -1,8 +1,8 @@
-/** Servers that break the protocol they are asked in: a process with one port for each kind of misbehaviour. */
+/** Servers that violate their protocol: a process with one port for each kind of misbehaviour. */
 import { createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
 
-/** One connection, as a behaviour sees it. */
+/** A connection as the kinds of misbehaviour use it. */
 export class Peer {
   readonly #socket: Socket
   #received = Buffer.alloc(0)
@@ -31,14 +31,14 @@ export class Peer {
     return this.#isClosed
   }
 
-  /** Waits while the client does not read. */
+  /** Sends the parts, and waits while the client does not read them. */
   async send(...parts: readonly Uint8Array[]): Promise<void> {
     if (this.#isClosed) throw new Error('closed')
     this.#drained = Promise.withResolvers()
     if (!this.#socket.write(Buffer.concat(parts))) await this.#drained.promise
   }
 
-  /** The next bytes of the client, this many. */
+  /** Returns the next bytes from the client. */
   async take(count: number): Promise<Buffer> {
     while (this.#received.length < count) {
       if (this.#isClosed) throw new Error('closed')
@@ -54,7 +54,7 @@ export class Peer {
     this.#socket.resetAndDestroy()
   }
 
-  /** Until the client leaves. */
+  /** Waits until the client disconnects. */
   async silence(): Promise<void> {
     while (!this.#isClosed) await this.take(1)
   }
@@ -66,9 +66,26 @@ export async function forever(work: () => Promise<void>): Promise<never> {
   for (;;) await work()
 }
 
+export const MB = 1024 * 1024
+export const piece = Buffer.alloc(MB, 'x')
+
+export async function endlessBytes(peer: Peer): Promise<void> {
+  await forever(() => peer.send(piece))
+}
+
+export const silent: Behaviour = (peer) => peer.silence()
+export const reset: Behaviour = async (peer) => peer.reset()
+
+export function sends(...parts: readonly Uint8Array[]): Behaviour {
+  return async (peer) => {
+    await peer.send(...parts)
+    await peer.silence()
+  }
+}
+
 /**
- * Runs in the process: prints `kind port` for each, then answers a kind with how many connections to it are open, and all
- * that was received by it, as hex.
+ * Runs in the process. Prints `kind port` for each server, then answers each requested kind with
+ * the number of its open connections and all received bytes in hex.
  */
 export async function serveBehaviours(
   behaviours: Readonly<Record<string, Behaviour>>,
@@ -104,9 +121,9 @@ export async function serveBehaviours(
 
 export interface MisbehavingServer {
   portOf(kind: string): number
-  /** All that clients have sent to it. */
+  /** Returns everything that clients have sent to it. */
   receivedBy(kind: string): Promise<Buffer>
-  /** Connections to it that the client has not closed. */
+  /** Returns how many connections to it the client has not closed. */
   openOf(kind: string): Promise<number>
   stop(): Promise<void>
 }
@@ -127,7 +144,7 @@ export async function startMisbehaving(
     stderr: 'inherit',
   })
   const ports = new Map<string, number>()
-  /** Those that wait for an answer, in the order of their questions. */
+  /** Requests that wait for an answer, in order. */
   const waiting: ((state: PeerState) => void)[] = []
   const ready = Promise.withResolvers<void>()
   void eachLine(child.stdout, (line) => {

@@ -1,4 +1,4 @@
 import { setDefaultTimeout } from 'bun:test'
 
-/** As in scripts/test.mjs: a busy machine takes ten times as long. */
+/** The same limit as in scripts/test.mjs, because a busy machine takes ten times as long. */
 setDefaultTimeout(120_000)

@@ -5,7 +5,7 @@ import {
 } from '../../src/retrieval/open-retrieval.ts'
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts'
 
-/** A store whose vectors and words are searched in memory, as the product searches them. */
+/** A store whose vectors and words are searched in memory, as in the product. */
 export interface SearchableStore extends Store, Retrieval {}
 
 export async function openSearchableStore(

@@ -18,14 +18,14 @@ import { Analyzer, countTerms } from '../../src/core/text/analyzer.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { knowledgeBaseDraft } from './knowledge-base.ts'
 
-/** Places for callers' statements in the tests' stores. */
+/** The number of slots for callers' statements in the tests' stores. */
 export const STATEMENTS_MAX = 4
 
 export function openMemoryStore(): Promise<Store> {
   return openStore({ directory: ':memory:', threadPoolSize: STATEMENTS_MAX + 2 })
 }
 
-/** Resolves when DuckDB has been given the next prepared statement to run. */
+/** Resolves when DuckDB has received the next prepared statement to run. */
 export function nextStatementRuns(): Promise<void> {
   const prototype = DuckDBPreparedStatement.prototype
   const { stream } = prototype
@@ -55,12 +55,12 @@ export function draftOf(name: string, projectId = 1): KnowledgeBaseDraft {
 
 export interface TestDocument {
   readonly id: string
-  /** One chunk each. */
+  /** Each text becomes one chunk. */
   readonly texts: readonly string[]
   readonly metadata?: Row
-  /** Of all chunks, where they are not new ones of three dimensions. */
+  /** The vectors of all chunks. By default, each is new and has three dimensions. */
   readonly vectors?: readonly ChunkVector[]
-  /** Of the knowledge base. */
+  /** The language of the knowledge base. */
   readonly language?: Language
 }
 
@@ -85,7 +85,7 @@ export function documentOf(document: TestDocument): EmbeddedDocument {
   }
 }
 
-/** As an insert counts them. */
+/** Returns the terms as an insert would count them. */
 export function termsOf(text: string, language: Language = 'english'): TermCounts {
   return countTerms(new Analyzer(language).terms(text.toWellFormed()), language)
 }
@@ -94,7 +94,7 @@ export function newVector(...values: readonly number[]): ChunkVector {
   return { kind: 'new', vector: Float32Array.from(values) }
 }
 
-/** The knowledge base as the catalog knows it now. */
+/** Returns the knowledge base as the catalog has it now. */
 export function current(store: Store, name = 'kb', project = 'mindsdb'): KnowledgeBase {
   return requireKnowledgeBase(store.catalog.snapshot(), project, name)
 }
@@ -111,7 +111,7 @@ export async function rowsOf(
   return rows
 }
 
-/** The code and message of the AppError that the work fails with. */
+/** Returns the code and message of the AppError that the work throws. */
 export async function failureOf(
   work: Promise<unknown>,
 ): Promise<{ readonly code: ErrorCode | 'none' | 'other'; readonly message: string }> {

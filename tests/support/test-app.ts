@@ -11,13 +11,13 @@ import type { App } from '../../src/wiring/running-app.ts'
 import { type Environment, settingsFrom } from '../../src/wiring/settings/settings.ts'
 import { holdAnswer } from './held-answers.ts'
 
-/** The whole product in memory, without a port: what a request to it answers. */
+/** The whole product in memory without a port, which answers requests. */
 export interface TestApp {
   readonly app: App
   readonly store: Store
-  /** Sends JSON, answers status and parsed body (text unless it is JSON). */
+  /** Sends JSON and returns the status and the parsed body (or text if it is not JSON). */
   send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Answer>
-  /** The rows of a statement; throws where it failed. */
+  /** Returns the rows of a statement, and throws if it failed. */
   rows(sql: string, params?: Readonly<Record<string, unknown>>): Promise<readonly unknown[][]>
   close(): Promise<void>
 }
@@ -31,25 +31,29 @@ export interface Answer {
 
 export interface TestAppOptions {
   readonly environment?: Environment
-  /** Defaults to `wordEmbedders`; `real`: those of the program. */
+  /** The embedders, by default `wordEmbedders`. `real` uses those of the program. */
   readonly embedders?: EmbedderRegistry | 'real'
   readonly rerankers?: RerankerRegistry
   readonly log?: AppLog
   readonly sources?: DataSources
-  /** A folder, or `:memory:` where it is missing. */
+  /** The data folder, by default `:memory:`. */
   readonly directory?: string
   readonly migrations?: readonly Migration[]
-  /** How much the disk has left, instead of what the operating system says. */
+  /** Replaces the free disk space that the operating system reports. */
   readonly freeBytesOf?: () => number
-  /** Of the SQL engine. */
+  /** The memory limit of the SQL engine. */
   readonly memoryLimit?: string
-  /** Never the built file: the test reads the store, or disconnects as only a caller in this process can. */
+  /**
+   * Never uses the built file, because the test reads the store, or disconnects in a way that only
+   * a caller in this process can.
+   */
   readonly isInProcess?: true
 }
 
 /**
- * In this process, or with BUILT_FILE in the environment a server of that file, unless the test passes in fakes: the suites
- * of the public API are run so, too (`npm run test:file`).
+ * Runs the app in this process. If BUILT_FILE is set in the environment and the test passes in no
+ * fakes, it runs that file as a server instead. `npm run test:file` runs the suites of the public
+ * API that way.
  */
 export async function createTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   if (process.env.BUILT_FILE !== undefined && !hasFakes(options)) return fileApp(options)
@@ -173,7 +177,10 @@ async function rowsOf(
 
 const WORD_DIMENSIONS = 64
 
-/** Texts that share words are near: a vector counts the words of a text, each at a place that its letters decide. */
+/**
+ * Embeds texts that share words near each other. A vector counts the words of a text, each at a
+ * position that its letters determine.
+ */
 export const wordEmbedders: EmbedderRegistry = {
   providers: ['builtin', 'openai'],
   embedder: () => ({ embed: async (texts) => texts.map(wordVector) }),

@@ -29,7 +29,7 @@ describe('a folder', () => {
     await rm(outside, { recursive: true })
   })
 
-  test('keeps what it has of a file that cannot be looked at', async () => {
+  test('keeps the stored version of a file that cannot be read', async () => {
     fixture = await syncFixture()
     const { folder } = fixture
     await fixture.write('green.md', 'Steamed leaves.')
@@ -38,7 +38,7 @@ describe('a folder', () => {
     await fixture.run('files')
     await rm(join(folder, 'green.md'))
     await rm(join(folder, 'white.md'))
-    // A link to itself: it exists, and cannot be read.
+    // A link to itself exists but cannot be read.
     await symlink('green.md', join(folder, 'green.md'))
     expect(await fixture.run('files')).toMatchObject({ state: 'done', failed: 1, removed: 1 })
     expect(await fixture.documents()).toEqual({ 'green.md': 'Steamed leaves.' })

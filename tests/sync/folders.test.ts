@@ -42,7 +42,7 @@ describe('a folder', () => {
     expect(documents['green.md']).toContain('Pan-fired')
   })
 
-  test('that is gone, or empty, has lost nothing', async () => {
+  test('that is missing or empty does not delete its documents', async () => {
     fixture = await syncFixture()
     await fixture.write('teas/green.md', 'Steamed leaves.')
     await fixture.addSource({ name: 'teas', kind: 'folder', path: 'teas' })

@@ -16,7 +16,7 @@ interface Page {
   headers?: Record<string, string>
 }
 
-/** A site whose pages a test changes; it answers 304 where it is asked with their tags. */
+/** A site whose pages a test changes. It answers 304 to requests with their tags. */
 function testSite(pages: Record<string, Page>) {
   const asked: string[] = []
   const headers: Headers[] = []

@@ -55,7 +55,7 @@ test('of a column that only grows, only new rows are read', async () => {
   expect(Object.keys(await fixture.documents())).toEqual(['1', '3'])
 })
 
-test('what two sources have stays as long as one of them has it', async () => {
+test('a document in two sources stays as long as one of them has it', async () => {
   fixture = await syncFixture()
   const query = (sql: string) => fixture.app.send('POST', '/api/sql/query', { query: sql })
   await query("CREATE TABLE one AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) t(id, content)")

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, test } from 'bun:test'
-import { rename } from 'node:fs/promises'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { duckdbSources } from '../support/duckdb-sources.ts'
-import { wordEmbedders } from '../support/test-app.ts'
+import { createTestApp, wordEmbedders } from '../support/test-app.ts'
 import { ended, type SyncFixture, syncFixture } from './sync-fixture.ts'
 
 const RUN = '/api/projects/mindsdb/knowledge_bases/docs/sources/files/run'
@@ -12,7 +14,7 @@ let fixture: SyncFixture
 
 afterEach(() => fixture.close())
 
-/** Sees each text that is embedded; one that holds `slow` waits for a gate. */
+/** Records each text that is embedded. A text with `slow` waits for a gate. */
 class WatchedModel {
   readonly texts: string[] = []
   readonly reached = Promise.withResolvers<void>()
@@ -48,7 +50,7 @@ async function begun(): Promise<number> {
 }
 
 describe('a run', () => {
-  test('that is cancelled keeps what it stored, and the next one goes on', async () => {
+  test('that is cancelled keeps what it stored, and the next one continues', async () => {
     const model = new WatchedModel()
     fixture = await syncFixture({ embedders: model.registry() })
     const rows =
@@ -56,7 +58,7 @@ describe('a run', () => {
     await fixture.addSource({ name: 'files', kind: 'query', query: rows })
     const id = await begun()
     await model.reached.promise
-    // Asked for again while it runs, it is the same one.
+    // A second request during a run returns the same run.
     expect(await begun()).toBe(id)
     await fixture.app.send('POST', `/api/jobs/${id}/cancel`)
     await ended(fixture.app, id)
@@ -69,7 +71,7 @@ describe('a run', () => {
     expect(Object.keys(await fixture.documents())).toHaveLength(600)
   })
 
-  test('that breaks off after it stored a text knows that it is not the one before', async () => {
+  test('that stops after storing a text does not take it for the previous version', async () => {
     fixture = await syncFixture()
     await fixture.write('green.md', 'Steamed leaves.')
     await fixture.addSource({ name: 'files', kind: 'folder', path: fixture.folder })
@@ -86,6 +88,31 @@ describe('a run', () => {
     await fixture.write('green.md', 'Steamed leaves.')
     expect(await fixture.run('files')).toMatchObject({ state: 'done', changed: 1 })
     expect(await fixture.documents()).toEqual({ 'green.md': 'Steamed leaves.' })
+  })
+
+  test('that was done when the process died is not run again for the same job', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'eider-sync-'))
+    fixture = await syncFixture({ directory })
+    await fixture.write('green.md', 'Steamed leaves.')
+    await fixture.addSource({ name: 'files', kind: 'folder', path: fixture.folder })
+    const done = await fixture.run('files')
+    await fixture.app.close()
+    const instance = await DuckDBInstance.create(join(directory, 'eider-data.duckdb'))
+    const connection = await instance.connect()
+    await connection.run("UPDATE eider.job_states SET state = 'running', finished_at = NULL")
+    connection.closeSync()
+    instance.closeSync()
+    const app = await createTestApp({ directory })
+    app.app.start()
+    await ended(app, done.job_id)
+    const { body } = await app.send('GET', RUN.replace(/run$/, 'runs'))
+    expect(body).toEqual([done])
+    expect((await app.send('GET', `/api/jobs/${done.job_id}`)).body).toMatchObject({
+      state: 'done',
+      documents: 1,
+    })
+    await app.close()
+    await rm(directory, { recursive: true })
   })
 
   test('takes the vectors of a file that was moved', async () => {

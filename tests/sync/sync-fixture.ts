@@ -7,13 +7,13 @@ import { createTestApp, type TestApp, type TestAppOptions } from '../support/tes
 export interface SyncFixture {
   readonly app: TestApp
   readonly folder: string
-  /** Writes a file that was not changed just now. */
+  /** Writes a file that looks as if it had changed some time ago. */
   write(path: string, content: string | Uint8Array): Promise<void>
   addSource(source: object): Promise<void>
   /** Runs it and waits for its end. */
   run(name: string, body?: object): Promise<RunReport>
   runs(name: string): Promise<readonly RunReport[]>
-  /** Ids of documents with their text, in order. */
+  /** Returns the IDs of documents with their texts, in order. */
   documents(kb?: string): Promise<Readonly<Record<string, string>>>
   close(): Promise<void>
 }

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => t.close())
 
-/** The lines of one metric, without its buckets. */
+/** Returns the lines of one metric without its buckets. */
 async function lines(name: string): Promise<readonly string[]> {
   const { text } = await t.send('GET', '/metrics')
   return text.split('\n').filter((line) => line.startsWith(name) && !line.includes('_bucket'))
@@ -104,7 +104,7 @@ test.each([
   expect(kindOfStatement(statement)).toBe(kind)
 })
 
-/** The names in a text that begin with a metric's name, with any suffix. */
+/** Returns the names in a text that begin with a metric's name, with any suffix. */
 function namedMetrics(text: string): readonly string[] {
   const names = text.match(/\b(?:eider|process)_[a-z_]+\b/g) ?? []
   return [...new Set(names.map((name) => name.replace(/_(bucket|sum|count)$/, '')))]
@@ -122,7 +122,7 @@ test('the page on operations lists each metric as it is', () => {
   expect(namedMetrics(page).filter((name) => !Object.hasOwn(METRICS, name))).toEqual([])
 })
 
-test('the dashboard asks for metrics that there are, and for each of them', async () => {
+test('the dashboard uses only existing metrics, and all of them', async () => {
   const text = await Bun.file(new URL('docs/grafana-dashboard.json', root)).text()
   const { panels }: { readonly panels: readonly Panel[] } = JSON.parse(text)
   const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))

@@ -1,4 +1,4 @@
-/** An OpenTelemetry collector that remembers the spans it was sent as JSON. */
+/** An OpenTelemetry collector that remembers the spans that it received as JSON. */
 export interface SentSpan {
   readonly name: string
   readonly kind: number
@@ -21,7 +21,7 @@ export interface SentRequest {
 export interface Collector {
   readonly url: string
   readonly requests: readonly SentRequest[]
-  /** Of all requests so far. */
+  /** The spans of all requests so far. */
   readonly spans: () => readonly SentSpan[]
   close(): void
 }
@@ -40,7 +40,7 @@ type RawSpan = Omit<SentSpan, 'attributes' | 'resource'> & {
   readonly attributes: readonly Attribute[]
 }
 
-/** @param answer of each request; by default 200 */
+/** @param answer the answer to each request, by default 200 */
 export function collector(
   answer: () => Response | Promise<Response> = () => Response.json({}),
 ): Collector {

@@ -78,7 +78,7 @@ describe('what a run costs', () => {
     recorded({ start: { model: { provider, modelName, options: {} } }, turns, prices }).cost
 
   test('is counted by the first price that fits', () => {
-    // 600 × 2 + 400 × 0.5 + 100 × 8, twice, for a million each.
+    // 600 × 2 + 400 × 0.5 + 100 × 8, twice, per million each.
     expect(costOf('gpt-4.1-mini', [TURN, TURN])).toBeCloseTo(0.0044, 12)
     expect(costOf('GPT-4.1-MINI', [TURN])).toBeCloseTo(0.0022, 12)
     expect(costOf('anything', [TURN], 'azure')).toBeCloseTo(0.0011, 12)
@@ -139,7 +139,7 @@ describe('what is kept of a run', () => {
   })
 
   test('hostile texts end', () => {
-    // A pattern that goes back over its text would take minutes.
+    // A pattern that backtracks would take minutes.
     const hostile = [
       'a-'.repeat(5000),
       'key'.repeat(3000),

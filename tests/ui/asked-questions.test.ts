@@ -16,7 +16,7 @@ afterEach(() => {
   globalThis.fetch = realFetch
 })
 
-/** A question that is answered until it is cancelled, which is answered with these before it is done. */
+/** A question that is answered until it is cancelled. The cancellation first gets these answers. */
 function serverThatRefuses(statuses: number[]): void {
   let end = () => {}
   const answered = (url: string, init: RequestInit | undefined) => {
@@ -55,11 +55,11 @@ async function stateOfStopped(conversation: string): Promise<string | undefined>
   return turnsAt(place)[0]?.state
 }
 
-test('an answer that could not be cancelled is not shown as stopped: it goes on', async () => {
+test('an answer that could not be cancelled continues and is not shown as stopped', async () => {
   serverThatRefuses(Array.from({ length: 50 }, () => 503))
   const place = placeOf(AGENT, 'c')
   expect(await stateOfStopped('c')).toBe('cut')
-  // What the server has of it takes its place.
+  // The server's version replaces it.
   const traceId = turnsAt(place)[0]?.traceId ?? ''
   forgetCut(place, [{ ...turn(traceId), outcome: 'answered' }])
   expect(turnsAt(place)).toEqual([])
@@ -99,7 +99,7 @@ test('turns that were read stay while the newest page follows them, and those th
   }
   expect(turnsBefore(turns(60, 110), turns(0, 100))).toEqual(turns(0, 60))
   expect(turnsBefore(turns(30, 80), turns(0, 100))).toEqual(turns(0, 30))
-  // Between them there may be others.
+  // Other turns may be missing in between.
   expect(turnsBefore(turns(101, 151), turns(0, 100))).toBeUndefined()
   expect(turnsBefore([], turns(0, 100))).toBeUndefined()
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { destinations, found } from '../../src/ui/shell/destinations.ts'
 
 const knowledgeBases = ['teas', 'steak', 'old teas', 'a/b?c#d'].map((name) => ({ name }))
-// What the list looks at: names.
+// The list searches names.
 const projects = [
   { name: 'mindsdb', knowledgeBases, agents: [{ name: 'teas' }] },
 ] as unknown as Parameters<typeof destinations>[0]

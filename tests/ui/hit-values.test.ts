@@ -17,4 +17,6 @@ test('a result shows the declared columns once, without empty values and what ch
     valuesOf(metadata, columns).map(({ name, value }) => `${name} ${value}`)
   expect(shown([])).toEqual(['b x', 'tags p', 'tags q'])
   expect(shown(['tags', 'title'])).toEqual(['tags p', 'tags q'])
+  expect(valuesOf({ page: 2, page_end: 2 }, []).map(({ name }) => name)).toEqual(['page'])
+  expect(valuesOf({ page: 2, page_end: 3 }, []).map(({ name }) => name)).toHaveLength(2)
 })

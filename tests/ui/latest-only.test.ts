@@ -17,7 +17,7 @@ function controlled(latest: LatestOnly) {
   }
   const end = async (name: string) => {
     ends.get(name)?.()
-    // Its end is heard of a few turns later.
+    // Its end is noticed a few turns of the event loop later.
     for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
   }
   return { run, end, started, isAborted: (name: string) => signals.get(name)?.aborted }

@@ -185,7 +185,7 @@ test('no row of a group is lost: bars and lines add values that share a place, p
     const { x, y, left } = chartData({ kind, x: 0, y: [2], by: 1 }, columns, rows)
     return { x, y: y.map(({ values }) => values), left }
   }
-  const added = '1 rows share a place; their values are added up.'
+  const added = '1 rows have the same position; their values are added up.'
   const sums = [
     [3, 8],
     [4, null],
@@ -246,6 +246,40 @@ test('scales that are more than 20 times apart get two axes, and the caption say
   const data = choice && chartData(choice, columns, rows)
   expect(data?.y.map(({ isSecond }) => isSecond)).toEqual([true, false])
   expect(choice && data && captionOf(choice, columns, data)).toBe(
-    'price and amount over day: 2 points, from 3 to 3000. price on the right axis.',
+    'price and amount over day: 2 points. price on the right axis.',
+  )
+})
+
+test('a chart groups only by what repeats, and does not measure the number of a row', () => {
+  const kinds = (names: string, rows: readonly (readonly unknown[])[]) =>
+    chooseChart(named(names), rows)
+  const items = Array.from({ length: 30 }, (_, at) => [
+    `2024-01-0${1 + (at % 3)}`,
+    `item ${at}`,
+    at,
+  ])
+  // A time that repeats without groups is drawn as points, because a line would jump up and down.
+  expect(kinds('day name price', items)).toEqual({ kind: 'scatter', x: 0, y: [2] })
+  const orders = [
+    [1, '2024-01-01', 5.5],
+    [2, '2024-01-02', 4],
+    [3, '2024-01-03', 4.5],
+  ]
+  expect(kinds('order day amount', orders)).toEqual({ kind: 'line', x: 1, y: [2] })
+  const shops = orders.map(([order, , amount]) => [order, `shop ${order}`, amount])
+  expect(kinds('order shop amount', shops)).toEqual({ kind: 'bar', x: 1, y: [2] })
+  const years = orders.map(([order, , amount]) => [2020 + Number(order), amount])
+  expect(kinds('year amount', years)).toEqual({ kind: 'line', x: 0, y: [1] })
+})
+
+test('a caption groups the digits of large numbers', () => {
+  const columns = named('tea amount')
+  const rows = [
+    ['sencha', 1000],
+    ['assam', 250_000],
+  ]
+  const choice = chooseChart(columns, rows)
+  expect(choice && captionOf(choice, columns, chartData(choice, columns, rows))).toBe(
+    'amount by tea: 2 bars, from 1,000 to 250,000.',
   )
 })

@@ -80,6 +80,6 @@ test('a parameter is what its type says; without one, a number only where nothin
     ['007', '1.5', '-3', '1e3', 'true', 'null', ''].map((typed) => value(typed).value),
   ).toEqual(['007', 1.5, -3, '1e3', true, null, ''])
   expect(value('9007199254740993', 'number').value).toBe('9007199254740993')
-  expect(value('x', 'number').problem).toBe('A number is expected')
-  expect(value('[1,', 'JSON').problem).toContain('JSON is expected')
+  expect(value('x', 'number').problem).toBe('Enter a number')
+  expect(value('[1,', 'JSON').problem).toContain('Enter JSON')
 })

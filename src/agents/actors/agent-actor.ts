@@ -1,6 +1,6 @@
 import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import type { Embedder, ToolCall } from '../../core/domain/ports/model-ports.ts'
-import { AppError, toAppError } from '../../core/errors.ts'
+import { AppError, shuttingDown, toAppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 import { type AgentSeat, AgentThread } from './agent-thread.ts'
@@ -14,11 +14,10 @@ import {
   type WorkerRequest,
 } from './worker-messages.ts'
 
-/** The requests of a worker; both run on the main thread. */
 export interface ActorTools extends Pick<Embedder, 'embed'> {
-  /** @throws what ends the question */
+  /** @throws errors that end the question */
   runTool(call: Pick<ToolCall, 'name' | 'input'>, signal: AbortSignal): Promise<string>
-  /** Told once of each thing that the model's server will not do. */
+  /** Called once for each feature that the model's server refuses. */
   featureRefused?(feature: ModelFeature): void
 }
 
@@ -30,16 +29,13 @@ export interface ActorOptions {
 
 type RequestKind = WorkerRequest['kind']
 
-/**
- * One question and its place in the thread that answers it. The thread is trusted with nothing: what it sends is
- * checked and counted, and anything out of order ends it.
- */
+/** One question in an untrusted thread. Its messages are checked; any violation ends it. */
 export class AgentActor {
   readonly #options: ActorOptions
   readonly #inbox = new EventInbox(AGENT_LIMITS.eventsWaitingMax)
   readonly #abort = new AbortController()
   readonly #pending: Record<RequestKind, number> = { tool_call: 0, embed: 0 }
-  /** Events read but not yet acknowledged to the thread. */
+  /** Events that were read but not yet acknowledged to the thread. */
   #taken = 0
   #events = 0
   #chars = 0
@@ -57,10 +53,10 @@ export class AgentActor {
     worker.post({ kind: 'ask', task })
   }
 
-  /** Events in the order of the worker, up to its `output`. @throws AppError why there is none */
+  /** The worker's events in order, up to `output`. @throws AppError if the question fails */
   async *events(): AsyncGenerator<AgentEvent, void> {
     try {
-      // Bounded: `#count` ends a worker after `eventsMax` events.
+      // Ends in any case, because `#count` ends a worker after `eventsMax` events.
       for (;;) {
         const event = await this.#inbox.take()
         this.#tellTaken()
@@ -72,7 +68,7 @@ export class AgentActor {
     }
   }
 
-  /** Only occasionally, because each message wakes the thread. */
+  /** Throttled, because each message wakes the thread. */
   #tellTaken(): void {
     this.#taken += 1
     if (this.#taken < AGENT_LIMITS.eventsWaitingMax / 4) return
@@ -80,7 +76,6 @@ export class AgentActor {
     this.#taken = 0
   }
 
-  /** Ends the question and what runs for it, at once. */
   stop(reason: AppError): void {
     if (this.#hasStopped) return
     this.#hasStopped = true
@@ -101,7 +96,7 @@ export class AgentActor {
     else if (!this.#inbox.push(message.event)) this.#misbehaved('more events than were asked for')
   }
 
-  /** @returns which limit the worker has exceeded, or null */
+  /** @returns the limit that the worker has exceeded, or null */
   #count(message: FromWorker): string | null {
     const { eventsMax, messagesCharsMax, embedsPendingMax, embedTextsMax } = AGENT_LIMITS
     const { toolCallsAtOnceMax } = AGENT_LIMITS
@@ -141,7 +136,8 @@ export class AgentActor {
     try {
       worker.post(await this.#answer(request))
     } catch (error) {
-      // A failure that the model does not see as an observation ends the question; without vectors a model may still answer.
+      // A failure that is not shown to the model ends the question. A missing vector does not,
+      // because an answer can do without.
       if (kind === 'tool_call') this.stop(toAppError(error))
       else worker.post({ kind: 'request_failed', id, failure: failureToSend(error) })
     } finally {
@@ -163,7 +159,7 @@ export class AgentActor {
   }
 }
 
-/** Events from a worker for a client that reads at its own speed. */
+/** Buffers a worker's events for a client that reads at its own speed. */
 class EventInbox {
   readonly #waitingMax: number
   readonly #events: AgentEvent[] = []
@@ -174,7 +170,7 @@ class EventInbox {
     this.#waitingMax = waitingMax
   }
 
-  /** @returns whether there was room */
+  /** @returns whether there was room for the event */
   push(event: AgentEvent): boolean {
     const reader = this.#reader
     this.#reader = null
@@ -184,7 +180,7 @@ class EventInbox {
     return true
   }
 
-  /** Queued events are still read; then `take` throws this. Only the first failure counts. */
+  /** Queued events can still be read; after them, `take` throws this failure. The first counts. */
   fail(failure: AppError): void {
     this.#failure ??= failure
     this.#reader?.reject(this.#failure)
@@ -200,11 +196,7 @@ class EventInbox {
   }
 }
 
-/**
- * All threads of agents. A thread belongs to one agent from its first question to its end, so that agents never share one;
- * it waits for the agent's next questions until it has been idle for a while. An agent's first few questions have separate
- * threads; more questions share them.
- */
+/** Agents never share a thread. Between questions one stays alive for a while. */
 export class AgentThreads {
   readonly #url: string
   readonly #sparesMax: number
@@ -219,16 +211,14 @@ export class AgentThreads {
     this.#sparesMax = sparesMax
   }
 
-  /** A place for one question. @throws AppError `shutting_down` */
+  /** Assigns a thread to one question. @throws AppError `shutting_down` */
   seat(given: {
     readonly agentId: number
-    /** The provider of its model. */
     readonly provider: string
-    /** Whether it has a separate thread. */
     readonly isAlone: boolean
   }): AgentSeat {
     const { agentId, provider, isAlone } = given
-    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
+    if (this.#isClosed) throw shuttingDown()
     this.#provider = provider
     const own = [...this.#bound].filter((thread) => thread.agentId === agentId && thread.isOpen)
     const thread =
@@ -238,19 +228,20 @@ export class AgentThreads {
     return thread.seat(agentId, isAlone)
   }
 
-  /** The next questions are probably for this provider's models: spare threads load what these need. */
+  /** Prepares spare threads for this provider's models, which will probably be needed next. */
   expect(provider: string): void {
     if (provider === this.#provider) return
     this.#provider = provider
     for (const spare of this.#spares) spare.prepare(provider)
   }
 
-  /** After a question rather than during it: starting a thread would take processor time from its answer. */
+  /** Called after a question, because starting a thread during one would slow down its answer. */
   refill(): void {
     if (this.#isClosed) return
     const alive = this.#spares.filter((spare) => !spare.hasStopped)
     const fresh = Array.from({ length: this.#sparesMax - alive.length }, () => this.#started())
-    // Loading an SDK takes longer than starting the thread, and the next question is probably of the same kind.
+    // Loading an SDK takes longer than starting a thread, and the next question will probably need
+    // the same one.
     const provider = this.#provider
     if (provider !== null) for (const thread of fresh) thread.prepare(provider)
     this.#spares = [...alive, ...fresh]
@@ -263,7 +254,6 @@ export class AgentThreads {
     this.#tidy()
   }
 
-  /** Skips a spare that died meanwhile. */
   #fresh(): AgentThread {
     const [spare, ...rest] = this.#spares.filter((one) => !one.hasStopped)
     this.#spares = rest
@@ -285,7 +275,7 @@ export class AgentThreads {
     this.#tidy()
   }
 
-  /** Drops ended threads, and ends those idle for long or beyond the limit. */
+  /** Forgets threads that have ended, and ends those that are idle too long or over the limit. */
   #tidy(): void {
     const now = performance.now()
     for (const thread of this.#bound) if (thread.hasStopped) this.#bound.delete(thread)
@@ -304,15 +294,15 @@ export class AgentThreads {
   }
 }
 
-/** The most recently used thread, so that others can end. */
+/** The most recently used thread, so that the others can end. */
 function lastUsed(idle: readonly AgentThread[]): AgentThread | undefined {
   return idle.toSorted((a, b) => b.idleSinceMs - a.idleSinceMs)[0]
 }
 
-/** The thread with the fewest questions; undefined: better start another one. */
+/** The thread with the fewest questions; undefined if it is better to start another one. */
 function quietest(own: readonly AgentThread[]): AgentThread | undefined {
   const { threadsPerAgent, threadQuestionsMax } = AGENT_LIMITS
-  // An answered question ends in a moment.
+  // A thread without unanswered questions will be free in a moment.
   const free = lastUsed(own.filter((thread) => thread.unanswered === 0))
   if (free !== undefined || own.length < threadsPerAgent) return free
   const [first] = own.toSorted((a, b) => a.unanswered - b.unanswered)

@@ -6,32 +6,27 @@ import { type FromThread, parseFromThread, type ToThread } from './worker-messag
 
 export interface SeatListener {
   message(data: unknown): void
-  /** The thread is gone; nothing follows. */
+  /** Called when the thread has ended; nothing follows. */
   stopped(error: AppError): void
 }
 
-/** One question's place in a thread. */
 export interface AgentSeat {
-  /** Whether the thread was answering other questions when it stopped: any of them may have been the cause. */
+  /** Whether the thread was also answering other questions, which may have caused its end. */
   readonly wasShared: boolean
   listen(listener: SeatListener): void
   post(message: ToWorker): void
-  /** The question is over for us: its listener hears nothing more, and what still runs for it in the thread is aborted. */
+  /** Ends the question for its listener, and aborts its work in the thread. */
   leave(): void
-  /** Ends the thread at once because of this question. Other questions in it are notified. */
+  /** Ends the thread because of this question, and notifies the thread's other questions. */
   endThread(error: AppError): void
 }
 
-export interface AgentThreadOptions {
+interface AgentThreadOptions {
   readonly url: string
-  /** A question is over, or the thread itself. */
   readonly onFree: () => void
 }
 
-/**
- * One worker thread. It answers questions of one agent, several at once if necessary, because they mostly wait for their
- * model. Work for an abandoned question must end soon; otherwise the thread gets no further question and is ended.
- */
+/** Answers questions of one agent, several at once if necessary, since they wait for the model. */
 export class AgentThread {
   readonly #options: AgentThreadOptions
   readonly #host: WorkerHost
@@ -40,9 +35,9 @@ export class AgentThread {
   #runs = 0
   #isAlone = false
   #isRetired = false
-  /** null: it has answered the last ping. */
+  /** The pending ping; null if the last one was answered. */
   #ping: { ticks: number; readonly rss: number } | null = null
-  /** When it answered its last ping. */
+  /** When the last ping was answered. */
   #answeredMs = 0
   #failure: AppError | null = null
   #idleSinceMs = performance.now()
@@ -54,11 +49,11 @@ export class AgentThread {
       onMessage: (data) => this.#receive(data),
       onEnd: (cause, exitCode) => this.#end(crashed(cause, exitCode)),
     })
-    // Answered before the first question, which shows that it is up.
+    // The answer to this ping, before the first question, shows that the thread has started.
     this.#post({ kind: 'ping' })
   }
 
-  /** The agent it answers for; null: none yet. */
+  /** The agent that the thread belongs to; null if none yet. */
   get agentId(): number | null {
     return this.#agentId
   }
@@ -71,30 +66,26 @@ export class AgentThread {
     return this.#seats.size
   }
 
-  /** Questions whose answer is not there yet. */
   get unanswered(): number {
     let count = 0
     for (const seat of this.#seats.values()) if (seat.isListening) count += 1
     return count
   }
 
-  /** When its last question was over, on the clock of `performance.now()`. */
   get idleSinceMs(): number {
     return this.#idleSinceMs
   }
 
-  /** Whether it takes another question. */
   get isOpen(): boolean {
     const isSlow = this.#ping !== null && this.#ping.ticks > 1
     return !this.hasStopped && !this.#isRetired && !this.#isAlone && !isSlow
   }
 
-  /** Loads what models of this provider need. */
   prepare(provider: string): void {
     this.#post({ kind: 'prepare', provider })
   }
 
-  /** @param isAlone no other question may share the thread */
+  /** @param isAlone whether no other question may share the thread */
   seat(agentId: number, isAlone: boolean): AgentSeat {
     this.#agentId = agentId
     this.#isAlone = isAlone
@@ -111,7 +102,7 @@ export class AgentThread {
     return seat
   }
 
-  /** Called now and then while it is busy: ends a thread that answers no ping, and one whose memory grows and grows. */
+  /** Ends the thread if it answers no pings or its memory keeps growing. */
   watch(rss: number): void {
     const { pingTicksMax, startTicksMax, memoryTicksMin, threadBytesMax } = AGENT_LIMITS
     const ping = this.#ping
@@ -128,7 +119,7 @@ export class AgentThread {
     }
   }
 
-  /** At once, without notifying any question. */
+  /** Ends the thread immediately, without notifying its questions. */
   terminate(): void {
     for (const seat of this.#seats.values()) seat.leave()
     this.#seats.clear()
@@ -147,7 +138,7 @@ export class AgentThread {
     if (message === undefined) this.#end(stopped('sent a message without meaning'))
     else if (message.kind === 'pong') this.#answered(message.heapBytes)
     else if (message.kind === 'done') this.#done(message.run)
-    // Late messages for a finished question are dropped.
+    // Late messages of a finished question are dropped.
     else this.#seats.get(message.run)?.receive(message.message)
   }
 
@@ -197,7 +188,6 @@ export class AgentThread {
     this.#options.onFree()
   }
 
-  /** Called for a retired thread without open questions. */
   #endIfUnused(): void {
     if (!this.#isRetired || this.unanswered > 0 || this.hasStopped) return
     this.terminate()
@@ -279,7 +269,7 @@ function stopped(what: string): AppError {
   return new AppError('agent_crashed', `The agent stopped unexpectedly: its thread ${what}`)
 }
 
-/** The thread's own words may hold anything: they are for the log. */
+/** The thread's own error may contain anything, so it is only logged. */
 function crashed(cause: unknown, exitCode: number | undefined): AppError {
   if (exitCode !== undefined) return stopped(`ended with exit code ${exitCode}`)
   const message = 'The agent stopped unexpectedly: its thread failed'

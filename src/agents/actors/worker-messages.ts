@@ -6,7 +6,7 @@ import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.
 import { definedFields, isObject } from '../../core/json.ts'
 import type { AgentEvent, Assignment } from '../loop/assignment.ts'
 
-/** All that a worker needs to know for one question. It can be cloned between threads. */
+/** Everything a worker needs for one question. Can be cloned between threads. */
 export interface AgentTask extends Assignment {
   readonly model: ModelRef
   readonly chatDefaults: ChatDefaults
@@ -14,21 +14,18 @@ export interface AgentTask extends Assignment {
   readonly refusedFeatures?: readonly ModelFeature[]
 }
 
-/** An `AppError` on its way between threads. */
 interface Failure {
   readonly code: ErrorCode
   readonly message: string
-  /** The HTTP status from the model's provider, if any. */
+  /** The HTTP status from the model provider, if any. */
   readonly providerStatus?: number
-  /** Seconds until the provider wants another request. */
+  /** In how many seconds the provider accepts another request. */
   readonly retryAfterSeconds?: number
-  /** For a bug: the thrown error. For the log, never for a client. */
   readonly thrown?: string
 }
 
 const THROWN_CHARS_MAX = 4_000
 
-/** Main thread → worker. */
 export type ToWorker =
   | { readonly kind: 'ask'; readonly task: AgentTask }
   | { readonly kind: 'tool_result'; readonly id: number; readonly observation: string }
@@ -38,10 +35,10 @@ export type ToWorker =
       readonly vectors: readonly Float32Array[]
     }
   | { readonly kind: 'request_failed'; readonly id: number; readonly failure: Failure }
-  /** This many events were read: the worker may send as many more. */
+  /** How many events were read, so that the worker may send as many more. */
   | { readonly kind: 'taken'; readonly count: number }
 
-/** A request of a worker, answered with the same `id`. */
+/** A worker's request; the answer has the same `id`. */
 export type WorkerRequest =
   | {
       readonly kind: 'tool_call'
@@ -51,15 +48,14 @@ export type WorkerRequest =
     }
   | { readonly kind: 'embed'; readonly id: number; readonly texts: readonly string[] }
 
-/** Worker → main thread. */
 export type FromWorker =
   | { readonly kind: 'event'; readonly event: AgentEvent }
   | WorkerRequest
-  /** The model's server refused a feature: all threads should know. */
+  /** The model's server refused a feature, which other threads should not try again. */
   | { readonly kind: 'feature_refused'; readonly feature: ModelFeature }
   | { readonly kind: 'failed'; readonly failure: Failure }
 
-/** An unexpected error goes only to the log. */
+/** Serializes an unexpected error, which is only logged. */
 export function failureToSend(error: unknown): Failure {
   const { code, message, cause, retryAfterSeconds } = toAppError(error)
   const status = providerStatusOf(cause)
@@ -76,7 +72,6 @@ function thrownText(cause: unknown): string {
   return text.slice(0, THROWN_CHARS_MAX)
 }
 
-/** Restores the error, with the provider's status or the thrown error where `failureToSend` looks for it. */
 export function errorOf(failure: Failure): AppError {
   const { code, message, providerStatus: status, retryAfterSeconds, thrown } = failure
   const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
@@ -95,15 +90,15 @@ function providerStatusOf(cause: unknown): number | undefined {
   return typeof status === 'number' && Number.isInteger(status) ? status : undefined
 }
 
-/** A worker may send anything: undefined if it is not a message of `FromWorker`. */
+/** Validates a worker's message, which may be anything; undefined if it is invalid. */
 export function parseFromWorker(data: unknown): FromWorker | undefined {
   const kind = isObject(data) ? data.kind : undefined
   const isKnown = isKeyOf(MESSAGES, kind) && fits(data, MESSAGES[kind])
-  // What fits the shape of its kind is of that kind.
+  // The value has been checked against the form of its kind.
   return isKnown ? (data as FromWorker) : undefined
 }
 
-/** The form of a value: a check, one form for all items of a list, or a form for each member. */
+/** Describes valid values: a check, one form for all items, or a form for each property. */
 type Form = ((value: unknown) => boolean) | readonly [Form] | { readonly [member: string]: Form }
 
 function fits(value: unknown, form: Form): boolean {
@@ -129,7 +124,7 @@ const TURN = {
   usage: orNull({ inputTokens: amount, outputTokens: amount, cachedTokens: amount }),
 }
 
-/** One for each type of event: a type without a form does not compile. */
+/** A missing event type would be a compile error. */
 const EVENTS: Readonly<Record<AgentEvent['type'], Form>> = {
   start: {},
   action: { action: ACTION },
@@ -165,7 +160,7 @@ function isKeyOf<T extends object>(table: T, value: unknown): value is keyof T {
   return typeof value === 'string' && Object.hasOwn(table, value)
 }
 
-/** The text that a message carries, in code units: what its limits are counted in. */
+/** The length of all text in a message, in code units, for the limits. */
 export function messageChars(message: FromWorker): number {
   switch (message.kind) {
     case 'event':
@@ -209,27 +204,23 @@ function actionChars({ tool, tool_input, log }: Action): number {
   return tool.length + tool_input.length + log.length
 }
 
-/** Messages between the main thread and a thread of agents: those of several questions, each with its number. */
-
-/** Main thread → thread. */
 export type ToThread =
-  /** For a spare thread: what the next question will probably need. */
+  /** Prepares a spare thread for its first question. */
   | { readonly kind: 'prepare'; readonly provider: string }
-  /** Is it still alive? */
+  /** Checks whether the thread responds. */
   | { readonly kind: 'ping' }
   | { readonly kind: 'run'; readonly run: number; readonly message: ToWorker }
-  /** The question's client is gone: it is aborted. */
+  /** The client has disconnected, so the question is aborted. */
   | { readonly kind: 'drop'; readonly run: number }
 
-/** Thread → main thread. */
 export type FromThread =
   | { readonly kind: 'pong'; readonly heapBytes: number }
-  /** Read as `FromWorker` by whom it concerns. */
+  /** The question's listener validates the message as `FromWorker`. */
   | { readonly kind: 'run'; readonly run: number; readonly message: unknown }
-  /** Nothing runs for this question any more. */
+  /** All work for this question has ended. */
   | { readonly kind: 'done'; readonly run: number }
 
-/** A thread may send anything: undefined if it is not a message. */
+/** Validates a thread's message, which may be anything; undefined if it is invalid. */
 export function parseFromThread(data: unknown): FromThread | undefined {
   if (typeof data !== 'object' || data === null || !('kind' in data)) return undefined
   if (data.kind === 'pong') {

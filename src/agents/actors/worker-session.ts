@@ -13,7 +13,7 @@ import {
   type WorkerRequest,
 } from './worker-messages.ts'
 
-export interface WorkerSessionDeps {
+interface WorkerSessionDeps {
   post(message: FromWorker): void
   chatModel(
     task: AgentTask,
@@ -26,13 +26,13 @@ export interface WorkerSessionDeps {
 
 type Reply = Extract<ToWorker, { readonly id: number }>
 
-/** The worker's side of one question: the loop, connected to the main thread by messages. */
+/** The worker's side of one question: connects the agent loop with the main thread. */
 export class WorkerSession {
   readonly #deps: WorkerSessionDeps
   readonly #abort = new AbortController()
   readonly #replies = new Map<number, PromiseWithResolvers<Reply>>()
   #nextId = 1
-  /** Events that the main thread still has room for. */
+  /** How many more events the main thread accepts. */
   #room: number = AGENT_LIMITS.eventsWaitingMax
   #hasRoom: PromiseWithResolvers<void> | null = null
 
@@ -40,7 +40,7 @@ export class WorkerSession {
     this.#deps = deps
   }
 
-  /** A message from the main thread to the running question. */
+  /** Handles a message from the main thread about this question. */
   receive(message: Exclude<ToWorker, { readonly kind: 'ask' }>): void {
     if (message.kind === 'taken') {
       this.#room += message.count
@@ -51,7 +51,6 @@ export class WorkerSession {
     this.#replies.delete(message.id)
   }
 
-  /** The client is gone: sends nothing more, and fails everything that waits. */
   stop(): void {
     const reason = new AppError('cancelled', 'The question was cancelled')
     this.#abort.abort(reason)
@@ -60,7 +59,7 @@ export class WorkerSession {
     this.#replies.clear()
   }
 
-  /** Resolves when nothing runs for the question any more. */
+  /** Resolves once all work for the question has ended. */
   async answer(task: AgentTask): Promise<void> {
     const { signal } = this.#abort
     try {
@@ -123,14 +122,13 @@ function unexpected(reply: Reply): AppError {
   return new AppError('internal', 'Internal error', { cause: `unexpected reply ${reply.kind}` })
 }
 
-export interface ThreadSessionsDeps extends Pick<WorkerSessionDeps, 'chatModel'> {
+interface ThreadSessionsDeps extends Pick<WorkerSessionDeps, 'chatModel'> {
   post(messages: readonly FromThread[]): void
-  /** Loads what a provider's models need, ahead of a question. */
   prepare(provider: string): Promise<void>
   heapBytes(): number
 }
 
-/** The thread's side of its questions: each has a separate session, and nothing outlives it. */
+/** The questions of one thread. Each has its own session, and nothing outlives it. */
 export class ThreadSessions {
   readonly #deps: ThreadSessionsDeps
   readonly #sessions = new Map<number, WorkerSession>()
@@ -143,7 +141,7 @@ export class ThreadSessions {
   async receive(message: ToThread): Promise<void> {
     switch (message.kind) {
       case 'prepare':
-        // A failure here occurs again with the question, and is reported then.
+        // A failure occurs again when a question is asked, and is reported there.
         await this.#deps.prepare(message.provider).catch(() => undefined)
         break
       case 'ping':
@@ -169,7 +167,7 @@ export class ThreadSessions {
     this.#post({ kind: 'done', run })
   }
 
-  /** Sent together with other messages of this moment: each one wakes the main thread. */
+  /** Sends messages of the same moment together, because each one wakes the main thread. */
   #post(message: FromThread): void {
     this.#outbox.push(message)
     if (this.#outbox.length > 1) return

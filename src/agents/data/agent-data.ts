@@ -8,17 +8,14 @@ import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-fil
 import { AGENT_LIMITS, byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob, NO_REMOTE_TABLES, type RemoteTableNames } from './remote-table-names.ts'
 
-/** What an agent's `data` names at this moment. */
+/** What an agent's `data` currently refers to. */
 export interface AvailableData extends AllowedData {
-  /** One sentence for each pattern that matches nothing. */
+  /** One sentence for each pattern without a match. */
   readonly warnings: readonly string[]
-  /** Descriptions of knowledge bases and tables, by name. */
   readonly descriptions?: ReadonlyMap<string, string>
 }
 
-/**
- * Only what `data` names: an agent without it may read nothing. Each question matches the patterns again.
- */
+/** Without `data`, the agent may read nothing. Patterns are matched for each question. */
 export function agentData(
   agent: Agent,
   snapshot: CatalogSnapshot,
@@ -45,12 +42,11 @@ export function agentData(
     ...kbs.missing.map((pattern) => `No knowledge base found: ${pattern}`),
     ...tables.missing.map((pattern) => `No table found: ${pattern}`),
     ...remote.warnings,
-    ...(agent.data === null ? [`Agent ${agent.name} has no data: it may read nothing`] : []),
+    ...(agent.data === null ? [`Agent ${agent.name} has no data to read`] : []),
   ]
   return { knowledgeBases: kbs.matches, tables: tables.matches, warnings }
 }
 
-/** Uploaded files, and the tables and views of projects. */
 function allTables({ files, tables, views }: CatalogSnapshot) {
   return [
     ...files.flatMap(tablesOfFile).map(({ name, index }) => ({
@@ -70,7 +66,7 @@ function isSameName(name: string, other: string): boolean {
 
 const NO_DATA = { knowledgeBases: [], tables: [] }
 
-/** `project.kb`; a name alone belongs to the given project. Names hold no dot. */
+/** Splits `project.kb`; an unqualified name belongs to the given project. Names contain no dots. */
 function qualifiedName(pattern: string, project: string): readonly [string, string] {
   const [first = '', ...rest] = pattern.split('.')
   return rest.length === 0 ? [project, first] : [first, rest.join('.')]
@@ -87,10 +83,7 @@ function matchesOf<T>(patterns: readonly string[], find: (pattern: string) => re
   return { matches: [...matches], missing }
 }
 
-/**
- * Knowledge bases a statement may read, by the names in it, even in strings and comments.
- * @param project of names without a qualifier
- */
+/** The knowledge bases whose names appear in the text, even in strings and comments. */
 export function namedKnowledgeBases(
   sql: string,
   knowledgeBases: readonly KnowledgeBase[],
@@ -105,7 +98,7 @@ export function namedKnowledgeBases(
   return knowledgeBases.filter((kb) => {
     if (standsIn(text, nameKey(fullName(kb)))) return true
     if (!standsIn(text, nameKey(kb.name))) return false
-    // An unqualified name first means the agent's own project.
+    // An unqualified name refers first to the agent's own project.
     const isTaken = knowledgeBases.some((other) => {
       return nameKey(other.projectName) === home && nameKey(other.name) === nameKey(kb.name)
     })
@@ -113,7 +106,7 @@ export function namedKnowledgeBases(
   })
 }
 
-/** Whether a name appears in a text, not inside a longer name and not after a qualifier. */
+/** Whether a name appears in a text, but not inside a longer name or after a qualifier. */
 function standsIn(text: string, name: string): boolean {
   for (let start = text.indexOf(name); start !== -1; start = text.indexOf(name, start + 1)) {
     const before = text.slice(Math.max(0, start - 1), start)
@@ -124,29 +117,24 @@ function standsIn(text: string, name: string): boolean {
 }
 
 export interface SelectScope {
-  /** The project of names without a qualifier. */
   readonly project: string
   readonly allowed: AllowedData
-  /** The namespaces its views may read; unset: all. */
+  /** The namespaces that views may read; unset means all. */
   readonly within?: readonly string[] | undefined
 }
 
-/**
- * Runs one statement if it is a SELECT over what is allowed.
- * @throws AppError of the `sql_…` group, `timeout`, `too_busy`, `provider_failed` when a text
- * cannot be embedded
- */
+/** @throws AppError `sql_…`, `timeout`, `too_busy`, or `provider_failed` if embedding fails */
 export type Select = (sql: string, scope: SelectScope, signal: AbortSignal) => Promise<RowStream>
 
 export interface TypedRows extends FirstRows {
-  /** DuckDB's names, one for each column. */
+  /** One DuckDB type per column. */
   readonly types: readonly string[]
 }
 
-/** Reads what one agent may read. */
+/** Reads the data of one agent. */
 export interface DataReader {
   readonly scope: SelectScope
-  /** The first rows of a statement's result, by default as many as a model is shown, and whether there are more. */
+  /** By default as many rows as a model sees, and whether there are more. */
   read(sql: string, signal: AbortSignal, rowsMax?: number): Promise<TypedRows>
 }
 
@@ -162,20 +150,11 @@ export function dataReader(scope: SelectScope, select: Select): DataReader {
   }
 }
 
-/** The quoted full name: `"project"."kb"`. */
 export function sqlName(kb: KnowledgeBase): string {
   return `${quote(kb.projectName)}.${quote(kb.name)}`
 }
 
-/** The same for a table or view, also one of a data source: `"shop"."public"."orders"`. */
-export function sqlTableName(table: string): string {
-  const [first = '', ...rest] = table.split('.')
-  // Only the name of a file may have dots itself.
-  const parts = nameKey(first) === FILES_DATABASE ? [rest.join('.')] : rest
-  return [first, ...parts].map(quote).join('.')
-}
-
-/** The stored chunks with these ids, each with the number of its knowledge base in the list. */
+/** The stored chunks with these ids, each with the index of its knowledge base in the list. */
 export function selectChunks(
   wanted: readonly { readonly kb: KnowledgeBase; readonly chunkIds: readonly string[] }[],
 ): string {
@@ -192,14 +171,14 @@ interface ObservationLimits {
   readonly bytesMax: number
 }
 
-/** The first rows of a result, as many as a model is shown. */
+/** The first rows of a result, as many as the model sees. */
 export interface FirstRows {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly ResultValue[])[]
   readonly hasMore: boolean
 }
 
-/** Reads at most `rowsMax` rows and drops the rest, which frees the connection. */
+/** Reads at most `rowsMax` rows, then ends the statement, which frees the connection. */
 export async function readRows(
   stream: RowStream,
   rowsMax: number,
@@ -217,15 +196,15 @@ export async function readRows(
 }
 
 /**
- * Rows as text for a model: the columns, then CSV (RFC 4180: `\r\n`, quotes doubled). The first line says what was left out.
- * `byteSize(text) <= bytesMax`.
+ * CSV with a header (RFC 4180). The first line says what was left out. `byteSize(text) <=
+ * bytesMax`.
  */
 export function observationOf(
   result: FirstRows,
   limits: ObservationLimits,
 ): {
   readonly text: string
-  /** How many of the rows the text contains. */
+  /** How many rows the text contains. */
   readonly shownCount: number
 } {
   const names = result.columns.map((name) => `'${name}'`).join(', ')
@@ -238,19 +217,17 @@ export function observationOf(
   return { text: firstBytes(text, limits.bytesMax), shownCount: lines.length }
 }
 
-/** Room for the note on what was left out. */
+/** Space for the note about what was left out. */
 const NOTE_BYTES = 160
 
 function noteOf(cut: 'bytes' | 'rows' | 'nothing', shownCount: number, limits: ObservationLimits) {
   if (cut === 'nothing') return ''
   const limit = cut === 'rows' ? `${limits.rowsMax} rows` : `${limits.bytesMax} bytes`
-  const advice = 'Select less, filter or aggregate to see the rest'
+  const advice = 'Select fewer columns, filter or aggregate to see the rest'
   return `The first ${shownCount} rows, cut at ${limit}; there are more. ${advice}.\n`
 }
 
-/**
- * As many rows as fit. The first is shortened to fit, so that a long text never hides a whole result.
- */
+/** As many rows as fit. The first is shortened if necessary, so that something is always shown. */
 function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly string[] {
   const lines: string[] = []
   let left = roomBytes
@@ -264,9 +241,7 @@ function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly
   return columns.length === 0 ? [] : lines
 }
 
-/**
- * Most UTF-8 bytes of one code unit, and the room for quotes and the note on a cut cell.
- */
+/** The most UTF-8 bytes per code unit, and the space for quotes and the truncation note. */
 const CHAR_BYTES_MAX = 3
 const CELL_OVERHEAD_BYTES = 40
 
@@ -285,7 +260,7 @@ function cutCell(text: string, charsMax: number): string {
   return `${shown}… (${text.length - shown.length} more characters)`
 }
 
-/** Nothing for NULL, JSON for lists and objects. */
+/** Empty for NULL; JSON for lists and objects. */
 function shownCell(value: ResultValue): string {
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)

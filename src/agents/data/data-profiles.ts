@@ -1,36 +1,36 @@
-/** Facts about an agent's data before the first tool call: sizes, columns, some values. */
+/** Describes an agent's data before its first tool call: sizes, columns, some values. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import { FILES_DATABASE, fullName, nameKey, quote } from '../../core/domain/names.ts'
+import { FILES_DATABASE, fullName, nameKey, quote, quotedPath } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, shuttingDown } from '../../core/errors.ts'
 import { abortable, type Deadline, startDeadline } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { shortened } from '../../core/short-text.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
 import type { AvailableData } from './agent-data.ts'
-import { type DataReader, dataReader, type Select, sqlName, sqlTableName } from './agent-data.ts'
+import { type DataReader, dataReader, type Select, sqlName } from './agent-data.ts'
 
-/** A knowledge base or table, and what of the catalog its profile is of. */
+/** A knowledge base or table, and the catalog data that identifies its description. */
 interface Source {
   readonly name: string
-  /** A source that reuses a name has another key. */
+  /** Different for a later source with the same name. */
   readonly key: string
   readonly from: string
-  /** Another version has another one. */
+  /** Different for each version of the source. */
   readonly version: string
   readonly columns: readonly SourceColumn[]
-  /** null: unknown without counting. */
+  /** null if the rows would have to be counted. */
   readonly rowCount: number | null
   readonly unit: 'chunks' | 'rows'
-  /** A view may be a long statement: it is not run for this. */
+  /** False for a view, which may be an expensive statement and is not run for a description. */
   readonly isRead: boolean
 }
 
 interface SourceColumn {
   readonly name: string
-  /** Empty: unknown without reading. */
+  /** Empty if unknown without reading. */
   readonly type: string
 }
 
@@ -38,23 +38,22 @@ interface Profile {
   readonly version: string
   readonly madeMs: number
   readonly text: string
-  /** The columns it describes. */
   readonly columns: string
-  /** null: not read. */
+  /** null if the source was not read. */
   readonly rowCount: number | null
 }
 
 const PROFILES_MAX = 2_000
-/** For small sources that change all the time, a description may be this old: a few more rows may matter there. */
+/** The maximum age of a small source's description, even if the source changes all the time. */
 const SMALL_FRESH_MS = 5_000
 const SMALL_ROWS = 100
-/** For larger tables an older description is still used, and rebuilt after the question once it is this old. */
+/** Descriptions of larger tables are renewed after a question once they are this old. */
 const FRESH_MS = 30_000
-/** Older descriptions are not used: the question waits for a new one. */
+/** Descriptions older than this are not used; the question waits for a new one. */
 const USABLE_MS = 600_000
-/** For all sources of a question together; a source not ready by then is described by name and columns. */
+/** Time limit for all sources of a question. One that is not ready is described by its columns. */
 const READING_MS = 1_000
-/** In the background, after questions. */
+/** The time limit for renewing descriptions in the background, after a question. */
 const RENEWING_MS = 10_000
 const SAMPLE_ROWS = 100
 const PROFILED_COLUMNS_MAX = 20
@@ -62,8 +61,7 @@ const EXAMPLES_MAX = 4
 const RANGES_ROWS_MAX = 100_000
 
 /**
- * Describes each version of a source once. A question waits for the first description, and for changed columns; otherwise a
- * source that changes all the time keeps an older one.
+ * A question waits for a source's first description and for changed columns, not for newer data.
  */
 export class DataProfiles {
   readonly #select: Select
@@ -77,7 +75,7 @@ export class DataProfiles {
     this.#nowMs = nowMs
   }
 
-  /** The same data with a line on each of the first sources. Never fails because of one. @throws the signal's reason */
+  /** Adds a line about each of the first sources, if it can be read. @throws the signal's reason */
   async described(
     data: AvailableData,
     snapshot: CatalogSnapshot,
@@ -100,13 +98,13 @@ export class DataProfiles {
     return { ...data, descriptions: withinBytes(descriptions) }
   }
 
-  /** `old`: still usable, but due to be rebuilt. */
+  /** `old`: usable, but due for renewal. */
   #ageOf(source: Source): 'fresh' | 'old' | 'missing' {
     const profile = this.#profiles.get(source.key)
     if (profile === undefined) return 'missing'
     if (profile.version === source.version) return 'fresh'
     const { rowCount, columns } = profile
-    // Empty results and dropped columns are left out.
+    // A description without rows, or with other columns, is not usable.
     if (rowCount === 0 || columns !== columnsKey(source)) return 'missing'
     const ageMs = this.#nowMs() - profile.madeMs
     if (rowCount === null || rowCount < SMALL_ROWS) {
@@ -118,11 +116,11 @@ export class DataProfiles {
 
   #renew(sources: readonly Source[], reader: DataReader): void {
     const terms = { timeoutMs: RENEWING_MS, signal: this.#closing.signal }
-    // A source that fails is described without values until it is read again.
+    // A source that failed is described without values until it is read again.
     this.#read(sources, reader, terms).catch(() => undefined)
   }
 
-  /** One after the other, sharing readings already started by other questions. */
+  /** Reads sources one after the other. Shares reads that other questions have started. */
   async #read(
     sources: readonly Source[],
     reader: DataReader,
@@ -139,7 +137,8 @@ export class DataProfiles {
         const reading =
           this.#reading.get(readingKey(source)) ?? this.#begun(source, reader, deadline)
         await abortable(reading, deadline.signal).catch((error: unknown) => {
-          // The other reading may take longer; a source still unknown then is described by name.
+          // The other question may have more time. A source that is still unread then is described
+          // by its name.
           if (!deadline.signal.aborted) throw error
         })
         signal.throwIfAborted()
@@ -165,7 +164,7 @@ export class DataProfiles {
       const known = this.#profiles.get(source.key)
       const isUsable = known !== undefined && known.columns === columnsKey(source)
       const text = isUsable ? known.text : profileLine(source, new Map())
-      // Not retried at once: what fails or is slow now would be so for the next question, too.
+      // Not retried right away, because a failing or slow source would delay the next question too.
       this.#keep({ ...source, version: '' }, text, isUsable ? known.rowCount : null)
     }
   }
@@ -176,13 +175,12 @@ export class DataProfiles {
     this.#profiles.set(key, { version, madeMs: this.#nowMs(), text, columns, rowCount })
   }
 
-  /** Ends the background reading. */
   close(): void {
-    this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
+    this.#closing.abort(shuttingDown())
   }
 }
 
-/** Changed columns require another reading of the source. */
+/** Contains the columns, because changed columns require a new read. */
 function readingKey(source: Source): string {
   return `${source.key} ${columnsKey(source)}`
 }
@@ -194,7 +192,7 @@ function columnsKey({ columns }: Source): string {
 function sourcesOf(data: AvailableData, snapshot: CatalogSnapshot): readonly Source[] {
   const tables = new Map<string, Source>()
   const add = (name: string, source: Omit<Source, 'name' | 'from' | 'unit'>) => {
-    tables.set(nameKey(name), { ...source, name, from: sqlTableName(name), unit: 'rows' })
+    tables.set(nameKey(name), { ...source, name, from: quotedPath(name), unit: 'rows' })
   }
   for (const file of snapshot.files) {
     for (const { name, columns, rowCount } of tablesOfFile(file)) {
@@ -238,7 +236,7 @@ function sourcesOf(data: AvailableData, snapshot: CatalogSnapshot): readonly Sou
   return [...kbs, ...data.tables.flatMap((name) => tables.get(nameKey(name)) ?? [])]
 }
 
-/** Reads the first rows, and whole columns of numbers and dates if there are not too many rows. */
+/** Reads the first rows. If there are few, also reads whole columns of numbers and dates. */
 async function readProfile(
   source: Source,
   reader: DataReader,
@@ -281,7 +279,7 @@ async function readProfile(
 const RANGED =
   /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT|INTEGER|UINTEGER|FLOAT|DOUBLE|DECIMAL|DATE|TIMESTAMP)/i
 
-/** The most frequent values, among those short enough to be useful. */
+/** The most frequent values that are short enough to be useful. */
 function shownValues(cells: readonly ResultValue[]): string | null {
   const counts = new Map<string, number>()
   for (const cell of cells.flatMap((value) => (Array.isArray(value) ? value : [value]))) {
@@ -293,7 +291,7 @@ function shownValues(cells: readonly ResultValue[]): string | null {
   return `e.g. ${frequent.map(([text]) => text).join(', ')}`
 }
 
-/** Strangers may have written values: a prompt holds none that could be read as a sentence. */
+/** Values may come from strangers, so the prompt includes none that could be read as a sentence. */
 const HARMLESS = /^[\p{L}\p{N}+-][\p{L}\p{N}_.:@+-]*(?: [\p{L}\p{N}_.:@+-]+){0,2}$/u
 const EXAMPLE_CHARS_MAX = 26
 
@@ -327,10 +325,9 @@ function profileLine(source: Source, values: ReadonlyMap<string, string>): strin
 }
 
 const LINE_BYTES_MAX = 1_000
-/** For all lines together. */
 const PROFILE_BYTES_MAX = 16_384
 
-/** As many lines as fit; other sources are listed by name. */
+/** As many lines as fit; the other sources are listed by name only. */
 function withinBytes(lines: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   let left = PROFILE_BYTES_MAX
   return new Map(

@@ -1,4 +1,4 @@
-/** The tables of data sources that an agent's `data` names, resolved when the question starts. */
+/** Resolves which tables of data sources an agent's `data` names, at the start of a question. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
@@ -10,7 +10,7 @@ import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 
 export interface RemoteTableNames {
-  /** By pattern: `<data source>.<table>`, `<data source>.<schema>.<table>`. */
+  /** Tables by pattern: `<data source>.<table>` or `<data source>.<schema>.<table>`. */
   readonly byPattern: ReadonlyMap<string, readonly string[]>
   readonly warnings: readonly string[]
 }
@@ -19,11 +19,7 @@ export const NO_REMOTE_TABLES: RemoteTableNames = { byPattern: new Map(), warnin
 
 export type ListingSources = Pick<DataSources, 'tables' | 'columns'>
 
-/**
- * Never throws because of a source: one that does not answer gives a warning, and its names without wildcards stay allowed,
- * so that the model sees the failure when it reads.
- * @throws the signal's reason
- */
+/** A source that does not answer gives a warning, and its names without wildcards stay allowed. */
 export async function remoteTableNames(
   agent: Pick<Agent, 'data'>,
   { dataSources }: Pick<CatalogSnapshot, 'dataSources'>,
@@ -49,7 +45,7 @@ export async function remoteTableNames(
         const entries = own.map(({ text, rest }) => {
           return { text, names: isGlob(rest) ? [] : [`${source.name}.${rest}`] }
         })
-        const warnings = [`Database ${source.name} cannot be asked for its tables: ${why}`]
+        const warnings = [`Database ${source.name} could not list its tables: ${why}`]
         return { entries, warnings }
       }
     }),
@@ -64,7 +60,6 @@ export async function remoteTableNames(
 interface Pattern {
   readonly text: string
   readonly source: string
-  /** `table` or `schema.table`. */
   readonly rest: string
 }
 
@@ -93,12 +88,14 @@ async function remoteTables(
   signal: AbortSignal,
 ): Promise<Found> {
   const listed = await sources.tables(source, signal)
-  // A name with a dot could be read as a table in another schema.
+  // Skips names with a dot, which could be read as a table in another schema.
   const tables = listed.filter(({ schema, name }) => !`${schema ?? ''}${name}`.includes('.'))
   const warnings: string[] = []
   if (tables.length < listed.length) {
     const count = listed.length - tables.length
-    warnings.push(`Database ${source.name}: ${count} tables with a dot in their names are left out`)
+    warnings.push(
+      `Database ${source.name}: ${count} tables are left out, because their names contain a dot`,
+    )
   }
   let room = AGENT_LIMITS.sourceTablesMax
   const entries: Found['entries'][number][] = []
@@ -110,7 +107,7 @@ async function remoteTables(
     room -= kept.length
     if (kept.length < names.length) {
       const max = AGENT_LIMITS.sourceTablesMax
-      warnings.push(`${text} names ${names.length} tables; an agent reads at most ${max}`)
+      warnings.push(`${text} matches ${names.length} tables; an agent can read at most ${max}`)
     }
     entries.push({ text, names: kept.map((name) => `${source.name}.${name}`) })
   }
@@ -121,7 +118,7 @@ function shownName({ schema, name }: Pick<SourceTable, 'schema' | 'name'>): stri
   return schema === null ? name : `${schema}.${name}`
 }
 
-/** Lists omit a source's default schema while a pattern may name it, and vice versa. */
+/** Lists leave out a source's default schema, but patterns may include it, and vice versa. */
 async function otherwiseNamed(
   source: DataSource,
   { rest, tables }: { readonly rest: string; readonly tables: readonly SourceTable[] },
@@ -146,14 +143,12 @@ async function otherwiseNamed(
     return schema === null && matchesGlob(second, name)
   })
   const [one] = inFirst
-  // A name not listed in a schema belongs to the default schema, if a table exists there.
+  // A name that is not listed belongs to the default schema, if that has such a table.
   if (one === undefined || !(await exists(first, one.name))) return []
   return inFirst.map(({ name }) => `${first}.${name}`)
 }
 
-/**
- * Whether a name matches a pattern: `*` matches any characters, `?` one. Without case, in at most pattern × name steps.
- */
+/** Matches `*` and `?`, ignoring case, in at most pattern × name steps. */
 export function matchesGlob(pattern: string, name: string): boolean {
   const patternChars = [...nameKey(pattern)]
   const nameChars = [...nameKey(name)]
@@ -171,7 +166,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
       patternIndex += 1
       nameIndex += 1
     } else if (starIndex !== -1) {
-      // The last star matches one more character.
+      // Lets the last star match one more character.
       starNameIndex += 1
       nameIndex = starNameIndex
       patternIndex = starIndex + 1

@@ -3,15 +3,13 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
+import type { Span } from '../../core/text/words.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type DataReader, selectChunks } from '../data/agent-data.ts'
-import { findQuote, type Span, type TextWords, textWords } from './find-quote.ts'
+import { findQuote, type TextWords, textWords } from './find-quote.ts'
 import { type ChunkPlace, headingAt, passagesOf, type ShownPassage } from './shown-passages.ts'
 
-/**
- * The citations of an answer, in the order in which it names their chunks. Leaves out chunks the model was not shown, and
- * quotes their chunk does not contain. Columns that the statements did not select are looked up once.
- */
+/** In the order of mention, without chunks that the model did not see and quotes not found. */
 export async function citationsOf(
   answer: string,
   seen: Iterable<ShownPassage>,
@@ -41,7 +39,6 @@ export async function citationsOf(
   return [...citations.values()].slice(0, AGENT_LIMITS.citationsMax)
 }
 
-/** A completely known chunk. */
 interface CitedChunk {
   readonly chunkId: string
   readonly documentId: string
@@ -68,7 +65,7 @@ async function citedChunks(
   return [...chunks.values()]
 }
 
-/** null if the passage alone does not reveal its origin, document, text or position. */
+/** Returns null if the passage lacks its knowledge base, document, text or position. */
 function wholeChunk(passage: ShownPassage): CitedChunk | null {
   const { documentId, text, chunkId, relevance, origins, place, isPlain } = passage
   const [knowledgeBase] = origins
@@ -94,7 +91,7 @@ async function lookUp(
     const own = stored.filter((candidate) => {
       return candidate.chunkId === passage.chunkId && passage.origins.includes(candidate.origin)
     })
-    // Two knowledge bases may have the same id: then the text tells them apart.
+    // Two knowledge bases may have a chunk with the same id, but the texts differ.
     const match = own.find(({ text }) => text === passage.text) ?? own[0]
     const isSame = match !== undefined && (own.length === 1 || isTextOf(passage, match.text))
     if (!isSame) continue
@@ -117,7 +114,7 @@ interface StoredChunk {
   readonly origin: KnowledgeBase
 }
 
-/** In one statement; if that fails, one per knowledge base, because one may be gone. */
+/** Reads with one statement; if that fails, one per knowledge base: one may have been dropped. */
 async function storedChunks(
   wanted: readonly {
     readonly kb: KnowledgeBase
@@ -140,7 +137,7 @@ async function storedChunks(
     })
   } catch (error) {
     signal.throwIfAborted()
-    // If the lookup fails, the answer stays without that citation.
+    // If the lookup fails, the citation is left out.
     if (!(error instanceof AppError)) throw error
     if (wanted.length === 1) return []
     const each = await Promise.all(wanted.map((one) => storedChunks([one], reader, signal)))
@@ -148,7 +145,7 @@ async function storedChunks(
   }
 }
 
-/** A chunk named again for the same sentences, or without a quote, is cited once. */
+/** A chunk named repeatedly for the same sentences, or without a quote, is cited once. */
 function citationOf(
   { statement }: Mention,
   chunk: CitedChunk,
@@ -180,16 +177,13 @@ function citationKey(kb: KnowledgeBase, chunkId: string, span: Span | null): str
   return JSON.stringify([kb.id, chunkId, span?.start ?? null])
 }
 
-/** The chunk's start in its column; null if its text has changed. */
+/** Where the chunk starts in its column; null if its text has changed. */
 function documentOffset({ chunkId, text }: CitedChunk): number | null {
   const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
   if (start === undefined || Number(end) - Number(start) !== text.text.length) return null
   return Number(start)
 }
 
-/** Where an answer names chunks, and the statement before each name. */
-
-/** One chunk that an answer names. */
 interface Mention {
   readonly chunkId: string
   /** The text since the previous mention. */
@@ -199,24 +193,24 @@ interface Mention {
 /** The end of every chunk id: `…:1of3:0to950`. */
 const ID_END = /(?<!\d)\d+of\d+:\d+to\d+/g
 
-/** Looked at in one answer. */
+/** How many ids are examined in one answer, at most. */
 const ENDINGS_MAX = 2_000
 const MENTIONS_MAX = 200
 
 const STATEMENT_CHARS_MAX = 3_000
-/** White space, brackets and a label before an id. */
+/** How far before an id to look for white space, brackets and a label. */
 const BEFORE_CHARS = 40
 
-/** Brackets of every kind, quotation marks, and separators between ids. */
+/** Matches brackets, quotation marks, and separators between ids. */
 const OPENED = /[[(（【〔［{<‹«"'`“„,;|/^]$/u
-/** `chunk_id: …`, `source=…`, in brackets or not. */
+/** Matches `chunk_id: …`, `source=…`, with or without brackets. */
 const LABELLED =
   /(?:chunk[ _-]?ids?|chunks?|ids?|sources?|quellen?|refs?|references?|citations?|see)["'`]?\s*[:=：]$/iu
 const AND = /(?:\]|\)|】|to\d+)\s*(?:and|und|et|y|&)$/iu
 const CLOSED = /^\s{0,3}[\])）】〕］}>›»"'`”“,;|/\\†]/u
 const ENDED = /^(?:\s|$|[.,;])/u
 
-/** @param seen chunks that the model was shown: only these can be mentioned */
+/** @param seen the chunks the model saw; only they can be mentioned */
 export function mentionsIn(answer: string, seen: ReadonlySet<string>): readonly Mention[] {
   const lengthsByEnd = new Map<string, Set<number>>()
   for (const chunkId of seen) {
@@ -229,7 +223,7 @@ export function mentionsIn(answer: string, seen: ReadonlySet<string>): readonly 
     looked += 1
     if (looked > ENDINGS_MAX || places.length >= MENTIONS_MAX) break
     const end = index + ending.length
-    // The longest match: a shorter id may be its end.
+    // The longest match, because a shorter id may be the end of a longer one.
     const chunkId = [...(lengthsByEnd.get(ending) ?? [])]
       .map((length) => answer.slice(Math.max(0, end - length), end))
       .filter((id) => seen.has(id) && isNamedAt(answer, end - id.length, end))
@@ -250,7 +244,7 @@ function isNamedAt(answer: string, start: number, end: number): boolean {
 }
 
 /**
- * Consecutive mentions belong to the same statement; a mention at the start of a sentence belongs to the text after it.
+ * Consecutive mentions share a statement. One at a sentence's start belongs to the text after it.
  */
 function statementBefore(
   index: number,

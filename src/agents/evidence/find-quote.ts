@@ -1,27 +1,23 @@
-/** Which words of a chunk an answer quotes, or leans on. */
+/** Finds the words in a chunk that an answer quotes or relies on. */
+import { type Span, sentenceSpans } from '../../core/text/words.ts'
 
-/** Of a sentence chosen from the chunk. */
 const CHOSEN_CHARS_MAX = 400
-/** Of a quote. */
 const QUOTED_CHARS_MAX = 2_000
-/** Fewer words within quotation marks are a name or a term, not a quote. */
+/** Fewer words in quotation marks are only a name or a term. */
 const QUOTE_WORDS_MIN = 4
-/** This many words of an answer found in a row in a chunk cannot be a coincidence. */
+/** If this many consecutive words of an answer are in a chunk, that is not a coincidence. */
 const VERBATIM_WORDS_MIN = 6
 
-/** For one statement: those nearest to the chunk's name, with parts of one of them. */
+/** How many claims per statement are checked, nearest to the chunk's name first. */
 const CLAIMS_MAX = 10
 const PIECES_MAX = 40
 
-/**
- * `quoted`: the answer's own words. `chosen`: the part of the chunk that fits the statement best. `none`: the answer claims
- * words that are not there.
- */
+/** `chosen`: the part of the chunk that fits best. `none`: quoted words that the chunk lacks. */
 type FoundQuote =
   | { readonly kind: 'quoted' | 'chosen'; readonly span: Span }
   | { readonly kind: 'none' }
 
-/** @param statement the answer's text before it names the chunk */
+/** @param statement the answer's text before the chunk's name */
 export function findQuote(statement: string, chunk: TextWords): FoundQuote {
   const claims = claimsIn(statement)
   const bolds = boldsIn(statement)
@@ -38,7 +34,7 @@ export function findQuote(statement: string, chunk: TextWords): FoundQuote {
 
 interface Claim {
   readonly text: string
-  /** It is in quotation marks: then it must be found. */
+  /** Whether the claim is in quotation marks, so that the chunk must contain it. */
   readonly isCertain: boolean
 }
 
@@ -46,7 +42,6 @@ const QUOTATION =
   /“([^“”]+)”|„([^„“”]+)[“”]|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』|"([^"\n]+)"/gu
 const BLOCK_QUOTE = /(?:^[ \t]*>.*(?:\n|$))+/gm
 
-/** The quotations in the answer. */
 function claimsIn(statement: string): readonly Claim[] {
   const blocks = [...statement.matchAll(BLOCK_QUOTE)].map(([block]) => {
     return { text: block.replaceAll(/^[ \t]*>+[ \t]?/gm, ''), isCertain: true }
@@ -66,7 +61,7 @@ function boldsIn(statement: string): readonly string[] {
   })
 }
 
-/** Where a claim is found: completely, or those of its lines and sentences that are, apart from its bold parts. */
+/** Where the chunk contains a claim as a whole or, except for bold text, by lines and sentences. */
 function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): Span | null {
   const whole = spanIn(wordsIn(text), chunk)
   if (whole !== null) return whole
@@ -91,7 +86,7 @@ function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): 
   return chosen.length === 0 ? null : longest(chosen.map((run) => cut(runSpan(run, chunk), chunk)))
 }
 
-/** Omissions in a quote are written as dots. */
+/** Splits a quote into pieces; dots mark omissions. */
 const PIECE_END = /\n+|\s*(?:\[?…\]?|\[?\.\.\.\]?)\s*|(?<=[.!?])\s+|(?<=[。！？])/u
 
 function claimPieces(text: string): readonly string[] {
@@ -121,13 +116,13 @@ function longest(spans: readonly Span[]): Span {
   return spans.reduce((best, span) => (span.end - span.start > best.end - best.start ? span : best))
 }
 
-/** The text right before the chunk's name. */
+/** The last paragraph before the chunk's name. */
 function lastParagraph(statement: string): string {
   const paragraphs = statement.split(/\n\s*\n/).filter((part) => wordsIn(part).length > 2)
   return paragraphs.at(-1) ?? statement
 }
 
-/** The sentences of a chunk that share most with a statement, or its beginning if none does. */
+/** The sentences of a chunk that have most in common with a statement, or its beginning. */
 function bestSentences(statement: string, chunk: TextWords): Span {
   const sentences = sentencesOf(chunk)
   const wanted = new Set(wordsIn(statement).map(({ value }) => value))
@@ -136,7 +131,7 @@ function bestSentences(statement: string, chunk: TextWords): Span {
   for (const word of known.flatMap((words) => [...words])) {
     counts.set(word, (counts.get(word) ?? 0) + 1)
   }
-  // A word in every sentence says little.
+  // A word that is in every sentence counts little.
   const scores = known.map((words) => {
     return [...words].reduce((sum, word) => sum + 1 / (counts.get(word) ?? 1), 0)
   })
@@ -154,7 +149,7 @@ function knownWords(
   return new Set(own.map(({ value }) => value).filter((value) => wanted.has(value)))
 }
 
-/** Adds neighbouring sentences that match nearly as well. */
+/** Adds neighbouring sentences that match almost as well. */
 function widened(best: number, sentences: readonly Span[], scores: readonly number[]): Span {
   const enough = (scores[best] ?? 0) * 0.75
   let { start, end } = sentences[best] ?? { start: 0, end: 0 }
@@ -173,17 +168,16 @@ function beginning(sentences: readonly Span[], { text }: TextWords): Span {
   return { start, end: last?.end ?? Math.min(text.length, CHOSEN_CHARS_MAX) }
 }
 
-const SENTENCES = new Intl.Segmenter(undefined, { granularity: 'sentence' })
-/** The part of a chunk in which sentences are searched. */
+/** How much of a chunk is searched for sentences. */
 const SENTENCE_TEXT_CHARS_MAX = 8_000
 
-/** Sentences and lines, without the white space around them; a longer one than can be shown is cut between words. */
+/** Sentences and lines, trimmed. One that is too long to show is cut between words. */
 function sentencesOf({ text, words }: TextWords): readonly Span[] {
   const spans: Span[] = []
   const read = text.slice(0, SENTENCE_TEXT_CHARS_MAX)
-  for (const { segment, index } of SENTENCES.segment(read)) {
-    let at = index
-    for (const line of segment.split('\n')) {
+  for (const { start: first, end } of sentenceSpans(read, { start: 0, end: read.length })) {
+    let at = first
+    for (const line of read.slice(first, end).split('\n')) {
       const shown = line.trim()
       const start = at + line.length - line.trimStart().length
       at += line.length + 1
@@ -199,37 +193,36 @@ function shortenedSpan({ start, end }: Span, words: readonly Word[]): Span {
   return { start, end: last?.end ?? start + CHOSEN_CHARS_MAX }
 }
 
-/** A text as its words, each with its position, so that two texts can be compared despite different marks and white space. */
+/** A text as words with positions, for comparison regardless of punctuation and white space. */
 export interface TextWords {
   readonly text: string
   readonly words: readonly Word[]
-  /** All words in a row, each between two blanks: finding a run of words is one search. */
+  /** All words, separated and surrounded by spaces, so that one search finds a run of words. */
   readonly joined: string
-  /** The start of each word in `joined`. */
+  /** Where each word starts in `joined`. */
   readonly joinedStarts: readonly number[]
 }
 
 interface Word {
-  /** Without case. */
+  /** In lower case. */
   readonly value: string
   readonly start: number
   readonly end: number
 }
 
-/** From the first of these words to the last. */
 interface WordRun {
   readonly first: number
   readonly last: number
 }
 
-/** Scripts without blanks between words: each sign counts as one. */
+/** In scripts without spaces, each character counts as a word. */
 const WORD_RUN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[\p{L}\p{N}\p{M}]+/gu
 
-/** The target of a Markdown link is not part of its text. */
+/** The target of a Markdown link, which is not part of the text. */
 const LINK_TARGET = /\]\([^()\s]*\)/g
 
-/** Only the beginning of longer texts is compared. */
+/** How much of a text is compared. */
 const EVIDENCE_CHARS_MAX = 20_000
 
 export function textWords(text: string): TextWords {
@@ -250,7 +243,7 @@ export function textWords(text: string): TextWords {
   return { text, words, joined: `${parts.join('')} `, joinedStarts }
 }
 
-/** Where these words occur in sequence in a text; null: nowhere. */
+/** Where these words occur consecutively in a text; null if nowhere. */
 function runOf(words: readonly Word[], within: TextWords): WordRun | null {
   if (words.length === 0) return null
   const wanted = ` ${words.map(({ value }) => value).join(' ')} `
@@ -271,11 +264,11 @@ function indexOfStart(starts: readonly number[], start: number): number {
   return low
 }
 
-/** Signs that belong to the word next to them. */
+/** Characters that belong to the word next to them. */
 const BEFORE_WORD = /[$€£¥₹±+−#@-]$/u
 const AFTER_WORD = /^[%°‰€]/u
 const SENTENCE_END = /^[.!?…。！？]+/u
-/** Marks opened in a quote are closed in it, and vice versa. */
+/** If a quote starts with an opening mark, the closing mark is included, and vice versa. */
 const PAIRS = [
   ['**', '**'],
   ['__', '__'],
@@ -286,7 +279,7 @@ const PAIRS = [
   ['[', ']'],
 ] as const
 
-/** The part of the text from the first word of a run to its last, with the signs that belong to them. */
+/** The text from the first to the last word of a run, with the characters that belong to them. */
 function runSpan(run: WordRun, { text, words }: TextWords): Span {
   let start = words[run.first]?.start ?? 0
   let end = words[run.last]?.end ?? 0
@@ -303,7 +296,7 @@ function runSpan(run: WordRun, { text, words }: TextWords): Span {
   return wholeRow({ start, end }, text)
 }
 
-/** A row of a table with the signs at its ends. */
+/** Extends a span to include the characters at both ends of a table row. */
 function wholeRow({ start, end }: Span, text: string): Span {
   const before = text.slice(text.lastIndexOf('\n', start - 1) + 1, start)
   const after = text.slice(end).split('\n', 1)[0] ?? ''
@@ -311,10 +304,4 @@ function wholeRow({ start, end }: Span, text: string): Span {
   const opening = isRow && /^\s*\|\W{0,9}$/.test(before) ? before.trimStart().length : 0
   const closing = isRow && /^\W{0,9}\|\s*$/.test(after) ? after.trimEnd().length : 0
   return { start: start - opening, end: end + closing }
-}
-
-/** Code units into a text. */
-export interface Span {
-  readonly start: number
-  readonly end: number
 }

@@ -10,22 +10,21 @@ import { isObject } from '../../core/json.ts'
 import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/agent-data.ts'
 
-/** A chunk as the model was shown it. */
 export interface ShownPassage {
   readonly chunkId: string
-  /** null: not selected by the statement. */
+  /** null if the statement did not select it. */
   readonly documentId: string | null
   readonly text: string | null
   readonly relevance: number | null
-  /** The chunk's place; null: not selected by the statement. */
+  /** The chunk's position; null if the statement did not select it. */
   readonly place: ChunkPlace | null
-  /** Its possible knowledge bases: those its statement names. */
+  /** The knowledge bases it may come from: those that the statement names. */
   readonly origins: readonly KnowledgeBase[]
-  /** Whether the statement shows a knowledge base's columns unchanged, so that nothing has to be looked up. */
+  /** Whether the statement shows the columns unchanged, so that nothing must be looked up. */
   readonly isPlain: boolean
 }
 
-/** The chunks in some rows: those with a column `chunk_id`. */
+/** The chunks in a result: its rows, if there is a column `chunk_id`. */
 export function passagesOf(
   { columns, rows }: Pick<FirstRows, 'columns' | 'rows'>,
   origins: readonly KnowledgeBase[],
@@ -52,14 +51,14 @@ export function passagesOf(
       relevance: typeof relevance === 'number' ? relevance : null,
       place: chunkPlace(row[columnIndexes.metadata], own),
       origins: own,
-      // Columns of the statement itself are looked up.
+      // Columns that the statement defines itself are looked up.
       isPlain: isPlain && own === origins,
     }
     return [passage]
   })
 }
 
-/** Of several knowledge bases, the one the row names. */
+/** The knowledge base that the row names, if there are several. */
 function told(
   name: ResultValue | undefined,
   origins: readonly KnowledgeBase[],
@@ -74,10 +73,7 @@ function textOrNull(value: ResultValue | undefined): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/**
- * Whether each `chunk_id` and `chunk_content` in a statement is a plain column: then its rows show chunks as stored, neither
- * derived nor made up.
- */
+/** Whether each `chunk_id` and `chunk_content` is a plain column, not derived or invented. */
 export function showsPlainChunks(sql: string): boolean {
   const names = [...sql.matchAll(/["`]?\b(?:chunk_id|chunk_content)\b["`]?/gi)]
   return names.every(({ 0: name, index }) => {
@@ -87,9 +83,7 @@ export function showsPlainChunks(sql: string): boolean {
   })
 }
 
-/**
- * The facts about a chunk from two results of the same origins; the later one wins if both have a value.
- */
+/** Merges what two results show about the same chunk. The later one takes precedence. */
 export function mergedPassage(known: ShownPassage | undefined, next: ShownPassage): ShownPassage {
   if (known === undefined) return next
   return {
@@ -103,8 +97,6 @@ export function mergedPassage(known: ShownPassage | undefined, next: ShownPassag
   }
 }
 
-/** A chunk's place in its document, beyond its offsets. */
-
 export interface ChunkPlace {
   readonly pages: ChunkPages | null
   /** The headings above the chunk, joined by ` > `. */
@@ -113,7 +105,7 @@ export interface ChunkPlace {
 
 const NOWHERE: ChunkPlace = { pages: null, heading: null }
 
-/** null: unknown from this row. */
+/** Returns null if the row does not contain the position. */
 function chunkPlace(
   metadata: ResultValue | undefined,
   origins: readonly KnowledgeBase[],
@@ -141,15 +133,13 @@ interface Level {
 }
 
 /**
- * The headings above a position in a chunk: those above the chunk, and Markdown headings within it before the position.
- * null: none.
- * @param path of the chunk; if it begins with a heading, of that heading
+ * The headings above the chunk, then those in it before the position. @param path may include both
  */
 export function headingAt(at: number, text: string, path: string | null): string | null {
   const [first, ...others] = headingsBefore(at, text)
   if (first === undefined) return path
   const above = path === null ? [] : path.split(JOINT)
-  // The path of a chunk that begins with a heading ends with that.
+  // If a chunk starts with a heading, its path ends with that heading.
   const isNamed = above.at(-1) === first.text
   const levels: Level[] = above.map((part, index) => {
     const depth = isNamed ? first.depth - (above.length - 1 - index) : index - above.length
@@ -175,17 +165,15 @@ function headingsBefore(at: number, text: string): readonly Level[] {
   return levels
 }
 
-/** Statements over tables whose rows an answer uses. */
-
-/** Per answer, the last ones first. */
+/** The most statements per answer; the last ones take precedence. */
 const EVIDENCE_STATEMENTS_MAX = 5
-/** Rows of one of them as JSON. */
+/** The size limit for one statement's rows as JSON. */
 const EVIDENCE_BYTES_MAX = 65_536
 
-/** Rows a statement showed the model that are not chunks. */
+/** Rows, other than chunks, that the model saw. */
 export type ShownRows = Omit<StatementRows, 'is_cut'> & { readonly isCut: boolean }
 
-/** The statements with a value that appears in the answer; if there are none, the last one. */
+/** The statements that returned a value in the answer; if there are none, the last statement. */
 export function statementsOf(
   answer: string,
   shown: readonly ShownRows[],
@@ -217,7 +205,7 @@ interface Said {
 function saidIn(answer: string): Said {
   const numbers = (answer.match(/\d[\d.,'’\u00a0\u202f]{0,60}/g) ?? []).flatMap((written) => {
     const plain = written.replaceAll(/['’\u00a0\u202f]/g, '').replace(/[.,]+$/, '')
-    // 1,234.5 and 1.234,5 and 0,5.
+    // Reads 1,234.5 and 1.234,5 and 0,5.
     return [plain.replaceAll(',', ''), plain.replaceAll('.', '').replace(',', '.')].map(Number)
   })
   return { text: answer.toLowerCase(), numbers: new Set(numbers.filter(Number.isFinite)) }
@@ -237,7 +225,7 @@ function isSaid(cell: ResultValue, { text, numbers }: Said): boolean {
   return text.includes(cell.toLowerCase())
 }
 
-/** The rows of the last statement that a model ran, for agents whose answer they are. */
+/** The rows of the model's last statement, for agents whose answer includes them. */
 export class FinalRows {
   #order = 0
   #result: StatementRows | null = null
@@ -246,7 +234,7 @@ export class FinalRows {
     return this.#result
   }
 
-  /** @param order of the statements, which run in parallel: the last request counts */
+  /** @param order the position of the statement: they run in parallel, and the last one counts */
   offer(order: number, sql: string, { columns, rows, hasMore }: FirstRows): void {
     if (order < this.#order) return
     let left: number = AGENT_LIMITS.finalBytesMax

@@ -4,49 +4,46 @@ import { sum } from '../../core/json.ts'
 import { firstChars } from '../agent-limits.ts'
 import { withDataFence } from './data-fence.ts'
 
-/** The result of a tool call in a conversation, as long as it is whole. */
+/** The complete result of a tool call in a conversation. */
 export interface ToolResult {
   readonly role: 'result'
   readonly callId: string
-  /** Counted from 1: tells the model which result is meant. */
+  /** Counts from 1, to tell the model which result is meant. */
   readonly number: number
-  /** Our own words to the model. */
+  /** Eider's own message to the model. */
   readonly note: string
-  /** The tool's result: data. */
+  /** The tool's result, which is untrusted data. */
   readonly data: string
 }
 
 export type Entry = ChatMessage | ToolResult
 
-/** The request to the model, and what making it fit cost. */
+/** A request to the model, and what was shortened to make it fit. */
 export interface FittingRequest {
   readonly messages: readonly ChatMessage[]
-  /** Numbers of the results that are not shown whole. */
+  /** Numbers of the results that are not shown completely. */
   readonly shortened: ReadonlySet<number>
-  /** As estimated. */
   tokens(): number
 }
 
 /** The part of the context reserved for the model's answer. */
 const ANSWER_TOKENS_MAX = 4096
-/** The template text around a message, and around data. */
+/** Tokens of the template around a message, and around data. */
 const MESSAGE_TOKENS = 8
 const FENCE_TOKENS = 60
-/** The sentence on what is missing. */
+/** Tokens of the note about what is missing. */
 const NOTE_TOKENS = 60
-/** The part kept of a result that was seen in an earlier turn. */
+/** How much of a result from an earlier turn is kept. */
 const HEAD_TOKENS = 300
 const HEAD_TOKENS_MIN = 100
-/** The part kept of the model's text before a call, if space is short. */
+/** How much of the model's text before a call is kept if space is short. */
 const OWN_TEXT_TOKENS = 500
-/** How far a provider's own count may move the estimate. */
+/** Limits for correcting the estimate by the provider's count. */
 const FACTOR_MIN = 0.5
 const FACTOR_MAX = 4
 
 /**
- * Makes a conversation fit into what its model can read. Old results are shortened first, then left out, then the oldest
- * turns of the history, at last the newest results. The instruction and the question stay whole. A note replaces each part
- * left out.
+ * Shortens and removes old results first, then old turns, then new results; a note replaces each.
  */
 export class ContextWindow {
   readonly #fence: string | undefined
@@ -54,7 +51,7 @@ export class ContextWindow {
   #contextTokens: number
   #tools: { readonly specs: readonly ToolSpec[]; readonly tokens: number } | null = null
   #toolTokens = 0
-  /** The provider's tokens per token of this estimate. */
+  /** The provider's tokens per estimated token. */
   #factor = 1
 
   constructor(contextTokens: number | undefined, fence: string | undefined) {
@@ -62,13 +59,13 @@ export class ContextWindow {
     this.#fence = fence
   }
 
-  /** @param historyEnd where the history ends, after the instruction; the question is there */
+  /** @param historyEnd the index of the question, after the instruction and the history */
   fit(entries: readonly Entry[], historyEnd: number, tools: readonly ToolSpec[]): FittingRequest {
     const toolTokens = this.#tokensOfTools(tools)
     this.#toolTokens = toolTokens
     const chars = sum(entries.map(charsIn))
     if (mostTokens(chars) <= this.#room) {
-      // Most conversations: no need to count.
+      // Called only if needed, because most conversations fit without counting.
       const tokens = () => sum(entries.map((entry) => this.#tokensOf(entry)))
       const messages = entries.map((entry) => shownMessage(entry, this.#fence))
       return { messages, shortened: NO_ENTRIES, tokens }
@@ -92,13 +89,13 @@ export class ContextWindow {
     return { messages: draft.messages(), shortened, tokens: () => tokens }
   }
 
-  /** Our tokens that may be sent. */
+  /** How many estimated tokens may be sent. */
   get #room(): number {
     const answer = Math.min(ANSWER_TOKENS_MAX, this.#contextTokens / 4)
     return (this.#contextTokens - answer) / this.#factor - this.#toolTokens
   }
 
-  /** The provider has counted what was sent: from now on the estimate follows it. */
+  /** Adjusts the estimate to the number of tokens the provider counted. */
   counted(request: FittingRequest, inputTokens: number): void {
     // A model without a limit needs no estimate.
     if (inputTokens <= 0 || this.#contextTokens === Number.POSITIVE_INFINITY) return
@@ -106,7 +103,7 @@ export class ContextWindow {
     this.#factor = Math.min(FACTOR_MAX, Math.max(FACTOR_MIN, factor))
   }
 
-  /** After a refusal for its length: from now on the context is smaller than what was sent. */
+  /** After a refusal for its length, the context is assumed to be smaller than the request. */
   refused(request: FittingRequest, error: unknown): void {
     const sent = (request.tokens() + this.#toolTokens) * this.#factor
     const smaller = Math.min(this.#contextTokens, sent) * 0.6
@@ -132,7 +129,7 @@ export class ContextWindow {
 
 const NO_ENTRIES: ReadonlySet<number> = new Set()
 
-/** A conversation while it is fitted. */
+/** A conversation being made to fit. */
 class Draft {
   readonly #entries: readonly Entry[]
   readonly #fence: string | undefined
@@ -166,7 +163,7 @@ class Draft {
     this.#replace(entry, { ...entry, data: '', note: `${entry.note}${LEFT_OUT}` })
   }
 
-  /** For a turn of the history. */
+  /** Removes a turn of the history. */
   forget(entry: Entry): void {
     this.#replace(entry, null)
   }
@@ -191,10 +188,10 @@ class Draft {
   }
 }
 
-const LEFT_OUT = '(The result is left out to save room; call the tool again if you need it.)'
-export const FORGOTTEN = '(The oldest turns of this conversation are left out to save room.)'
+const LEFT_OUT = '(The result is left out to save space; call the tool again if you need it.)'
+export const FORGOTTEN = '(The oldest turns of this conversation are left out to save space.)'
 
-/** The same conversation with a sentence at the end of its instruction. */
+/** The same conversation with a sentence added to its instruction. */
 export function withFirstWords(
   messages: readonly ChatMessage[],
   sentence: string,
@@ -216,7 +213,6 @@ function shownMessage(entry: Entry, fence: string | undefined): ChatMessage {
   return { role: 'tool', callId, content: parts.join('\n') }
 }
 
-/** Whole lines from the start, if one fits: the column names and the first rows. */
 function shortResult(result: ToolResult, tokensMax: number): ToolResult {
   const { data, note } = result
   const end = charsWithin(data, tokensMax)
@@ -224,14 +220,14 @@ function shortResult(result: ToolResult, tokensMax: number): ToolResult {
   const lineEnd = data.lastIndexOf('\n', end)
   const head = lineEnd > 0 ? data.slice(0, lineEnd) : firstChars(data, end)
   const left = data.length - head.length
-  const said = `(Shortened to save room: ${left} of ${data.length} characters are missing. Call the tool again, asking for less, if you need them.)`
+  const said = `(Shortened to save space: ${left} of ${data.length} characters are missing. Call the tool again, asking for less, if you need them.)`
   return { ...result, data: head, note: note === '' ? said : `${note}\n${said}` }
 }
 
 function shortText(message: Extract<ChatMessage, { role: 'assistant' }>): ChatMessage {
   const end = charsWithin(message.content, OWN_TEXT_TOKENS)
   if (end >= message.content.length) return message
-  return { ...message, content: `${firstChars(message.content, end)} (shortened to save room)` }
+  return { ...message, content: `${firstChars(message.content, end)} (shortened to save space)` }
 }
 
 function tokensIn(entry: Entry): number {
@@ -239,7 +235,6 @@ function tokensIn(entry: Entry): number {
   return around + estimatedTokens(entryText(entry))
 }
 
-/** Including the text around it. */
 function charsIn(entry: Entry): number {
   const around = entry.role === 'result' ? MESSAGE_TOKENS + FENCE_TOKENS : MESSAGE_TOKENS
   return around + entryText(entry).length
@@ -254,27 +249,26 @@ function entryText(entry: Entry): string {
 const TOO_LONG =
   /context[ _-]?(?:length|window|size|limit)|maximum context|prompt is too long|input (?:is|was) too long|too many (?:input )?tokens|reduce the length of the (?:messages|prompt|input)|exceeds? the (?:model'?s )?(?:maximum|available|context)|n_ctx/i
 
-/** Whether a provider refused a request because there was too much in it. Each says so in its own words. */
+/** Whether a provider refused a request for its length. Each provider words it differently. */
 export function isTooLong(error: unknown): boolean {
   const { code, message } = toAppError(error)
   const isRefusal = code === 'provider_refused' || code === 'provider_failed'
   return isRefusal && TOO_LONG.test(message) && !/rate.?limit|per min|quota/i.test(message)
 }
 
-/** The failure when nothing more can be left out. */
 export function contextExceeded(error: unknown): AppError {
   const { message, cause } = toAppError(error)
-  const how = 'ask for less, shorten the instruction, or take a model that reads more'
+  const how = 'ask for less, shorten the instruction, or use a model with a larger context'
   return new AppError(
     'context_exceeded',
-    `${message}. The model reads less than this needs: ${how}`,
+    `${message}. This does not fit into the model’s context: ${how}`,
     {
       cause,
     },
   )
 }
 
-/** "maximum context length is 8192 tokens", "210000 tokens > 200000 maximum", "context size (4096 tokens)". */
+/** "maximum context length is 8192 tokens", "210000 tokens > 200000 maximum", "(4096 tokens)". */
 const TOLD_SIZES: readonly RegExp[] = [
   /context (?:length|size|window)(?: is| of|:)?[ (]*(\d{3,8})/i,
   /> *(\d{3,8}) maximum/i,
@@ -290,19 +284,19 @@ function toldContextTokens(message: string): number | null {
 }
 
 /**
- * Hundredths of a token that a UTF-16 code unit makes. Measured on the vocabularies of several
- * makers over twenty scripts, code, numbers, base64 and emoji: rather too many than too few.
+ * Hundredths of a token per UTF-16 code unit, measured on twenty scripts and code, on the high
+ * side.
  */
 function weightOf(unit: number): number {
   if (unit < 0x80) return ASCII_WEIGHTS[unit] ?? 0
   if (unit < 0x250) return 100
-  // Greek and Cyrillic; Armenian, Hebrew and Arabic.
+  // Greek and Cyrillic up to here; Armenian, Hebrew and Arabic below.
   if (unit < 0x530) return 75
   if (unit < 0x800) return 95
-  // Scripts of India and of South-East Asia, Georgian; Ethiopic and its neighbours.
+  // Scripts of India and South-East Asia, Georgian up to here; Ethiopic and others below.
   if (unit < 0x1200) return 190
   if (unit < 0x2000) return 250
-  // Half a character.
+  // Half of a surrogate pair.
   if (unit >= 0xd800 && unit < 0xe000) return 200
   return 145
 }
@@ -313,7 +307,6 @@ const ASCII_WEIGHTS: readonly number[] = Array.from({ length: 0x80 }, (_, unit) 
   return /[0-9]/.test(char) ? 60 : 70
 })
 
-/** Tokens that a language model makes of a text, without knowing its vocabulary. */
 export function estimatedTokens(text: string): number {
   let hundredths = 0
   for (let index = 0; index < text.length; index += 1)
@@ -321,7 +314,7 @@ export function estimatedTokens(text: string): number {
   return Math.ceil(hundredths / 100)
 }
 
-/** The most tokens this many code units can have. */
+/** The most tokens that this many code units can have. */
 function mostTokens(chars: number): number {
   return Math.ceil((chars * 250) / 100)
 }

@@ -39,25 +39,20 @@ export interface LoopDeps {
   runTool(call: ToolCall, signal: AbortSignal): Promise<string>
 }
 
-/** A running conversation. */
 interface Progress {
   readonly assignment: Assignment
   readonly model: ChatModel
   readonly entries: Entry[]
-  /** The index of the question among the entries. */
   readonly questionIndex: number
   readonly window: ContextWindow
   readonly calls: ToolCalls
-  /** Numbers of results that the model did not see whole in its last turn. */
+  /** Numbers of results that were shortened in the model's last turn. */
   shortened: ReadonlySet<number>
-  /** On the clock of `performance.now()`. */
+  /** In the time of `performance.now()`. */
   readonly beganMs: number
 }
 
-/**
- * Think, act, observe: start, then an action and a step for each tool call, then output, then end.
- * @throws AppError `step_limit`, `timeout`, and every error of the model
- */
+/** Yields `start`, an `action` and a `step` per tool call, `output`, `end`. @throws AppError */
 export async function* answer(
   assignment: Assignment,
   deps: LoopDeps,
@@ -65,7 +60,7 @@ export async function* answer(
 ): AsyncGenerator<AgentEvent, void> {
   yield { type: 'start' }
   const { answerForm } = assignment
-  // An invalid schema is reported before the model costs anything.
+  // Checked first, so that an invalid schema costs no model call.
   const check = answerForm === undefined ? null : await answerCheck(answerForm)
   const beganMs = performance.now()
   const history = yield* shownHistory(assignment, deps.model, signal)
@@ -109,7 +104,8 @@ async function* conversation(
   const { assignment, entries } = progress
   const objections = new Set<string>()
   let ending: Ending | null = null
-  // Each turn makes a call, meets an objection that is raised once, or ends the conversation.
+  // Each turn makes a tool call, gets one of a limited number of objections, or ends the
+  // conversation.
   for (let turns = 0; turns < assignment.maxSteps + TURNS_WITHOUT_CALL_MAX; turns += 1) {
     if (ending === null) {
       ending = endingOf(assignment, progress.calls, performance.now() - progress.beganMs)
@@ -138,12 +134,12 @@ async function* conversation(
   throw stepLimit(progress.calls.count)
 }
 
-/** The last one, and one more for each objection. */
+/** The last turn, plus one for each objection. */
 const TURNS_WITHOUT_CALL_MAX = 4
 
 const NO_ANSWER = 'The model gave no answer to this question.'
 
-/** The answer in the required form. If the model misses it, the loop asks it again, without tools. */
+/** The answer in the required form. If the model misses it, it is asked again without tools. */
 async function* inForm(
   text: string,
   check: AnswerCheck,
@@ -164,17 +160,17 @@ async function* inForm(
   throw formFailure(second.problem)
 }
 
-const WRONG_FORM = 'Your answer does not have the form that is asked for'
-const ONLY_JSON = 'Write the same answer again, as JSON of that schema and nothing else.'
+const WRONG_FORM = 'Your answer does not have the required form'
+const ONLY_JSON = 'Write the same answer again, only as JSON that matches the schema.'
 
 function formFailure(problem: string): AppError {
   return new AppError(
     'answer_malformed',
-    `The model's answer does not have the form that response_format asks for: ${problem}`,
+    `The model's answer does not have the form required by response_format: ${problem}`,
   )
 }
 
-/** One turn of the model. If the model finds the request too long, it is shortened once. */
+/** Runs one turn of the model. If the request is refused as too long, it is shortened once. */
 async function* nextTurn(
   progress: Progress,
   ending: Ending | null,
@@ -212,7 +208,8 @@ async function* oneTurn(
   progress.shortened = fitting.shortened
   const clock = () => performance.now() - beganMs
   const startMs = clock()
-  // Where tools may be called, servers that force the form on a model keep it from calling any.
+  // While tools are available, the form is not enforced, because servers would then prevent tool
+  // calls.
   const isForced = tools.length === 0 && assignment.answerForm !== undefined
   const request = {
     messages: fitting.messages,
@@ -234,8 +231,7 @@ async function* oneTurn(
 }
 
 /**
- * Runs the calls of one turn side by side. Their events come in the order of the calls, each action
- * with its step. The model sees a result for each, as its protocol demands.
+ * Runs a turn's calls in parallel. Events come in the order of the calls; every call has a result.
  */
 async function* act(
   progress: Progress,
@@ -248,7 +244,7 @@ async function* act(
   const allowed = turn.calls.slice(0, room)
   const actions = allowed.map((call, index) => actionOf(call, index === 0 ? turn.text : ''))
   const [first] = actions
-  // The client hears of the first call before it runs.
+  // Tells the client about the first call before it runs.
   if (first !== undefined) yield { type: 'action', action: first }
   const started = allowed.map((call) => calls.start(call, shortened))
   for (const [index, action] of actions.entries()) {
@@ -270,7 +266,7 @@ function observationOf({ note, data }: ToolResult): string {
   return note !== '' && data !== '' ? `${note}\n${data}` : note + data
 }
 
-/** The call as the client sees it, with the text that the model wrote before it. */
+/** The call as shown to the client, with the model's text before it. */
 function actionOf(call: ToolCall, thought: string): Action {
   const text = thought.trim()
   const lines = [
@@ -281,7 +277,6 @@ function actionOf(call: ToolCall, thought: string): Action {
   return { tool: call.name, tool_input: call.input, log: lines.join('\n') }
 }
 
-/** The instruction, the history, and the question. */
 function openingEntries(
   { systemPrompt, question, fence }: Assignment,
   history: ShownHistory,

@@ -1,4 +1,7 @@
-/** The history that a model is shown: the newest turns, and of older ones of a kept conversation a summary. */
+/**
+ * Chooses the history shown to a model: the newest turns, and in stored conversations a summary of
+ * older ones.
+ */
 
 import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
 import type { ChatMessage, ChatModel } from '../../core/domain/ports/model-ports.ts'
@@ -12,22 +15,20 @@ import { readTurn, type Turn, turnEvent } from './turn-rules.ts'
 
 export interface ShownHistory {
   readonly turns: readonly ConversationTurn[]
-  /** A summary of the turns before them; null: none, or unknown. */
+  /** A summary of the turns before these; null if none or unknown. */
   readonly summary: string | null
-  /** Whether there were turns that are neither here nor in the summary. */
+  /** Whether some turns are missing from both. */
   readonly isCut: boolean
 }
 
-/** The share of the model's context for the history. */
 const HISTORY_SHARE = 1 / 4
 const HISTORY_TOKENS_MAX = 16_000
 const ANSWER_LEAVES = 3 / 4
-/** The share kept unchanged if there is more, so that the next questions need no summary. */
+/** The share that is kept unsummarised, so that the next questions need no new summary. */
 const KEPT_SHARE = 1 / 2
-/** The part of one text used for the summary. */
 const TEXT_TOKENS = 700
 const SUMMARY_CHARS_MAX = 4000
-/** A summary is not worth more of the time for the answer. */
+/** A summary may take at most this much of the answer's time. */
 const SUMMARY_MS = MINUTE_MS
 const SUMMARY_TIME_SHARE = 1 / 3
 
@@ -72,7 +73,7 @@ export async function* shownHistory(
   }
 }
 
-/** Tokens that the history may take: of what the instruction, the tools, the question and the answer leave, half at most. */
+/** At most half of what instruction, tools, question and answer leave. */
 function roomFor(
   { systemPrompt, tools, question, kept }: Assignment,
   contextTokens: number,
@@ -84,19 +85,19 @@ function roomFor(
 }
 
 const NOT_SUMMARISED =
-  'The oldest turns of this conversation were left out, since no summary of them could be made'
+  'The oldest turns of this conversation were left out, because they could not be summarized'
 
 const NO_TURN: Turn = { text: '', calls: [], reasoning: '', firstPieceMs: null, end: null }
 
 async function wholeTurn(reading: AsyncGenerator<string, Turn>): Promise<Turn> {
-  // Bounded: the length of a turn is limited.
+  // Ends in any case, because turns have a limited length.
   for (;;) {
     const { done, value } = await reading.next()
     if (done) return value
   }
 }
 
-/** The number of oldest turns that do not fit: whole pairs of question and answer, 0 if all fit. */
+/** How many of the oldest turns do not fit, in pairs of question and answer; 0 if all fit. */
 function countOfOld(history: readonly ConversationTurn[], room: number): number {
   const tokens = history.map(({ content }) => estimatedTokens(content))
   if (tokens.reduce((sum, count) => sum + count, 0) <= room) return 0
@@ -104,7 +105,7 @@ function countOfOld(history: readonly ConversationTurn[], room: number): number 
   let taken = 0
   while (kept >= 2) {
     const pair = (tokens[kept - 1] ?? 0) + (tokens[kept - 2] ?? 0)
-    // A question continues the newest one.
+    // The newest turn is always kept, because the question continues it.
     const isNewest = kept === history.length
     if (taken + pair > (isNewest ? room : room * KEPT_SHARE)) break
     taken += pair
@@ -113,7 +114,7 @@ function countOfOld(history: readonly ConversationTurn[], room: number): number 
   return kept
 }
 
-/** The turns to summarize, the newest that fit. */
+/** The turns to summarise, as many of the newest as fit. */
 function transcript(
   turns: readonly ConversationTurn[],
   summary: string | null,
@@ -162,7 +163,7 @@ function newestThatFit(
   return spoken.slice(tooOld + 1)
 }
 
-/** The turns in the model's format. The summary is data: it comes before the user's first message. */
+/** The turns in the model's format. The summary is marked as data and comes first. */
 export function historyMessages(
   { turns, summary }: ShownHistory,
   question: string,
@@ -176,7 +177,7 @@ export function historyMessages(
   if (summary === null || fence === undefined) return messages
   const told = `What was said before, in short:\n${withDataFence(summary, fence)}`
   const [first, ...rest] = messages
-  // Some servers want user and assistant to alternate.
+  // Some servers require user and assistant to alternate.
   if (first?.role !== 'user') return [{ role: 'user', content: told }, ...messages]
   return [{ role: 'user', content: `${told}\n\n${first.content}` }, ...rest]
 }

@@ -3,11 +3,10 @@ import { isObject, parsedJson } from '../../core/json.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToolResult } from './context-window.ts'
 
-/** After this many turns in a row with only wrong or repeated calls, the model has to answer. */
+/** After this many consecutive turns with only invalid or repeated calls, the model must answer. */
 const FRUITLESS_TURNS_MAX = 4
 const TOOL_NAME_CHARS_MAX = 80
 
-/** The outcome of a call: a note to the model, and the tool's result. */
 type Outcome = Pick<ToolResult, 'note' | 'data'>
 
 interface MadeCall {
@@ -15,19 +14,16 @@ interface MadeCall {
   readonly outcome: Promise<Outcome>
 }
 
-export interface ToolCallsDeps {
+interface ToolCallsDeps {
   readonly tools: readonly ToolSpec[]
   /** Whether an earlier call may be repeated. */
   readonly mayRepeatEarlier?: boolean
   runTool(call: ToolCall): Promise<string>
-  /** How long calls may still take. */
+  /** The time left for tool calls. */
   msLeft(): number
 }
 
-/**
- * The tool calls of one question. A call that cannot be run is answered with what is expected; a repeated one is not run
- * again.
- */
+/** An invalid call is answered with what is expected; a repeated one is not run again. */
 export class ToolCalls {
   readonly #deps: ToolCallsDeps
   readonly #made = new Map<string, MadeCall>()
@@ -43,36 +39,31 @@ export class ToolCalls {
     this.#deps = deps
   }
 
-  /** The number of calls, with those that were not run. */
   get count(): number {
     return this.#count
   }
 
-  /** Whether the model does nothing but repeat itself and err. */
+  /** Whether the model only makes mistakes or repeats itself. */
   get isGoingNowhere(): boolean {
     return this.#fruitlessTurns >= FRUITLESS_TURNS_MAX
   }
 
-  /** Whether a call had no result when the time for calls was over. */
+  /** Whether a call had no result when the time for tool calls was up. */
   get isOutOfTime(): boolean {
     return this.#isOutOfTime
   }
 
-  /** All calls of a turn have their results. */
   turnIsOver(): void {
     this.#fruitlessTurns = this.#isFruitful ? 0 : this.#fruitlessTurns + 1
     this.#isFruitful = false
   }
 
-  /**
-   * Starts a call: at most `toolCallsAtOnceMax` run side by side.
-   * @param shortened numbers of the results that the model has not seen whole in its last turn
-   */
+  /** @param shortened numbers of results that were shortened in the model's last turn */
   start(call: ToolCall, shortened: ReadonlySet<number>): Promise<ToolResult> {
     this.#count += 1
     const number = this.#count
     const outcome = this.#inTime(this.#outcomeOf(call, number, shortened))
-    // A failure reaches the caller that waits for this call, if there still is one.
+    // The failure reaches the caller waiting for this call, if there still is one.
     outcome.catch(() => undefined)
     return outcome.then((found) => ({ role: 'result', callId: call.id, number, ...found }))
   }
@@ -91,7 +82,7 @@ export class ToolCalls {
     this.#isFruitful = true
     const outcome = this.#sideBySide(async () => {
       const data = await this.#deps.runTool(call)
-      // What failed may succeed the next time, but not for ever.
+      // A failed call may be tried once more.
       if (data.startsWith('Error') && !this.#tried.has(key)) this.#made.delete(key)
       this.#tried.add(key)
       return { note: '', data }
@@ -101,7 +92,7 @@ export class ToolCalls {
     return outcome
   }
 
-  /** A slow tool must not take the time for the answer. */
+  /** Keeps slow tools from using up the time for the answer. */
   async #inTime(outcome: Promise<Outcome>): Promise<Outcome> {
     const over = Promise.withResolvers<Outcome>()
     const ms = Math.max(0, this.#deps.msLeft())
@@ -134,7 +125,7 @@ async function repeated({ number, outcome }: MadeCall, isShortened: boolean): Pr
   return { note: `${same}: its result is above. ${advice}`, data: '' }
 }
 
-/** Why a call cannot be run, and what is expected; null: it can. */
+/** Why a call cannot run, and what is expected; null if it can. */
 function faultOf(call: ToolCall, tools: readonly ToolSpec[]): string | null {
   const spec = tools.find((tool) => tool.name === call.name)
   if (spec === undefined) {
@@ -166,13 +157,13 @@ function expectedOf({ input, schema }: ToolSpec): string {
   return `${JSON.stringify({ [input.name]: '…' })}, where ${input.name} is: ${input.description}`
 }
 
-/** The same for calls that ask for the same. */
+/** Equal for calls that request the same. */
 function callKey({ name, input }: ToolCall): string {
   const value = parsedJson(input)
   return `${name} ${isObject(value) ? canonicalJson(value) : plainSpaces(input)}`
 }
 
-/** Spaces outside of quotes mean nothing in a statement, nor does a semicolon at its end. */
+/** Outside quotes, the amount of white space and a final semicolon do not matter in a statement. */
 function plainSpaces(text: string): string {
   const plain = text.replaceAll(/'[^']*'|"[^"]*"|\s+/g, (part) => (part.trim() === '' ? ' ' : part))
   return plain.trim().replace(/[\s;]{1,20}$/, '')

@@ -10,12 +10,11 @@ import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import type { ToolCalls } from './tool-calls.ts'
 
-/** Why a turn is the last one: no tool may be called in it. */
+/** Why a turn is the last one, in which no tools may be called. */
 export interface Ending {
-  /** Messages for the model. */
   readonly told: string
   readonly warnings: readonly string[]
-  /** Why the question has no answer, if a model still calls a tool in its last turn. */
+  /** The error if the model still calls a tool in its last turn. */
   failure(): AppError
 }
 
@@ -30,29 +29,27 @@ export function endingOf(
   const { maxSteps } = assignment
   if (calls.count >= maxSteps) {
     const failure = () => stepLimit(maxSteps)
-    return { told: `No tool call is left. ${ANSWER_NOW}`, warnings: [], failure }
+    return { told: `No tool calls are left. ${ANSWER_NOW}`, warnings: [], failure }
   }
   if (calls.isGoingNowhere) {
-    const told = `Your last calls were wrong or repeated, so no further one is run. ${ANSWER_NOW}`
+    const told = `Your last calls were wrong or repeated, so no further calls are run. ${ANSWER_NOW}`
     return { told, warnings: [WENT_NOWHERE], failure: () => stepLimit(calls.count) }
   }
   if (!calls.isOutOfTime && elapsedMs < msForTools(assignment)) return null
   return {
-    told: `The time is nearly over, so no further tool is run. ${ANSWER_NOW}`,
+    told: `The time is almost up, so no further tools are run. ${ANSWER_NOW}`,
     warnings: [
-      'The answer was written early, since its time limit was near: it may lack something',
+      'The answer was written early because the time limit was near, so it may be incomplete',
     ],
-    failure: () => new AppError('timeout', 'No answer before the time limit of the agent was near'),
+    failure: () =>
+      new AppError('timeout', 'There was no answer when the time limit of the agent was near'),
   }
 }
 
 const WENT_NOWHERE =
-  'The answer was written early, since the model only repeated calls or made wrong ones'
+  'The answer was written early because the model only repeated calls or made wrong ones'
 
-/**
- * How long tools may be called: a fifth of the time is reserved for the last turn, and 20 seconds if that leaves at least
- * half.
- */
+/** A fifth of the time is for the last turn, or 20 seconds if tools keep at least half. */
 export function msForTools({ timeoutMs }: Pick<Assignment, 'timeoutMs'>): number {
   return timeoutMs - Math.max(timeoutMs / 5, Math.min(20_000, timeoutMs / 2))
 }
@@ -66,39 +63,36 @@ export function stepLimit(steps: number): AppError {
 
 const ASK_AGAIN = 'Your last message was empty. Answer the question, or say why you cannot.'
 const CALL_PROPERLY =
-  'Your last message holds a tool call written as text, which is not run. ' +
-  'Call the tool by the interface for tools, or answer the question.'
+  'Your last message contains a tool call written as text, which is not run. ' +
+  'Call the tool through the tool interface, or answer the question.'
 
-/** The reply to a model whose text is not an answer; null: it is one. */
+/** The reply to a model whose text is not an answer; null if it is one. */
 export function objectionTo(text: string, tools: readonly ToolSpec[]): string | null {
   if (text.trim() === '') return ASK_AGAIN
   return isWrittenCall(text, tools) ? CALL_PROPERLY : null
 }
 
-/**
- * Forms in which models write calls to existing tools as text. `NAME` is replaced by their names. White space is limited, so
- * that matching hostile text takes linear time.
- */
+/** Ways in which models write calls as text. Limited white space keeps matching linear. */
 const CALL_FORMS: readonly string[] = [
-  // {"name": "tool", "arguments": …}, alone, in a fence or within <tool_call>.
+  // {"name": "tool", "arguments": …} alone, in a code fence, or in <tool_call>.
   '^(?:```\\w{0,40}\\s{0,40}|<tool_call>\\s{0,40}|\\[TOOL_CALLS\\]\\s{0,40})?\\[?\\s{0,40}\\{\\s{0,40}"(?:name|tool|tool_name|function|action)"\\s{0,40}:\\s{0,40}"(?:NAME)"',
   '<(?:invoke|function|tool)[^>]{0,20}[= ]"?(?:NAME)"?',
   '^Action[ \\t]{0,8}:[ \\t]{0,8}`?(?:NAME)`?$',
 ]
 
-/** Whether a text that should be an answer holds a tool call instead. It is never run. */
+/** Whether a text that should be an answer is actually a tool call. Such a call is never run. */
 function isWrittenCall(text: string, tools: readonly ToolSpec[]): boolean {
   if (tools.length === 0) return false
   const names = tools.map(({ name }) => name.replaceAll(/\W/g, '\\$&')).join('|')
   return CALL_FORMS.some((form) => new RegExp(form.replace('NAME', names), 'im').test(text))
 }
 
-/** One turn of a model: calls, or the answer. */
+/** A turn of the model: tool calls, or the answer. */
 export interface Turn {
   readonly text: string
   readonly calls: readonly ToolCall[]
   readonly reasoning: string
-  /** Since the start of the question; null: nothing came. */
+  /** Milliseconds since the start of the question; null if nothing came. */
   readonly firstPieceMs: number | null
   readonly end: Extract<ChatDelta, { kind: 'end' }> | null
 }
@@ -123,10 +117,7 @@ export function turnEvent(
   }
 }
 
-/**
- * Reads one turn to its end and passes its text on while it comes. @throws AppError
- * `provider_failed` for an endless one
- */
+/** Passes text on as it arrives. @throws AppError `provider_failed` for an endless turn */
 export async function* readTurn(
   deltas: AsyncIterable<ChatDelta>,
   clock: () => number,
@@ -153,7 +144,7 @@ export async function* readTurn(
       yield delta.text
     }
   }
-  // The OpenAI library ends an aborted stream without a word.
+  // The OpenAI library ends an aborted stream without an error.
   signal.throwIfAborted()
   const said = texts.join('')
   const textIndex = thoughtEnd(said)
@@ -164,10 +155,7 @@ export async function* readTurn(
 
 const THOUGHT_END = '</think>'
 
-/**
- * The start of the answer after a thought without an opening mark: templates of some models open it themselves. This is
- * known only after its pieces have been passed on.
- */
+/** Where the answer starts if the text has a closing but no opening mark of reasoning. */
 function thoughtEnd(said: string): number {
   const index = said.indexOf(`${THOUGHT_END}\n`)
   const before = said.slice(0, Math.max(0, index))
@@ -184,7 +172,6 @@ function tooMuch(limit: string): AppError {
   return new AppError('provider_failed', `The model wrote more than ${limit} in one turn`)
 }
 
-/** An answer in its form, or what is wrong with it. */
 type CheckedAnswer =
   | { readonly kind: 'right'; readonly text: string }
   | { readonly kind: 'wrong'; readonly problem: string }
@@ -192,34 +179,32 @@ type CheckedAnswer =
 export type AnswerCheck = (text: string) => CheckedAnswer
 
 const PROBLEMS_MAX = 10
-/** Up to this length, all mistakes of an answer are listed. */
+/** For answers up to this length, all mistakes are listed. */
 const LISTED_CHARS_MAX = 10_000
 const PROBLEM_CHARS_MAX = 1000
 
 /**
- * Checks an answer by its JSON schema. Patterns run in an engine with linear time: the schema comes from a client and the
- * text from a model.
- * @throws AppError `invalid_request` for an invalid schema
+ * Patterns run in a linear-time engine. @throws AppError `invalid_request` for an invalid schema
  */
 export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerCheck> {
   const [{ Ajv2020 }, { RE2JS }] = await Promise.all([import('ajv/dist/2020.js'), import('re2js')])
   const linearPattern = (pattern: string) => {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(pattern))
     const test = (text: string) => compiled.matcher(text).find()
-    // ajv uses it to distinguish patterns.
+    // ajv caches patterns by this string.
     return { test, toString: () => JSON.stringify(pattern) }
   }
-  // Its source exists only in generated code, which this one is not.
+  // Used only in generated code, but ajv's type requires it.
   linearPattern.code = ''
   const options = {
     strict: false,
     logger: false as const,
-    // `format` only describes, as the standard says.
+    // In the standard, `format` is only an annotation.
     validateFormats: false,
     addUsedSchema: false,
     code: { regExp: linearPattern },
   }
-  // Drafts differ only in parts not used here.
+  // Versions of the standard differ only in parts that are not allowed here.
   const { $schema: _, ...plain } = schema
   const validate = compiled(() => new Ajv2020(options).compile(plain))
   const listProblems = new Ajv2020({ ...options, allErrors: true }).compile(plain)
@@ -228,7 +213,7 @@ export async function answerCheck({ schema }: ResponseFormat): Promise<AnswerChe
     const value = parsedJson(json)
     if (value === undefined) return { kind: 'wrong', problem: 'it is not JSON' }
     if (validate(value)) return { kind: 'right', text: json }
-    // A long answer may have millions of mistakes: then only the first is reported.
+    // A long answer may contain millions of mistakes, so only the first one is reported.
     if (json.length <= LISTED_CHARS_MAX) listProblems(value)
     const errors = listProblems.errors ?? validate.errors
     listProblems.errors = null
@@ -249,7 +234,7 @@ function compiled<T>(compile: () => T): T {
   }
 }
 
-/** Models like to write JSON as Markdown. */
+/** Models often wrap JSON in a Markdown code fence. */
 function withoutFence(text: string): string {
   const trimmed = text.trim()
   const opening = /^```\w{0,40}[ \t]{0,40}\r?\n/.exec(trimmed)?.[0]

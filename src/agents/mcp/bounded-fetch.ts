@@ -1,19 +1,18 @@
 import { type Guard, isTrustedHost, pinnedFetch } from '../../core/runtime/address-policy.ts'
 
-/** For one answer: a list of tools or a result. */
+/** The size limit for one answer: a list of tools or a result. */
 const ANSWER_BYTES_MAX = 1_048_576
 const FAILURE_BYTES_MAX = 16_384
-/** Each event of a stream has at least two; other messages of a server are read and ignored. */
+/** The line limit for a stream; an event has two or more lines. */
 const STREAM_LINES_MAX = 2_000
-/** For one connection, which limits what a server can make Eider send. */
+/** The request limit for one connection, so that a server cannot make Eider send without end. */
 const REQUESTS_MAX = 500
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>
 
 /**
- * `fetch` for the client of one server: to checked addresses only, answers bounded while they are read. A request is
- * answered within its own exchange, so that every failure becomes its answer and no caller waits for one that cannot come.
- * Separate streams are not opened: unsolicited messages are of no use.
+ * Connects only to checked addresses, bounds answers, and answers every request, even with an
+ * error.
  */
 export function boundedFetch(guard: Guard): Fetch {
   let requestCount = 0
@@ -27,7 +26,7 @@ export function boundedFetch(guard: Guard): Fetch {
     const answer = { status, statusText, headers: withoutLength(headers) }
     if (!ok) return new Response(await boundedText(body, FAILURE_BYTES_MAX).catch(() => ''), answer)
     const id = requestId(init.body)
-    // Only requests have an answer that is read.
+    // Only requests have an answer to read.
     if (id === null) return response
     if (!/^\s*text\/event-stream/i.test(headers.get('content-type') ?? '')) {
       return new Response(ownAnswer(await boundedText(body, ANSWER_BYTES_MAX), id), answer)
@@ -41,14 +40,14 @@ function sent(url: URL, init: RequestInit, guard: Guard): Promise<Response> {
   return pinnedFetch(url, init, guard, init.signal ?? new AbortController().signal)
 }
 
-/** Its body has become another one. */
+/** The body was replaced, so its length has changed. */
 function withoutLength(headers: Headers): Headers {
   const kept = new Headers(headers)
   for (const name of ['content-length', 'content-encoding', 'transfer-encoding']) kept.delete(name)
   return kept
 }
 
-/** The id of a request sent by this server; null: it is a notification, or an answer. */
+/** The id of a request; null for a notification or an answer. */
 function requestId(body: unknown): number | null {
   if (typeof body !== 'string') return null
   const message: unknown = JSON.parse(body)
@@ -56,7 +55,7 @@ function requestId(body: unknown): number | null {
   return typeof id === 'number' && typeof method === 'string' ? id : null
 }
 
-/** @throws Error for a text that is longer */
+/** @throws Error if the text is too long */
 async function boundedText(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<string> {
   const pieces: Uint8Array[] = []
   let byteCount = 0
@@ -68,7 +67,7 @@ async function boundedText(body: ReadableStream<Uint8Array>, bytesMax: number): 
   return Buffer.concat(pieces).toString('utf8')
 }
 
-/** One answer to this request. A batch of many, as an older protocol had, would be taken apart at once. */
+/** The answer to this request. A batch of messages, from an older protocol, is rejected. */
 function ownAnswer(text: string, id: number): string {
   const start = text.trimStart()[0]
   const message: unknown = start === '{' ? JSON.parse(text) : null
@@ -82,7 +81,7 @@ function tooLong(bytesMax: number): string {
 
 const NEW_LINE = 0x0a
 
-/** The events, and in the end, however it comes, an answer to the request: after the real one it means nothing. */
+/** The events, then an error for the request, which a client that has its answer ignores. */
 function eventsOf(body: ReadableStream<Uint8Array>, id: number): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   let byteCount = 0
@@ -116,5 +115,4 @@ function eventsOf(body: ReadableStream<Uint8Array>, id: number): ReadableStream<
   })
 }
 
-/** The code of an answer that is ours. */
 export const CUT_OFF = -32_099

@@ -22,21 +22,20 @@ import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { MINUTE_MS } from '../../core/time.ts'
 import { boundedFetch, CUT_OFF } from './bounded-fetch.ts'
 
-/** To connect, and to list the tools. */
 const LISTING_MS = 5_000
-/** How long a list is believed, and a failure to answer in time. */
+/** How long a list of tools, or a failure to answer in time, is cached. */
 const LISTED_MS = 5 * MINUTE_MS
 const LATE_MS = 10_000
 const LISTINGS_MAX = 100
-/** The limit of a server's list of tools. */
+/** The page limit for a server's list of tools. */
 const PAGES_MAX = 10
 const TOOLS_MAX = 200
 const LISTED_NAME_CHARS_MAX = 128
 const DESCRIPTION_CHARS_MAX = 4_000
 const SCHEMA_CHARS_MAX = 16_384
-/** Of a result; agents show a part of it. */
+/** The length limit for a result. Agents show part of it. */
 const RESULT_CHARS_MAX = 500_000
-/** Requests that servers are answering, at once. */
+/** How many requests may be running at all servers together. */
 const CALLS_MAX = 64
 const SERVER_CALLS_MAX = 16
 const CALLS_WAITING_MAX = 256
@@ -46,7 +45,6 @@ interface Listing {
   readonly found: ForeignListing | ForeignFailure
 }
 
-/** Calls the tools of servers that speak the Model Context Protocol. No server is trusted with anything. */
 export class McpServers implements ForeignTools {
   readonly #guard: Guard
   readonly #nowMs: () => number
@@ -57,7 +55,7 @@ export class McpServers implements ForeignTools {
     placesMax: CALLS_MAX,
     placesPerKeyMax: SERVER_CALLS_MAX,
     waitingMax: CALLS_WAITING_MAX,
-    tooBusy: () => new AppError('too_busy', 'has too many calls waiting for it: try again'),
+    tooBusy: () => new AppError('too_busy', 'has too many calls waiting: try again'),
   })
 
   constructor(guard: Guard, nowMs: () => number) {
@@ -85,7 +83,7 @@ export class McpServers implements ForeignTools {
     }
   }
 
-  /** The next question about a slow server need not wait for it again. */
+  /** Caches the outcome, so that the next question does not wait for a slow server again. */
   #keep<T extends ForeignListing | ForeignFailure>(key: string, found: T, ms: number): T {
     this.#listings.delete(key)
     if (ms > 0) this.#listings.set(key, { untilMs: this.#nowMs() + ms, found })
@@ -101,7 +99,7 @@ export class McpServers implements ForeignTools {
       try {
         return await toolsOf(connection, signal)
       } finally {
-        // The end of the session is not awaited.
+        // Does not wait for the session to end.
         void connection.close()
       }
     } finally {
@@ -130,7 +128,7 @@ export class McpServers implements ForeignTools {
       }
     } catch (error) {
       signal.throwIfAborted()
-      // It may have other tools by now, or have forgotten the session.
+      // The server may have other tools by now, or may have forgotten the session.
       this.#listings.delete(serverKey(server))
       this.#forget(session, serverKey(server))
       return mcpFailure(error, server, hide)
@@ -169,7 +167,10 @@ export class McpServers implements ForeignTools {
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const timeoutError = () => {
-      return new AppError('timeout', `did not answer within ${ms / 1000} s: see whether it is well`)
+      return new AppError(
+        'timeout',
+        `did not answer within ${ms / 1000} s: check whether it is running properly`,
+      )
     }
     return withDeadline({ timeoutMs: ms, signal, timeoutError }, work)
   }
@@ -210,7 +211,7 @@ function boundedSchema(schema: unknown): JsonObject | null {
   return JSON.stringify(schema).length > SCHEMA_CHARS_MAX ? null : schema
 }
 
-/** A server knows its own key, but users of an agent must not learn it. */
+/** Removes the server's own credentials from its texts, because the agent's users may not see them. */
 function hideSecretsOf(server: McpServer): (text: string) => string {
   const secrets = secretsOfMcpServer(server).toSorted((one, other) => other.length - one.length)
   return (text) =>
@@ -218,7 +219,7 @@ function hideSecretsOf(server: McpServer): (text: string) => string {
 }
 
 function hidden(tool: ForeignTool, hide: (text: string) => string): ForeignTool {
-  // Only texts in it have changed.
+  // Only strings in it change.
   return JSON.parse(hide(JSON.stringify(tool))) as ForeignTool
 }
 
@@ -226,18 +227,14 @@ function originOf({ url }: McpServer): string {
   return new URL(url).origin
 }
 
-/** Equal for the same server and the same client identity. */
+/** Equal for the same server with the same credentials. */
 function serverKey({ url, headers }: McpServer): string {
   return JSON.stringify([url, Object.entries(headers).toSorted()])
 }
 
-/** Parts of a result that are examined. */
 const PARTS_MAX = 200
 
-/**
- * A result as text: its text parts, and structured content as JSON unless a part repeats it; images, audio and files are
- * only named.
- */
+/** Text parts, then structured content as JSON if no text repeats it; other parts are only named. */
 function resultText(result: JsonObject): string {
   const content = Array.isArray(result.content) ? result.content : []
   const parts = content.slice(0, PARTS_MAX).map(partText)
@@ -279,13 +276,11 @@ function base64Bytes(data: unknown): number {
   return typeof data === 'string' ? Math.floor((data.length * 3) / 4) : 0
 }
 
-/** How long ending a session at the server may take. */
 const GOODBYE_MS = 1_000
 
-/** The longest possible timer: calls are ended by their signal. */
+/** The longest possible timer, because calls are ended by a signal instead. */
 const UNTIL_ABORTED_MS = 2 ** 31 - 1
 
-/** A connection to one server, with a session if the server has sessions. */
 class McpConnection {
   readonly #client: Client
   readonly #transport: StreamableHTTPClientTransport
@@ -296,7 +291,8 @@ class McpConnection {
   }
 
   static async open(server: McpServer, guard: Guard, signal: AbortSignal): Promise<McpConnection> {
-    // No capability: requests of the server (sampling, elicitation, roots) are answered with "Method not found".
+    // Declares no capabilities, so that the server's requests (sampling, elicitation, roots) get
+    // "Method not found".
     const client = new Client({ name: 'eider', version: '1' }, { capabilities: {} })
     const transport = new StreamableHTTPClientTransport(new URL(server.url), {
       fetch: boundedFetch(guard),
@@ -318,7 +314,7 @@ class McpConnection {
     }
   }
 
-  /** The result is not validated: servers lie, and a foreign schema is not run. */
+  /** Results are not validated, because that would run schemas of untrusted servers. */
   request(
     method: 'tools/list' | 'tools/call',
     params: JsonObject,
@@ -330,7 +326,6 @@ class McpConnection {
     })
   }
 
-  /** Ends what still runs. Never fails. */
   async close(): Promise<void> {
     await settlesWithin(this.#transport.terminateSession(), GOODBYE_MS)
     await this.#client.close().catch(() => undefined)
@@ -339,7 +334,7 @@ class McpConnection {
 
 const FAILURE_CHARS_MAX = 300
 
-/** What went wrong with a server, and what to do about it. */
+/** What is wrong with a server, and what to do about it. */
 function mcpFailure(
   error: unknown,
   server: McpServer,
@@ -362,16 +357,16 @@ function failureReason(error: unknown): string {
   }
   const code = error instanceof Error ? codeOf(error) : undefined
   if (code !== undefined)
-    return `cannot be reached (${code}): see whether it runs and "url" is right`
+    return `cannot be reached (${code}): check that it is running and "url" is right`
   const said = error instanceof Error ? error.message : ''
-  const detail = said.startsWith('its ') ? said : 'its answer is not what the protocol says'
-  return `does not speak the Model Context Protocol as expected: ${detail}`
+  const detail = said.startsWith('its ') ? said : 'its answer does not follow the protocol'
+  return `does not follow the Model Context Protocol: ${detail}`
 }
 
 function statusReason({ code, message }: StreamableHTTPError): string {
   const target = /Redirect to (\S{1,500}) not followed|try (\S{1,500}) instead/.exec(message)
   if (target !== null) {
-    return `sends elsewhere, which is not followed: ${target[1] ?? target[2]}. If that is right, name it as "url"`
+    return `redirects to ${target[1] ?? target[2]}, which is not followed. If that is the right address, use it as "url"`
   }
   switch (code) {
     case 401:
@@ -381,9 +376,9 @@ function statusReason({ code, message }: StreamableHTTPError): string {
       return 'has nothing at this address (404): check "url", which often ends with /mcp'
     case 405:
     case -1:
-      return 'speaks no streamable HTTP at this address: check "url", which often ends with /mcp'
+      return 'does not support streamable HTTP at this address: check "url", which often ends with /mcp'
     case 429:
-      return 'has no room for more requests now (429): wait'
+      return 'accepts no more requests right now (429): wait'
     default:
       return `answers with HTTP ${code}`
   }

@@ -10,17 +10,15 @@ import { agentData } from '../data/agent-data.ts'
 import { failureType } from './completion-stream.ts'
 import { BUILTIN_CALLS_NONE, noneAllowed } from './foreign-tools.ts'
 
-/** What one tiny call to an agent's model has shown, under the names of the wire. */
 export interface AgentProbe {
   readonly ok: boolean
-  /** The URL called, or null. */
   readonly url: string | null
-  /** The HTTP status; null without an answer. */
+  /** The HTTP status; null if there was no answer. */
   readonly status: number | null
   readonly error_type: FailureType | null
   readonly cause: string | null
   readonly model: { readonly provider: string; readonly model_name: string }
-  /** Whether the server does so; null: it has not been found out. */
+  /** Whether the server supports streaming; null if unknown. */
   readonly streaming: boolean | null
   readonly tools: boolean | null
   readonly usage: WireUsage | null
@@ -41,10 +39,9 @@ function wireUsage(usage: TokenUsage | null): WireUsage | null {
   return { input_tokens: inputTokens, output_tokens: outputTokens, cached_tokens: cachedTokens }
 }
 
-/** One call, further tries included. */
 const PROBE_MS = 20_000
 
-/** Never fails: a failure is the result of the check. */
+/** Never fails; a failure is the result of the check. */
 export async function probeAgent(
   agent: Pick<Agent, 'model'>,
   models: ChatModels,
@@ -79,7 +76,7 @@ export async function probeAgent(
   }
 }
 
-/** Offered so that a server which knows no tools says so. */
+/** Offered to find out whether the server supports tools. */
 const TOOL = { name: 'not_needed', description: 'Does nothing. Never call it.', input: null }
 
 async function heard(
@@ -119,14 +116,15 @@ const NEXT_STEPS: Readonly<Record<FailureType, string>> = {
   authentication: 'Check "api_key" of the model: a key of this service, with a right to this model',
   rate_limit: 'Wait, or raise the limits or the credit of your account with this service',
   timeout:
-    'See whether the server is loading the model, and try again; raise "timeout" of the agent',
-  connection: 'See whether the server runs and "base_url" is right, as seen from this machine',
+    'Check whether the server is still loading the model, and try again, or raise the "timeout" of the agent',
+  connection:
+    'Check that the server is running and that "base_url" is right, as seen from this machine',
   not_found: 'Check "model_name" and "base_url": something answers there, but not this model',
-  content: 'See which content the service withholds, and change the instruction of the agent',
+  content: 'Check which content the service withholds, and change the instruction of the agent',
   general: 'Read "cause", and check the fields of the model',
 }
 
-/** What an agent's definition lacks. Calls nothing: remote tables are looked up when a question arrives. */
+/** Looks at the definition only: remote tables are looked up when a question is asked. */
 export function agentWarnings(
   agent: Agent,
   snapshot: CatalogSnapshot,
@@ -149,6 +147,6 @@ export function agentWarnings(
     isBuiltin && servers.length > 0
       ? [BUILTIN_CALLS_NONE]
       : servers.flatMap(({ name, tools }) => (tools.length === 0 ? [noneAllowed(name)] : []))
-  const empty = names.length === 0 ? [`Agent ${agent.name} has no data: it may read nothing`] : []
+  const empty = names.length === 0 ? [`Agent ${agent.name} has no data to read`] : []
   return [...(problem === null ? [] : [problem]), ...data, ...foreign, ...empty]
 }

@@ -46,35 +46,30 @@ import { type Admitted, type PlaceLimits, QuestionPlaces } from './running-quest
 export interface AgentDeps extends ThreadServices {
   readonly catalog: Pick<Catalog, 'snapshot'>
   readonly select: Select
-  /** Lists the tables matched by an agent's `data`. */
+  /** Lists the remote tables that an agent's `data` may match. */
   readonly sources: ListingSources
-  /** Providers of chat models that there are. */
+  /** The supported providers of chat models. */
   readonly chatProviders: readonly string[]
-  /** Tools of servers that agents name; unset: there are none. */
   readonly foreignTools?: ForeignTools
-  /** Judges the passages shown to chat models; the built-in model judges its own. Unset: every answer counts as one. */
+  /** If unset, as for the built-in model, every answer counts as supported. */
   readonly judgeAnswerability?: JudgeAnswerability
-  /** Where each question is written down. */
   readonly traces: RunTraces
-  /** A UUID. */
   newTraceId(): string
 }
 
 export interface AgentPoolOptions extends PlaceLimits, ThreadOptions {
-  /**
-   * Seconds for an answer, and tool calls before it, unless the agent's params say otherwise.
-   */
+  /** The default limits: seconds for an answer, and tool calls before it. */
   readonly agentTimeoutSeconds: number
   readonly agentStepsMax: number
-  /** Tokens that models read at once; 0 or missing: what is known of the model. */
+  /** How many tokens models can read; 0 or missing means each model's known size. */
   readonly agentContextTokens?: number
   readonly observationBytesMax: number
-  /** For agents without a model; null: the built-in one. */
+  /** For agents without a model of their own; null means the built-in one. */
   readonly defaultModel: ModelRef | null
   readonly chatDefaults: ChatDefaults
 }
 
-/** Answers questions to agents: chooses the model, gathers what the agent knows, and keeps a trace of each run. */
+/** Chooses the model, collects the agent's data, and records a trace of each run. */
 export class AgentPool {
   readonly #options: AgentPoolOptions
   readonly #deps: AgentDeps
@@ -90,40 +85,35 @@ export class AgentPool {
     this.#threads = new QuestionThreads(options, deps)
   }
 
-  /** Waiting threads take memory, so a server without agents starts none. */
+  /** Does nothing without agents, because idle threads take memory. */
   start(): void {
     const { agents } = this.#deps.catalog.snapshot()
     const last = agents.toSorted((a, b) => a.id - b.id).at(-1)
     if (last !== undefined) this.expect(last.model)
   }
 
-  /** An agent was given this model: it is probably asked soon. */
+  /** Called when an agent gets this model, because it will probably be asked soon. */
   expect(model: ModelRef | null): void {
     this.#threads.expect((model ?? this.#options.defaultModel ?? BUILTIN_MODEL).provider)
   }
 
-  /** Running and waiting questions. */
   get load(): { readonly running: number; readonly waiting: number } {
     return this.#places.load
   }
 
-  /** Running and waiting questions, oldest first. */
   runs(): readonly RunningQuestion[] {
     return this.#places.runs()
   }
 
-  /** Ends a question with `cancelled` for its client. @throws AppError `run_not_found` */
+  /** Ends a question; its client gets the error `cancelled`. @throws AppError `run_not_found` */
   cancelRun(traceId: string): void {
     this.#places.cancelRun(traceId)
   }
 
-  /**
-   * One question, one answer, without its events.
-   * @throws AppError as the question failed: `timeout`, `step_limit`, `provider_refused`, `agent_crashed`, …
-   */
+  /** The answer without events. @throws AppError `timeout`, `step_limit`, `agent_crashed`, … */
   async complete(question: AgentQuestion, signal: AbortSignal): Promise<Answer> {
     const events = this.ask(question, signal)
-    // Bounded: the deadline ends every question.
+    // Ends in any case, because every question has a deadline.
     for (;;) {
       const { done, value } = await events.next()
       if (done) return value
@@ -131,10 +121,11 @@ export class AgentPool {
   }
 
   /**
-   * The events of one question from `start` to its output; returns the answer. Stops within a second of the signal's
-   * abort.
-   * @throws AppError before the first event: `invalid_request`, `unknown_provider`, `too_many_questions`,
-   * `shutting_down`, `timeout` while waiting for a place; after it: as the question failed
+   * The events of one question from `start` to its output; returns the answer. Stops within a
+   * second of the signal's abort.
+   * @throws AppError before the first event: `invalid_request`, `unknown_provider`,
+   * `too_many_questions`, `shutting_down`, `timeout` while waiting for a slot; after it: the cause
+   * of the failure
    */
   async *ask(asked: AgentQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
     const question = { ...asked, agent: this.#whole(asked.agent) }
@@ -146,7 +137,7 @@ export class AgentPool {
     })
   }
 
-  /** With the data that the asker may not name: the agent may read it. */
+  /** Includes data that the asker may not name, because the agent may read it. */
   #whole(agent: Agent): Agent {
     if (agent.data?.isPart === undefined) return agent
     const { agents } = this.#deps.catalog.snapshot()
@@ -154,10 +145,7 @@ export class AgentPool {
     return { ...agent, data }
   }
 
-  /**
-   * The model that answers. Every mistake that can be known is found before the first event.
-   * @throws AppError `invalid_request` for an empty or overlong question, `unknown_provider`
-   */
+  /** Finds as many mistakes as possible before the first event. @throws AppError */
   #modelFor(asked: AgentQuestion): ModelRef {
     const model = asked.agent.model ?? this.#options.defaultModel ?? BUILTIN_MODEL
     const { chatProviders } = this.#deps
@@ -166,7 +154,6 @@ export class AgentPool {
     throw unknownProvider('model', model.provider, chatProviders)
   }
 
-  /** However the question ends, its trace is informed. */
   async *#traced(
     question: AgentQuestion,
     start: RunStart,
@@ -184,7 +171,7 @@ export class AgentPool {
       trace.end(failedRun(toAppError(error)))
       throw error
     } finally {
-      // For a client that stopped reading; a finished run keeps its outcome.
+      // Reached if the client stopped reading; a finished run keeps its outcome.
       trace.end(failedRun(new AppError('cancelled', 'The question was cancelled')))
     }
   }
@@ -247,7 +234,7 @@ export class AgentPool {
     return agent.params.returnContext === true ? { ...answer, context: host.context } : answer
   }
 
-  /** Of a chat model's answer. Rows of tables and of other tools are not judged. */
+  /** Judges the passages that a chat model saw; results of other tools are not judged. */
   async #evidenceFor(
     question: string,
     host: ToolHost,
@@ -261,7 +248,6 @@ export class AgentPool {
     return { evidence, ...(evidence === 'answer' ? {} : { low_evidence: true }) }
   }
 
-  /** Ends every question with `shutting_down` and refuses new ones. */
   close(): void {
     this.#places.close()
     this.#profiles.close()
@@ -283,7 +269,6 @@ const BUILTIN_MODEL: ModelRef = {
   options: {},
 }
 
-/** Everything the thread needs for one question. */
 function agentTask(
   { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
@@ -294,7 +279,6 @@ function agentTask(
     readonly refused?: ReadonlySet<ModelFeature> | undefined
     readonly agentStepsMax: number
     readonly agentContextTokens?: number
-    /** Tools of MCP servers. */
     readonly foreignTools: readonly ToolSpec[]
   },
 ): AgentTask {
@@ -324,15 +308,15 @@ function agentTask(
   return { ...task, systemPrompt: prompt, fence, contextTokens, ...form }
 }
 
-/** The built-in model takes any number of rows unchanged, and follows no instructions. */
+/** The built-in model does not follow instructions, and reads any number of rows. */
 function hasPrompt({ provider }: ModelRef): boolean {
   return provider !== BUILTIN_PROVIDER
 }
 
-/** Used if the context size is unknown: a common default of servers of open models. */
+/** The assumed context size if unknown, a common default of servers for open models. */
 const CONTEXT_TOKENS = 32_000
 
-/** The sizes published by the makers, by model name. An agent never needs more than 200 000. */
+/** Context sizes published by vendors, by model name. An agent never needs more than 200,000. */
 const KNOWN_MODELS: readonly (readonly [RegExp, number])[] = [
   [/(?:^|\/)gpt-3\.5/i, 16_000],
   [/(?:^|\/)(?:gpt-|chatgpt|o[1-9](?:-|$))/i, 128_000],
@@ -341,7 +325,7 @@ const KNOWN_MODELS: readonly (readonly [RegExp, number])[] = [
 
 const CONTEXT_TOKENS_MIN = 1000
 
-/** The model's own `context_tokens`, else the setting, else what is known of the model. */
+/** The model's own `context_tokens`, otherwise the setting, otherwise the model's known size. */
 function contextTokensOf({ modelName, options }: ModelRef, setting: number): number {
   const own = options.context_tokens
   if (typeof own === 'number' && own >= CONTEXT_TOKENS_MIN) return own

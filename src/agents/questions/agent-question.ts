@@ -1,4 +1,4 @@
-/** A question and what it leaves in its trace. */
+/** A question to an agent, and what is recorded about it in its trace. */
 import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
 import type {
   AnswerFindings,
@@ -31,46 +31,40 @@ import type { ToolHost } from '../tools/tool-host.ts'
 import { type Answer, progressEvent } from './completion-stream.ts'
 import type { RunningEntry } from './running-questions.ts'
 
-/** A stored conversation, opened for one question. */
 export interface OpenConversation {
   readonly id: string
-  /** The summary before the question's history; null: none. */
+  /** The summary of turns before the question's history; null if none. */
   readonly summary: string | null
-  /** The oldest turns of the history, this many, now have a summary. */
+  /** Stores a summary of this many of the oldest turns in the history. */
   summarised(summary: { readonly text: string; readonly turnCount: number }): void
 }
 
-/** A question to an agent, as a client puts it. */
 export interface AgentQuestion {
   readonly agent: Agent
   readonly question: string
-  /** Earlier turns, the oldest first. */
   readonly history: readonly ConversationTurn[]
-  /** Missing: nothing is stored. */
+  /** Missing if the question is not stored. */
   readonly conversation?: OpenConversation
-  /** Whether text is requested while it is written. */
   readonly deltas: boolean
-  /** The form that the answer must have. */
   readonly answerForm?: ResponseFormat
-  /** How the asker wants to be answered: appended to the agent's instruction. */
+  /** The asker's instructions for this answer, appended to the agent's own. */
   readonly wishes?: string
-  /** `Asker.by`; unset: unknown. */
+  /** See `Asker.by`; unset if unknown. */
   readonly askedBy?: string | null
-  /** Unset: a user's question. */
+  /** If unset, a user's question. */
   readonly purpose?: RunPurpose
-  /** The `traceparent` of the request. */
+  /** The request's `traceparent` header. */
   readonly traceParent?: string | undefined
 }
 
-/** One running question. */
 export interface Run {
   readonly model: ModelRef
-  /** By the clock of `performance.now()`, like `beganMs`. */
+  /** In the time of `performance.now()`, like `beganMs`. */
   readonly endMs: number
   readonly beganMs: number
   readonly traceId: string
   readonly trace: RunTrace
-  /** In the list of running questions. */
+  /** The question's entry in the list of running questions. */
   readonly entry: Pick<RunningEntry, 'admitted' | 'step' | 'end'>
 }
 
@@ -83,16 +77,16 @@ export interface Output {
   readonly finish: FinishReason
 }
 
-/** What is recorded of a run while the agent's thread answers it, in its trace and for its output. */
-export class RunNotes {
+/** Collects what happens in a run on the agent's thread, for its trace and its output. */
+class RunNotes {
   readonly #host: ToolHost
   readonly #run: Run
-  /** How often each call was run and not shown yet. */
+  /** How often each call ran without its step being shown yet. */
   readonly #ran = new Map<string, number>()
   readonly #warnings = new Set<string>()
   #usage: TokenUsage | null | undefined
   #finish: FinishReason = 'stop'
-  /** The thread counts from its own start. */
+  /** The offset of the thread's clock, which starts at 0 with the thread. */
   #threadMs = 0
 
   constructor(host: ToolHost, run: Run) {
@@ -122,7 +116,7 @@ export class RunNotes {
 
   turn({ turn, warnings }: Extract<AgentEvent, { type: 'turn' }>): void {
     const { trace, beganMs } = this.#run
-    // Under load the thread's start is reported late; a reported turn is over.
+    // Under load, the start of a thread is reported late, but a reported turn has certainly ended.
     const latestMs = Math.max(0, performance.now() - beganMs - turn.tookMs)
     trace.turn({ ...turn, startMs: Math.min(this.#threadMs + turn.startMs, latestMs) })
     const { usage } = turn
@@ -194,7 +188,7 @@ export function failedRun({ code, message }: AppError): RunEnd {
   }
 }
 
-/** What an agent of the mode `sql` gave less than its rows. */
+/** Warnings about missing rows in an answer in `sql` mode. */
 export function modeWarnings(
   { agent }: AgentQuestion,
   { result }: AnswerFindings,
@@ -202,15 +196,15 @@ export function modeWarnings(
   if (agent.params.mode !== 'sql') return []
   if (result === undefined) {
     return [
-      'The built-in model quotes and writes no SQL: the mode sql needs an agent with a chat model',
+      'The built-in model quotes and cannot write SQL: the mode sql needs an agent with a chat model',
     ]
   }
   if (result === null) return ['The model ran no statement, so there are no rows']
   if (!result.is_cut) return []
-  return [`The rows are cut at ${result.data.length}: the statement gives more`]
+  return [`Only the first ${result.data.length} rows are returned; the statement has more`]
 }
 
-/** @throws AppError `invalid_request` for what no model can answer, or not this one */
+/** @throws AppError `invalid_request` for a question that no model, or not this one, can answer */
 export function refuseUnanswerable(
   { question, wishes = '', answerForm }: AgentQuestion,
   { provider }: ModelRef,
@@ -221,45 +215,45 @@ export function refuseUnanswerable(
     throw new AppError('invalid_request', `A question has at most ${questionBytesMax} bytes`)
   }
   if (byteSize(wishes) > questionBytesMax) {
-    const message = `What is said beside the question has at most ${questionBytesMax} bytes`
+    const message = `The texts besides the question have at most ${questionBytesMax} bytes`
     throw new AppError('invalid_request', `${message}: shorten the system message`)
   }
   if (answerForm === undefined || provider !== BUILTIN_PROVIDER) return
   const needed = 'response_format needs an agent with a chat model'
-  throw new AppError('invalid_request', `The built-in model quotes and writes no JSON: ${needed}`)
+  throw new AppError(
+    'invalid_request',
+    `The built-in model quotes and cannot write JSON: ${needed}`,
+  )
 }
 
 export interface ThreadOptions {
-  /** Threads started in advance. */
   readonly sparesMax: number
-  /** The entry of the agents' thread. */
   readonly workerUrl: string
 }
 
-/** Requests of threads to the main thread, besides tools. */
+/** What threads request from the main thread, besides tools. */
 export interface ThreadServices {
-  /** The built-in embedder, for a model that ranks sentences. */
+  /** The built-in embedding model, for a model that ranks sentences. */
   readonly embed: Embedder['embed']
-  /** Features that model servers refuse; unset: each question finds out. */
+  /** Features that model servers refuse; if unset, each question finds out by itself. */
   readonly features?: RefusedFeatures
-  /** Gives back what is held by nothing any more; it holds the main thread for some 50 ms. */
+  /** Runs a garbage collection, which blocks the main thread for about 50 ms. */
   readonly collect?: () => void
 }
 
-/** A question's dependencies on the main thread while its thread answers it. */
+/** What a question needs from the main thread while a thread answers it. */
 interface Asked {
   readonly host: ToolHost
   readonly run: Run
   readonly agentId: number
-  /** Told of a summary of its oldest turns. */
   readonly conversation?: OpenConversation | undefined
 }
 
-/** Runs questions in threads that belong to one agent each, and records in their traces what happens. */
+/** Runs questions in threads of one agent each, and records their events in the traces. */
 export class QuestionThreads {
   readonly #threads: AgentThreads
   readonly #services: ThreadServices
-  /** Since the last collection. */
+  /** The number of questions since the last garbage collection. */
   #answered = 0
 
   constructor({ workerUrl, sparesMax }: ThreadOptions, services: ThreadServices) {
@@ -267,17 +261,13 @@ export class QuestionThreads {
     this.#services = services
   }
 
-  /** Questions to models of this provider are probably next: threads start and wait for them. */
+  /** Starts threads for this provider, which the next questions will probably use. */
   expect(provider: string): void {
     this.#threads.expect(provider)
     this.#threads.refill()
   }
 
-  /**
-   * The events between the start and the answer. When a thread with several questions stops, the others are asked again,
-   * each in a separate thread, so that only the culprit fails there too. A question that has shown anything is not asked
-   * again.
-   */
+  /** If a shared thread stops, its other questions that have shown nothing are asked again. */
   async *answer(
     task: AgentTask,
     asked: Asked,
@@ -318,7 +308,7 @@ export class QuestionThreads {
         else if (event.type === 'turn') notes.turn(event)
         else if (event.type === 'summary') conversation?.summarised(event)
         else if (event.type !== 'end') {
-          // An end without an output is not an answer.
+          // A run that ends without output is not an answer.
           shown.any = true
           if (event.type === 'step') notes.step(event.step)
           yield progressEvent(event, run.traceId)
@@ -333,7 +323,7 @@ export class QuestionThreads {
     }
   }
 
-  /** Under steady load nothing else does in time: memory would grow by a fifth in 5 000 questions. */
+  /** Under steady load, no other collection happens in time; memory would grow by a fifth. */
   #collectSometimes(): void {
     this.#answered += 1
     if (this.#answered < AGENT_LIMITS.questionsPerCollection) return

@@ -21,16 +21,13 @@ import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 
 export interface CompletionStreamOptions {
-  /** `delta` events are passed on only to a client that asked for them. */
+  /** Whether to pass on `delta` events, because the client requested them. */
   readonly deltas: boolean
-  /** Called with a failure after `start`, which the client receives as an event. */
+  /** Called for a failure after `start`, which the client receives as an event. */
   readonly onFailure: (failure: AppError, traceId: string) => void
 }
 
-/**
- * The events of one question as its client receives them: `start` first, `end` last, exactly once in every case. A failure
- * after `start` becomes one `error` event; a failure before it is thrown, because nothing was sent yet.
- */
+/** `start`, then exactly one `end`. Before `start` a failure is thrown, later it is an event. */
 export async function* completionStream(
   events: AsyncIterable<CompletionEvent>,
   { deltas, onFailure }: CompletionStreamOptions,
@@ -60,7 +57,6 @@ export function startEvent(question: string, traceId: string, conversationId?: s
 
 type Progress = Extract<AgentEvent, { readonly type: 'action' | 'step' | 'delta' }>
 
-/** The events between the start and the answer. `messages` repeats the text of the event. */
 export function progressEvent(
   event: Progress,
   traceId: string,
@@ -79,21 +75,19 @@ export function progressEvent(
   }
 }
 
-/** The answer to one question. */
 export interface Answer extends AnswerFindings, AnswerEvidence {
   readonly content: string
   readonly traceId: string
-  /** For a stored conversation. */
+  /** Set in a stored conversation. */
   readonly conversationId?: string | undefined
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** For all model turns; null: not reported by the provider. */
+  /** For all turns of the model; null if the provider did not report it. */
   readonly usage: TokenUsage | null
-  /** How the model's last turn ended; missing: normally. */
+  /** How the model's last turn ended; missing if it ended as usual. */
   readonly finish?: FinishReason
-  /** From its start in a place to the answer. */
+  /** Seconds from getting a slot to the answer. */
   readonly seconds: number
-  /** The texts that the model was shown, for an agent with `return_context`. */
   readonly context?: readonly string[]
 }
 
@@ -132,7 +126,7 @@ export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
 const STATUS_TYPES: Readonly<Record<number, FailureType>> = {
   401: 'authentication',
   403: 'authentication',
-  // The credit is used up.
+  // Payment required: the credit is used up.
   402: 'rate_limit',
   404: 'not_found',
   408: 'timeout',
@@ -140,7 +134,7 @@ const STATUS_TYPES: Readonly<Record<number, FailureType>> = {
   504: 'timeout',
 }
 
-/** The provider's status, if known, says more than the code. */
+/** Prefers the provider's status, if known, because it is more specific than the code. */
 export function failureType(failure: AppError): FailureType {
   const { code, providerStatus: status } = failureToSend(failure)
   const isRefusal = code === 'provider_refused'
@@ -153,9 +147,9 @@ export function failureType(failure: AppError): FailureType {
 const FIELD_NAME = 'response_format'
 
 /**
- * `response_format` of a request as in OpenAI's API: `json_schema`, `json_object`, or `text`, which has no effect. The
- * schema is bounded, so that checking an answer is fast: limits on its unfolded size and patterns, no recursion, no external
- * references.
+ * Reads a `response_format` as in OpenAI's API: `json_schema`, `json_object`, or `text`, which has
+ * no effect. The schema is limited so that checking an answer is fast: in expanded size and
+ * patterns, without recursion or external references.
  * @throws AppError `invalid_request`
  */
 export function responseFormatOf(value: unknown): ResponseFormat | undefined {
@@ -210,7 +204,7 @@ const IN_NAMED = new Set([
   'patternProperties',
   'properties',
 ])
-/** They change what a reference means. */
+/** Keywords that change the meaning of a reference. */
 const NOT_ALLOWED = new Set([
   '$anchor',
   '$dynamicAnchor',
@@ -221,10 +215,10 @@ const NOT_ALLOWED = new Set([
   '$vocabulary',
 ])
 
-/** Walks through a schema as a check of an answer does, references followed. */
+/** Walks through a schema in the same way as a check of an answer, following references. */
 class SchemaCheck {
   readonly #root: JsonSchema
-  /** How many schemas one unfolds to; null while counting. */
+  /** How many schemas each schema expands to; null while being counted. */
   readonly #counts = new Map<object, number | null>()
   #patterns = 0
 
@@ -257,7 +251,7 @@ class SchemaCheck {
       }
       for (const part of this.#partsOf(keyword, value)) count += this.#count(part, depth + 1)
       if (count > schemaUnfoldedMax) {
-        throw refused(`The schema unfolds to more than ${schemaUnfoldedMax} schemas`)
+        throw refused(`The schema expands to more than ${schemaUnfoldedMax} schemas`)
       }
     }
     this.#counts.set(schema, count)
@@ -274,20 +268,22 @@ class SchemaCheck {
   #target(reference: unknown): unknown {
     if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) {
       const shown = String(reference).slice(0, 100)
-      throw refused(`"$ref" must name a place in the schema itself, as #/$defs/…; it is "${shown}"`)
+      throw refused(
+        `"$ref" must refer to a part of the schema itself, such as #/$defs/…; it is "${shown}"`,
+      )
     }
     let place: unknown = this.#root
     for (const part of reference.split('/').slice(1)) {
       const key = partName(part)
       if (typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) {
-        throw refused(`"$ref" names nothing: ${reference.slice(0, 100)}`)
+        throw refused(`"$ref" refers to nothing: ${reference.slice(0, 100)}`)
       }
       place = Reflect.get(place, key)
     }
     return place
   }
 
-  /** Run by an engine without backtracking; what is left is their size. */
+  /** Patterns run in an engine without backtracking, so only their size matters. */
   #pattern(pattern: unknown): void {
     const { schemaPatternsMax, patternCharsMax, patternRepeatsMax } = AGENT_LIMITS
     this.#patterns += 1
@@ -304,7 +300,7 @@ class SchemaCheck {
   }
 }
 
-/** A part of a JSON pointer, escaped as in a URL. */
+/** A part of a JSON Pointer, with URL escapes. */
 function partName(part: string): string {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')

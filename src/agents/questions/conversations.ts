@@ -22,15 +22,14 @@ import type { Answer } from './completion-stream.ts'
 import { keptFindings } from './kept-findings.ts'
 import type { LiveTurn, LiveTurns } from './live-turns.ts'
 
-/** The word with which a client starts a stored conversation. */
+/** The value with which a client starts a stored conversation. */
 export const NEW_CONVERSATION = 'new'
 
-/** A question that may belong to a stored conversation. */
 export interface AskedQuestion extends Omit<AgentQuestion, 'conversation' | 'askedBy'> {
   readonly asker: Asker
-  /** The id of a conversation with this agent, or `new`. Missing: nothing is stored. */
+  /** The id of a conversation with this agent, or `new`. If missing, the question is not stored. */
   readonly conversationId?: string
-  /** Continues to its end even if the client disconnects. Only in a conversation. */
+  /** Whether the question continues if the client disconnects. Only in a conversation. */
   readonly isBackground?: boolean
 }
 
@@ -38,20 +37,17 @@ interface ConversationDeps {
   readonly pool: Pick<AgentPool, 'ask'>
   readonly store: ConversationStore
   readonly live: Pick<LiveTurns, 'begin' | 'end' | 'has'>
-  /** Questions in one conversation. */
   readonly turnsMax: number
-  /** A UUID. */
   newId(): string
   /** Milliseconds since 1970. */
   now(): number
-  /** Called with a failure that no client hears of: a failed question that could not be stored. */
+  /** Called for a failure that no client sees: a failed question that could not be stored. */
   onFailure(error: unknown): void
 }
 
-/** Questions to agents, including those of stored conversations, which take one question at a time. */
+/** A conversation takes one question at a time. */
 export class Conversations {
   readonly #deps: ConversationDeps
-  /** The conversations with a running question. */
   readonly #busy = new Set<string>()
   readonly #answering = new Set<Promise<Answer>>()
 
@@ -59,10 +55,10 @@ export class Conversations {
     this.#deps = deps
   }
 
-  /** As `AgentPool.complete`. @throws AppError as `ask` */
+  /** Like `AgentPool.complete`. @throws AppError like `ask` */
   async complete(asked: AskedQuestion, signal: AbortSignal): Promise<Answer> {
     const events = this.ask(asked, signal)
-    // Bounded: the deadline ends every question.
+    // Ends in any case, because every question has a deadline.
     for (;;) {
       const { done, value } = await events.next()
       if (done) return value
@@ -70,9 +66,10 @@ export class Conversations {
   }
 
   /**
-   * As `AgentPool.ask`. A conversation's turn is on disk before its output is sent.
-   * @throws AppError before the first event: `conversation_not_found`, `conversation_busy`, `conversation_full`,
-   * `invalid_request` for a history beside the kept one, or background work whose result could never be read
+   * Like `AgentPool.ask`. A conversation's turn is on disk before its output is sent.
+   * @throws AppError before the first event: `conversation_not_found`, `conversation_busy`,
+   * `conversation_full`, or `invalid_request` for a history in addition to the stored one, or for
+   * background work whose result could never be read
    */
   async *ask(asked: AskedQuestion, signal: AbortSignal): AsyncGenerator<CompletionEvent, Answer> {
     const { conversationId: sent, asker, isBackground = false, ...rest } = asked
@@ -85,7 +82,7 @@ export class Conversations {
     const { agent } = question
     const isNew = sent === NEW_CONVERSATION
     const id = isNew ? this.#deps.newId() : sent
-    // Others neither learn of it nor keep its owner waiting.
+    // Checked first, so that others neither learn about the conversation nor block its owner.
     if (!isNew) await this.#requireOwn(agent, id, asker)
     this.#refuseBusy(agent, id)
     const key = conversationKey(agent, id)
@@ -123,7 +120,7 @@ export class Conversations {
     }
   }
 
-  /** Resolves when no question is running and every outcome is stored. */
+  /** Resolves once no question is running and every outcome is stored. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#answering)
   }
@@ -135,14 +132,16 @@ export class Conversations {
     return { conversationId, agentId: agent.id, question, askedBy, isFirst, startedAt }
   }
 
-  /** @throws AppError `conversation_not_found`, `conversation_busy` while a question is running */
+  /**
+   * @throws AppError `conversation_not_found`, or `conversation_busy` while a question is running
+   */
   async remove(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
     await this.#requireOwn(owner, conversationId, asker)
     this.#refuseBusy(owner, conversationId)
     await this.#deps.store.remove(owner, conversationId)
   }
 
-  /** Removes a turn and later ones. @throws AppError as `remove`; `trace_not_found` for an unknown turn */
+  /** Also removes later turns. @throws AppError like `remove`; `trace_not_found` */
   async removeFrom(
     owner: Owner,
     conversationId: string,
@@ -162,17 +161,17 @@ export class Conversations {
 
   #note(answer: Promise<Answer>): void {
     this.#answering.add(answer)
-    // Remaining watchers learn of a failure from the turn.
+    // Other watchers get the failure from the turn itself.
     answer.catch(() => {}).finally(() => this.#answering.delete(answer))
   }
 
-  /** At full speed: the client watches like any other, and a slow reader delays no one. */
+  /** At full speed: the asking client watches like any other, and does not delay the answer. */
   async #told(question: AgentQuestion, turn: TurnUnderWay, signal: AbortSignal): Promise<Answer> {
     const { live } = turn
     const events = this.#kept(question, turn, signal)
     let failure: unknown = null
     try {
-      // Bounded: the deadline ends every question.
+      // Ends in any case, because every question has a deadline.
       for (;;) {
         const { done, value } = await events.next()
         if (done) return value
@@ -197,7 +196,7 @@ export class Conversations {
     const keep = (end: TurnEnd) => this.#keep(question, turn, { ...end, startedAt })
     let failure = new AppError('cancelled', 'The question was cancelled')
     try {
-      // Bounded: the deadline ends every question.
+      // Ends in any case, because every question has a deadline.
       for (;;) {
         const { done, value } = await events.next()
         if (done) return value
@@ -207,7 +206,7 @@ export class Conversations {
           const findings = keptFindings(value)
           const end = { answer, citations, findings, outcome: 'answered', errorCode: null } as const
           await keep(end).catch((error) => {
-            // Its trace is informed, too.
+            // So that the trace records the failure too.
             return events.throw(error)
           })
         }
@@ -253,12 +252,12 @@ export class Conversations {
 
   #refuseBusy(owner: Owner, conversationId: string): void {
     if (!this.#busy.has(conversationKey(owner, conversationId))) return
-    const next = 'Wait for its answer, or cancel it: GET /api/agents/runs names it'
+    const next = 'Wait for its answer, or cancel it: GET /api/agents/runs lists it'
     const message = `A question of the conversation ${conversationId} is being answered. ${next}`
     throw new AppError('conversation_busy', message)
   }
 
-  /** A conversation is not stored until its first question is answered. */
+  /** A conversation is stored once its first question is answered, so a running one counts too. */
   async #requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void> {
     if (asker.seesAll || this.#deps.live.has(owner, conversationId, asker)) return
     await this.#deps.store.requireOwn(owner, conversationId, asker)
@@ -268,12 +267,12 @@ export class Conversations {
     const { turnsMax } = this.#deps
     if (turnCount < turnsMax) return
     const limit = `${turnsMax} questions (EIDER_CONVERSATION_TURNS_MAX)`
-    const next = `begin another with "conversation_id": "${NEW_CONVERSATION}"`
+    const next = `start another with "conversation_id": "${NEW_CONVERSATION}"`
     throw new AppError('conversation_full', `This conversation has ${limit}: ${next}`)
   }
 }
 
-/** Ends with its client; it may continue alone only if the server decides so. */
+/** Work that ends with its client, unless it may continue in the background. */
 function workFor(asked: AbortSignal, maySurvive: () => boolean) {
   const work = new AbortController()
   setCaller(work.signal, callerOf(asked))
@@ -288,7 +287,7 @@ function workFor(asked: AbortSignal, maySurvive: () => boolean) {
   return { signal: work.signal, end, abort }
 }
 
-/** Another agent's conversation of this id is none. */
+/** Includes the agent, because another agent's conversation with the same id is a different one. */
 function conversationKey({ id }: Owner, conversationId: string): string {
   return `${id} ${conversationId}`
 }
@@ -297,7 +296,7 @@ type TurnEnd = Pick<NewTurn, 'answer' | 'citations' | 'findings' | 'outcome' | '
 
 const NO_HISTORY: Omit<KeptHistory, 'askedBy'> = { turnCount: 0, summary: null, turns: [] }
 
-/** The return value of a generator left early, which is never read. */
+/** Returned by a generator that is left early. Nothing reads it. */
 const UNREAD_ANSWER: Answer = {
   content: '',
   traceId: '',
@@ -311,16 +310,14 @@ const UNREAD_ANSWER: Answer = {
 /** One question of a conversation, until it is stored. */
 class TurnUnderWay {
   readonly conversation: OpenConversation
-  /** Two for each earlier question. */
+  /** Two entries for each earlier question. */
   readonly history: readonly ConversationTurn[]
   summary: NewTurn['summary'] = null
-  /** The owner of the conversation. */
   readonly askedBy: string | null
-  /** For its watchers. */
   readonly live: LiveTurn
-  /** null: not started. */
+  /** null if not started yet. */
   traceId: string | null = null
-  /** The answer so far, if it came in pieces. */
+  /** The answer so far, if it is streamed. */
   text = ''
   isKept = false
 
@@ -351,11 +348,11 @@ class TurnUnderWay {
 
 function historyTwice(): AppError {
   const message =
-    '"messages" holds earlier turns, which a conversation with a "conversation_id" keeps by itself: send the question alone, or no "conversation_id"'
+    '"messages" holds earlier turns, which a conversation with a "conversation_id" stores itself: send only the question, or leave out "conversation_id"'
   return new AppError('invalid_request', message)
 }
 
 function unreadableLater(): AppError {
-  const message = `"background" needs a "conversation_id", where the answer can be read later: "${NEW_CONVERSATION}" begins a conversation`
+  const message = `"background" needs a "conversation_id", where the answer can be read later: "${NEW_CONVERSATION}" starts a conversation`
   return new AppError('invalid_request', message)
 }

@@ -7,11 +7,11 @@ import { byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob } from '../data/remote-table-names.ts'
 import { harmless } from '../loop/data-fence.ts'
 
-/** Per question. */
+/** The limit for each question. */
 const TOOLS_MAX = 64
 const SPECS_CHARS_MAX = 65_536
 const DESCRIPTION_CHARS_MAX = 1_000
-/** As providers allow. */
+/** The length limit of providers for tool names. */
 const FOREIGN_NAME_CHARS_MAX = 64
 const NAMES_SHOWN = 20
 const TOOL_WARNINGS_MAX = 20
@@ -22,8 +22,8 @@ interface Offered {
   readonly spec: ToolSpec
 }
 
-/** The foreign tools for one question, limited to those its agent allows. */
-export class QuestionForeignTools {
+/** The foreign tools for one question, limited to those the agent allows. */
+class QuestionForeignTools {
   readonly #tools: ForeignTools
   readonly #session: string
   readonly #offered: ReadonlyMap<string, Offered>
@@ -42,7 +42,7 @@ export class QuestionForeignTools {
     return [...this.#offered.values()].map(({ spec }) => spec)
   }
 
-  /** The problems so far: an unreachable server, a name without a match. */
+  /** Problems so far, such as an unreachable server or a name without a match. */
   get warnings(): readonly string[] {
     return [...this.#warnings].slice(0, TOOL_WARNINGS_MAX)
   }
@@ -51,7 +51,7 @@ export class QuestionForeignTools {
     return this.#offered.has(name)
   }
 
-  /** The tool's result or error, as text for the model. @throws the signal's reason */
+  /** The tool's result or error as text for the model. @throws the signal's reason */
   async run(
     { name, input }: Pick<ToolCall, 'name' | 'input'>,
     signal: AbortSignal,
@@ -81,16 +81,13 @@ export class QuestionForeignTools {
   }
 }
 
-export interface ForeignTerms {
-  /** The calls of this question. */
+interface ForeignTerms {
   readonly session: string
-  /** The limit of a result. */
   readonly bytesMax: number
-  /** Whether the model can call foreign tools. */
   readonly isAble: boolean
 }
 
-/** For servers without MCP connections. */
+/** Used where MCP servers are not available. */
 export const NO_FOREIGN_TOOLS: ForeignTools = {
   list: async () => ({ kind: 'listed', tools: [] }),
   call: async () => ({ kind: 'failed', message: 'There are no tools of MCP servers' }),
@@ -102,10 +99,7 @@ interface Found {
   readonly warnings: readonly string[]
 }
 
-/**
- * Asks the agent's MCP servers for their tools, all at once. A server that is down gives a warning. The caller must `end`
- * them; aborting the signal does so, too.
- */
+/** A server that is down gives a warning. To end the tools, call `end` or abort the signal. */
 export async function foreignToolsOf(
   { data }: Agent,
   tools: ForeignTools,
@@ -151,9 +145,9 @@ export async function foreignToolsOf(
 }
 
 export const BUILTIN_CALLS_NONE =
-  'The built-in model calls no tools of MCP servers: that needs an agent with a chat model'
+  'The built-in model cannot call tools of MCP servers: give the agent a chat model'
 
-/** A tool must match a pattern: a server may offer new ones at any time. */
+/** Only tools that match a pattern are allowed, because a server may offer new ones at any time. */
 function isAllowed({ tools }: McpServer, name: string): boolean {
   return tools.some((pattern) => matchesGlob(pattern, name))
 }
@@ -187,13 +181,13 @@ function specOf(
   const about = harmlessLine(description, DESCRIPTION_CHARS_MAX)
   return {
     name: freeToolName(`${server.name}__${name.replaceAll(/[^\w-]/g, '_')}`, taken),
-    description: `A tool of the MCP server ${server.name}, which describes it so: ${about || '(nothing)'}`,
+    description: `A tool of the MCP server ${server.name}, which describes it as: ${about || '(nothing)'}`,
     input: null,
     schema: foreignSchema(schema),
   }
 }
 
-/** Two names may become one. */
+/** Adds a number if two tools would get the same name. */
 function freeToolName(wanted: string, taken: ReadonlyMap<string, unknown>): string {
   const name = wanted.slice(0, FOREIGN_NAME_CHARS_MAX)
   if (!taken.has(name)) return name
@@ -213,9 +207,10 @@ const SCHEMA_TEXT_CHARS_MAX = 300
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * The argument schema of an MCP server's tool, reduced to what every provider accepts: known JSON schema keywords, in valid
- * form, with short texts. A provider would refuse the whole question for one wrong keyword, or for alternatives beside the
- * properties. The server checks the arguments itself.
+ * The argument schema of an MCP tool, reduced to what every provider accepts: known JSON schema
+ * keywords in valid form, with short texts. A provider would refuse the whole question because of
+ * one invalid keyword, or alternatives next to properties. The MCP server checks the arguments
+ * itself.
  */
 function foreignSchema(sent: Members | null): JsonSchema {
   const { anyOf: _any, oneOf: _one, enum: _enum, const: _const, ...plain } = cleaned(sent ?? {}, 0)
@@ -248,7 +243,7 @@ type Clean = (value: unknown, depth: number) => unknown
 const schemas: Clean = (value, depth) => {
   if (!isMembers(value)) return undefined
   const entries = Object.entries(value).slice(0, MEMBERS_MAX)
-  // Anthropic rejects other names.
+  // Anthropic rejects all other names.
   const named = entries.filter(([name]) => /^[\w.-]{1,64}$/.test(name))
   return Object.fromEntries(named.map(([name, schema]) => [name, cleaned(schema, depth + 1)]))
 }
@@ -286,10 +281,7 @@ const names: Clean = (value) => {
   return known.length === 0 ? undefined : [...new Set(known)]
 }
 
-/**
- * The allowed keywords of a schema. References and patterns are dropped: they help a model little, and a malicious server
- * much.
- */
+/** References and patterns are dropped: they help a malicious server more than a model. */
 const KEYWORDS: Readonly<Record<string, Clean>> = {
   type,
   title: plainMember,
@@ -314,7 +306,7 @@ const KEYWORDS: Readonly<Record<string, Clean>> = {
   },
 }
 
-/** On one line, shortened, and without what some servers take for the end of a message. */
+/** One line, shortened, without sequences that some servers read as a message's end. */
 function harmlessLine(value: string, charsMax: number): string {
   const line = harmless(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')).trim()
   return line.length <= charsMax ? line : `${firstChars(line, charsMax)} …`

@@ -1,4 +1,4 @@
-/** What is stored of an answer's rows, charts and warnings with its conversation: as much as fits. */
+/** What a conversation stores of an answer's rows, charts and warnings: as much as fits. */
 import type {
   Chart,
   OutputEvent,
@@ -7,9 +7,7 @@ import type {
 import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
 import { byteSize } from '../agent-limits.ts'
 
-/** Of one answer's findings, as JSON. */
 const FINDINGS_BYTES_MAX = 524_288
-/** Number of warnings, which are sentences. */
 const WARNINGS_MAX = 20
 const WARNING_CHARS_MAX = 2_000
 
@@ -32,10 +30,10 @@ export function keptFindings(output: Told, bytesMax = FINDINGS_BYTES_MAX): KeptF
   return { evidence: output.evidence, ...found, warnings }
 }
 
-/** Half a chart would show something else than the whole one. */
+/** Charts are dropped as a whole, because half a chart would be misleading. */
 function chartsLost(count: number, bytesMax: number): string {
   const what = count === 1 ? 'A chart was' : `${count} charts were`
-  return `${what} too large to be kept: ${Math.round(bytesMax / 1024)} KB of rows and charts are kept with an answer`
+  return `${what} too large to be stored: at most ${Math.round(bytesMax / 1024)} KB of rows and charts are stored with an answer`
 }
 
 class Room {
@@ -52,7 +50,6 @@ class Room {
     return true
   }
 
-  /** As many of the first rows as fit. */
   cut(rows: StatementRows): StatementRows {
     this.#left -= jsonSize({ ...rows, data: [] })
     const data = []

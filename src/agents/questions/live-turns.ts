@@ -1,4 +1,4 @@
-/** Conversations as they are shown: the stored part, and the running question. */
+/** Conversations as shown to users: the stored turns plus the running question. */
 import { type Asker, maySeeAsked } from '../../core/domain/access/principal.ts'
 import {
   type CompletionEvent,
@@ -16,16 +16,15 @@ import { AppError, toAppError } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 
 interface ListedConversation extends ConversationSummary {
-  /** One of its questions is running. */
   readonly isRunning: boolean
 }
 
 interface ShownConversation extends KeptConversation {
-  /** The running turn; null: none, or already stored. */
+  /** The running turn; null if there is none, or it is already stored. */
   readonly running: TurnInProgress | null
 }
 
-/** Running questions of stored conversations, besides the stored turns. */
+/** Adds running questions to stored conversations. */
 export class LiveTurns {
   readonly #store: Pick<ConversationStore, 'list' | 'get' | 'requireOwn'>
   readonly #all = new Set<LiveTurn>()
@@ -40,13 +39,13 @@ export class LiveTurns {
     return turn
   }
 
-  /** @param failure that ended it; null: none */
+  /** @param failure why the turn failed; null if it did not */
   end(turn: LiveTurn, failure: unknown): void {
     turn.end(failure)
     this.#all.delete(turn)
   }
 
-  /** Whether one of its questions is running that this asker may see. */
+  /** Whether a question that this asker may see is running. */
   has(owner: Pick<Owner, 'id'>, conversationId: string, asker: Asker): boolean {
     return this.#find(owner, conversationId, asker) !== undefined
   }
@@ -82,8 +81,7 @@ export class LiveTurns {
   }
 
   /**
-   * The running question of a conversation, from its start to its end.
-   * @throws AppError before the first event: `conversation_not_found`, `run_not_found`; after it: as the question failed
+   * @throws AppError first: `conversation_not_found`, `run_not_found`; later the question's failure
    */
   async *watch(
     owner: Owner,
@@ -101,7 +99,7 @@ export class LiveTurns {
     )
   }
 
-  /** Started but not yet stored, newest first. */
+  /** Started but not stored yet, newest first. */
   #of(owner: Pick<Owner, 'id'>, asker: Asker): readonly LiveTurn[] {
     return [...this.#all].reverse().filter(({ question, progress }) => {
       const isOwn = question.agentId === owner.id && maySeeAsked(asker, question.askedBy)
@@ -114,25 +112,21 @@ export class LiveTurns {
   }
 }
 
-/**
- * A question of a stored conversation while it is answered, for all its watchers: late ones receive everything from the
- * start.
- */
+/** A question of a stored conversation. Late watchers get everything from the start. */
 
-/** An event for a watcher, and its time. */
 export interface WatchedEvent {
   readonly event: CompletionEvent
-  /** Since the start of the question. */
+  /** Milliseconds since the start of the question. */
   readonly atMs: number
 }
 
-/** The turn so far, before it joins the stored ones. */
+/** The turn so far, before it is stored. */
 export interface TurnInProgress {
   readonly traceId: string
   readonly question: string
   /** `YYYY-MM-DD HH:MM:SS.ffffff`. */
   readonly startedAt: string
-  /** Since then. */
+  /** Seconds since the turn started. */
   readonly seconds: number
 }
 
@@ -142,7 +136,6 @@ interface LiveQuestion {
   readonly question: string
   /** Who asked the first question of the conversation. */
   readonly askedBy: string | null
-  /** It starts the conversation. */
   readonly isFirst: boolean
   readonly startedAt: string
 }
@@ -154,7 +147,7 @@ const NO_WATCHERS = 'The clients watching this question went away'
 
 export class LiveTurn {
   readonly question: LiveQuestion
-  /** From its `start` event; null: waiting for a slot. */
+  /** Set by the `start` event; null while waiting for a slot. */
   traceId: string | null = null
   isKept = false
   readonly #beganMs = performance.now()
@@ -167,7 +160,7 @@ export class LiveTurn {
     this.question = question
   }
 
-  /** null: not started, or already stored. */
+  /** null if the turn has not started, or is already stored. */
   get progress(): TurnInProgress | null {
     const { traceId, isKept } = this
     if (traceId === null || isKept) return null
@@ -175,7 +168,7 @@ export class LiveTurn {
     return { traceId, question, startedAt, seconds: this.#atMs() / 1000 }
   }
 
-  /** For a conversation with only this turn. */
+  /** The summary of a conversation that has only this turn. */
   get summary(): ConversationSummary {
     const { conversationId, question, startedAt } = this.question
     const times = { startedAt, endedAt: startedAt }
@@ -191,7 +184,7 @@ export class LiveTurn {
     this.#wake()
   }
 
-  /** @param failure that ended it; null: none */
+  /** @param failure why the turn failed; null if it did not */
   end(failure: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -199,12 +192,12 @@ export class LiveTurn {
     this.#wake()
   }
 
-  /** All that happened and happens, to the end. @throws what ended the question; the signal's reason */
+  /** Everything from the start. @throws the question's failure; the signal's reason */
   async *watch(signal: AbortSignal): AsyncGenerator<WatchedEvent, void> {
     let index = 0
-    /** The characters sent of a text that still grows. */
+    /** How many characters were sent of a piece that is still growing. */
     let chars = 0
-    // Bounded: the deadline ends every question.
+    // Ends in any case, because every question has a deadline.
     for (;;) {
       const { promise: changed } = this.#changed
       const one = this.#told[index]
@@ -237,13 +230,13 @@ export class LiveTurn {
   }
 }
 
-/** @returns null if they cannot be merged */
+/** @returns null if the events cannot be merged */
 function grownPiece(last: CompletionEvent, event: CompletionEvent): DeltaEvent | null {
   if (!isPiece(last) || !isPiece(event) || last.content.length >= DELTA_CHARS) return null
   return { ...event, content: last.content + event.content }
 }
 
-/** @returns null: everything was sent */
+/** @returns null if everything was sent */
 function restOf(one: WatchedEvent, chars: number): WatchedEvent | null {
   const { event } = one
   if (!isPiece(event)) return one

@@ -4,28 +4,26 @@ import { onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 
-/** A question that waits for a place or is being answered. */
+/** A question that is waiting for a slot or being answered. */
 export interface RunningQuestion {
   readonly traceId: string
   readonly agentName: string
   readonly projectName: string
-  /** `Asker.by`. */
+  /** See `Asker.by`. */
   readonly askedBy: string | null
-  /** Its beginning. */
+  /** The start of the question. */
   readonly question: string
   readonly state: 'waiting' | 'running'
-  /** The number of tool calls. */
   readonly steps: number
-  /** Since the question. */
+  /** Seconds since the question arrived. */
   readonly seconds: number
   readonly model: { readonly provider: string; readonly modelName: string }
 }
 
-/** The entry of one question, for the code that answers it. */
 export interface RunningEntry {
   /** Aborts when the question is cancelled by its trace id. */
   readonly signal: AbortSignal
-  /** It has its place. */
+  /** Called when the question gets its slot. */
   admitted(): void
   step(): void
   end(): void
@@ -39,10 +37,9 @@ interface Entry {
   steps: number
 }
 
-/** All running questions, the oldest first. */
 class RunningQuestions {
   readonly #entries = new Set<Entry>()
-  /** A mean in which the last questions count most. */
+  /** A moving average in which recent questions count most. */
   #meanMs = 1000
 
   begin({ traceId, agentName, projectName, askedBy, question, model }: RunStart): RunningEntry {
@@ -93,7 +90,7 @@ class RunningQuestions {
     entry.controller.abort(new AppError('cancelled', message))
   }
 
-  /** When a question refused now could probably run, from how long the last ones took. */
+  /** In how many seconds a refused question could probably run, from recent durations. */
   secondsUntilFree(waiting: number, places: number): number {
     const seconds = (this.#meanMs / 1000) * (waiting / places)
     return Math.min(60, Math.max(1, Math.ceil(seconds)))
@@ -101,27 +98,23 @@ class RunningQuestions {
 }
 
 export interface PlaceLimits {
-  /** Questions answered at once. */
   readonly agentsMax: number
-  /** The limit per agent. */
   readonly agentQuestionsMax: number
-  /** Questions that may wait for a place. */
   readonly agentQueueMax: number
 }
 
-/** A question with a place. */
 export interface Admitted {
   readonly entry: RunningEntry
-  /** On the clock of `performance.now()`. */
+  /** In the time of `performance.now()`. */
   readonly endMs: number
-  /** Aborts when the client leaves, the run is cancelled, its time is over or the server stops. */
+  /** Aborts when the client disconnects, the run is cancelled, time is up or the server stops. */
   readonly signal: AbortSignal
 }
 
-/** How long a patient question waits for its place: the longest possible timer. */
+/** How long a low-priority question waits for its slot: the longest possible timer. */
 const PATIENCE_MS = 2 ** 31 - 1
 
-/** Who is answered at once, who waits, and what ends a question: each has one place and one deadline. */
+/** Decides when questions start, wait and end. Each has one slot and one deadline. */
 export class QuestionPlaces {
   readonly #places: Semaphore
   readonly #running = new RunningQuestions()
@@ -143,29 +136,23 @@ export class QuestionPlaces {
     })
   }
 
-  /** Running and waiting questions. */
   get load(): { readonly running: number; readonly waiting: number } {
     return { running: this.#places.taken, waiting: this.#places.waiting }
   }
 
-  /** Running and waiting questions, oldest first. */
   runs(): readonly RunningQuestion[] {
     return this.#running.list()
   }
 
-  /** Ends a question with `cancelled` for its client. @throws AppError `run_not_found` */
+  /** Ends a question; its client gets the error `cancelled`. @throws AppError `run_not_found` */
   cancelRun(traceId: string): void {
     this.#running.cancel(traceId)
   }
 
-  /**
-   * Waits for a place and runs `answer` in it; the place is free again when that ends.
-   * @throws AppError `too_many_questions`, `timeout`, `cancelled`, `shutting_down`
-   */
+  /** @throws AppError `too_many_questions`, `timeout`, `cancelled`, `shutting_down` */
   async *within<Event, Result>(
     given: {
       readonly start: RunStart
-      /** Time limit of the answer. */
       readonly seconds: number
       readonly signal: AbortSignal
     },
@@ -190,11 +177,11 @@ export class QuestionPlaces {
       const leave = await this.#places.enter(deadline.signal, start.agentId, { isPatient })
       entry.admitted()
       if (isPatient) {
-        // Its time starts with its slot.
+        // The time for the answer starts with the slot.
         deadline.restart(seconds * 1000)
         endMs = performance.now() + seconds * 1000
       }
-      // A client that stops reading and never returns must not keep the place.
+      // A client that stops reading without disconnecting must not keep the slot.
       onAbort(deadline.signal, () => {
         entry.end()
         leave()
@@ -211,7 +198,6 @@ export class QuestionPlaces {
     }
   }
 
-  /** Ends every question with `shutting_down` and refuses new ones. */
   close(): void {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
   }

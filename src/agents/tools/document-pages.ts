@@ -9,7 +9,7 @@ import { type DataReader, sqlName } from '../data/agent-data.ts'
 import { passagesOf, type ShownPassage } from '../evidence/shown-passages.ts'
 import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
 
-/** Characters of a document's text on one page. */
+/** How many characters of a document are on one page. */
 const PAGE_CHARS = 8_000
 const NEIGHBOURS = 2
 const NEIGHBOURS_MAX = 10
@@ -41,11 +41,10 @@ export const READ_DOCUMENT = {
 
 export interface ReadDocument {
   readonly text: string
-  /** Its chunks. */
   readonly passages: readonly ShownPassage[]
 }
 
-/** A document's text from its chunks, with the id of each chunk before what it adds. */
+/** A document's text, reassembled from its chunks, with each chunk's id before its part. */
 export async function readDocument(
   input: string,
   reader: DataReader,
@@ -81,7 +80,7 @@ export async function readDocument(
           `Page ${span.page} of ${pages}${span.page < pages ? `; the next one: page ${span.page + 1}` : ''}`,
         ]),
     ...(others.length === 0 ? [] : [`Other columns: ${others.join(', ')}`]),
-    ...(passages.length === 0 ? [`There is nothing on this page: the document has ${pages}`] : []),
+    ...(passages.length === 0 ? [`This page does not exist: the document has ${pages}`] : []),
   ]
   return stitched(
     `${head.join('\n')}\n`,
@@ -93,11 +92,10 @@ export async function readDocument(
 
 interface WantedSpan {
   readonly documentId: string
-  /** null: the first. */
+  /** null means the first column. */
   readonly column: string | null
-  /** SQL condition for the chunks. */
   readonly condition: string
-  /** null: around a chunk. */
+  /** null means the page that contains a given chunk. */
   readonly page: number | null
   readonly fromChar: number
   readonly untilChar: number
@@ -119,7 +117,7 @@ function wantedSpan(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
     const [, id, ofColumn, number] =
       CHUNK_ID.exec(chunkId.trim().replace(/^\[(.*)\]$/s, '$1')) ?? []
     if (id === undefined || ofColumn === undefined) {
-      const message = `"${chunkId.slice(0, 200)}" is no chunk_id: take it as a search in ${fullName(kb)} returned it`
+      const message = `"${chunkId.slice(0, 200)}" is not a chunk_id: use one that a search in ${fullName(kb)} returned`
       throw new AppError('invalid_request', message)
     }
     const index = Number(number) - 1
@@ -152,14 +150,13 @@ function noDocument(kb: KnowledgeBase, { documentId }: WantedSpan): AppError {
   return new AppError('document_not_found', message)
 }
 
-/** The start of each chunk's text in its column. */
 function startsOf(rows: readonly (readonly ResultValue[])[]): readonly number[] {
   return rows.map(([, chunkId]) => Number(CHUNK_ID.exec(String(chunkId))?.[5] ?? 0))
 }
 
-const CUT = '\n(cut here: there was no more room. Read on by the chunk_id of the last one.)'
+const CUT = '\n(cut here for lack of space. Continue with the chunk_id of the last one.)'
 
-/** Chunks overlap: each adds only what the previous ones lack. */
+/** Chunks overlap, so each adds only what the previous ones lack. */
 function stitched(
   head: string,
   {

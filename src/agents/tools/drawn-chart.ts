@@ -7,12 +7,11 @@ import { type ArgumentSpecs, type ArgumentValues, readArguments } from './named-
 import { statementIn } from './written-statement.ts'
 
 const CHART_ROWS_MAX = 1_000
-/** All rows as JSON. */
+/** The size limit for all rows as JSON. */
 const CHART_BYTES_MAX = 262_144
 const CHART_TITLE_CHARS_MAX = 200
-/** Most slices that can be distinguished. */
+/** The most slices that people can distinguish. */
 const SLICES_MAX = 30
-/** Rows shown to the model again. */
 const SHOWN_ROWS = 5
 
 const CHART_KINDS = ['line', 'bar', 'scatter', 'histogram', 'pie'] as const
@@ -42,7 +41,7 @@ export const CHART = {
   },
   series: {
     type: 'string',
-    description: 'A column that tells several lines, bars or clouds apart',
+    description: 'A column whose values separate several lines, bars or point clouds',
   },
   title: { type: 'string', description: 'What the chart shows, in the language of the question' },
 } as const satisfies ArgumentSpecs
@@ -53,7 +52,6 @@ type Wanted = ArgumentValues<typeof CHART>
 
 export interface DrawnChart {
   readonly chart: Chart
-  /** For the model. */
   readonly text: string
 }
 
@@ -68,10 +66,10 @@ export async function drawChart(
   const rows = await reader.read(sql, signal, CHART_ROWS_MAX)
   if (rows.hasMore) {
     throw wrongChart(
-      `the statement gives more than ${CHART_ROWS_MAX} rows: aggregate or set a LIMIT`,
+      `the statement returns more than ${CHART_ROWS_MAX} rows: aggregate or set a LIMIT`,
     )
   }
-  if (rows.rows.length === 0) throw wrongChart('the statement gives no rows')
+  if (rows.rows.length === 0) throw wrongChart('the statement returns no rows')
   if (Buffer.byteLength(JSON.stringify(rows.rows)) > CHART_BYTES_MAX) {
     throw wrongChart(`the rows have more than ${CHART_BYTES_MAX} bytes: select only what is shown`)
   }
@@ -90,7 +88,7 @@ interface Field {
   readonly kind: Kind
 }
 
-/** Our subset of Vega-Lite 5: inline rows, nothing loaded, no expressions. */
+/** The subset of Vega-Lite 5 that Eider uses: inline rows, no loading, no expressions. */
 function specOf(wanted: Wanted, result: TypedRows): Chart['spec'] {
   const x = fieldNamed('x', wanted.x, result)
   const y = wanted.y === null ? null : fieldNamed('y', wanted.y, result)
@@ -136,12 +134,12 @@ function encodingOf(
   const color = series === null ? {} : { color: { ...channel(series), type: 'nominal' } }
   if (kind === 'histogram') {
     if (x.kind !== 'quantitative')
-      throw wrongChart(`a histogram needs numbers, and "${x.name}" is none`)
+      throw wrongChart(`a histogram needs numbers, and "${x.name}" has none`)
     const count = { aggregate: 'count', type: 'quantitative', title: 'count' }
     return { x: { ...channel(x), bin: true }, y: count, ...color }
   }
   if (y === null) throw wrongChart(`"y" is missing: a ${kind} chart needs a column of numbers`)
-  if (y.kind !== 'quantitative') throw wrongChart(`"${y.name}" is no column of numbers`)
+  if (y.kind !== 'quantitative') throw wrongChart(`"${y.name}" is not a numeric column`)
   if (kind === 'pie') {
     if (rows.length > SLICES_MAX)
       throw wrongChart(`a pie has at most ${SLICES_MAX} slices: use a bar chart or a LIMIT`)
@@ -149,7 +147,7 @@ function encodingOf(
     if (isNegative) throw wrongChart(`"${y.name}" has values below 0, which a pie cannot show`)
     return { theta: channel(y), color: { ...channel(x), type: 'nominal' } }
   }
-  // In the statement's order, which the model has chosen.
+  // Keeps the statement's order, which the model chose.
   const sort = x.kind === 'nominal' ? { sort: null } : {}
   const bars = kind === 'bar' && x.kind === 'quantitative' ? { type: 'ordinal', sort: null } : {}
   return { x: { ...channel(x), ...sort, ...bars }, y: channel(y), ...color }
@@ -180,7 +178,7 @@ function cellKind(type: string, cells: readonly ResultValue[]): Kind {
   return isNumber ? 'quantitative' : 'nominal'
 }
 
-/** Names of fields: in Vega-Lite a dot or bracket in one is a path. */
+/** Field names without dots and brackets, because Vega-Lite reads those as paths. */
 function keysOf(columns: readonly string[]): readonly string[] {
   const keys: string[] = []
   for (const name of columns) {
@@ -195,7 +193,7 @@ function keysOf(columns: readonly string[]): readonly string[] {
   return keys
 }
 
-/** Numbers that JSON cannot hold arrive as text; not every reader accepts a space between day and time. */
+/** Numbers that JSON lacks become strings. Timestamps get a `T` for readers that need it. */
 function plainCell(value: ResultValue, type = ''): ResultValue {
   if (typeof value !== 'string')
     return typeof value === 'object' && value !== null ? JSON.stringify(value) : value

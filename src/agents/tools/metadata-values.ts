@@ -1,8 +1,8 @@
 import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
-import { fullName, literal, nameKey, quote } from '../../core/domain/names.ts'
+import { fullName, literal, nameKey, quote, quotedPath } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { type DataReader, observationOf, sqlName, sqlTableName } from '../data/agent-data.ts'
+import { type DataReader, observationOf, sqlName } from '../data/agent-data.ts'
 import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
 
 const VALUES = 30
@@ -33,7 +33,6 @@ export const METADATA_VALUES = {
   },
 } as const satisfies ArgumentSpecs
 
-/** The values of a column, their frequency and range. */
 export async function metadataValues(
   input: string,
   reader: DataReader,
@@ -45,7 +44,7 @@ export async function metadataValues(
   const columns = await reader.read(`SELECT * FROM ${source.from} LIMIT 0`, signal)
   const column = columnNamed(wanted.column, source, columns)
   const condition = where === null ? '' : ` WHERE (${where}\n)`
-  // A list counts with each of its values.
+  // A list counts once for each of its values.
   const value = column.isList ? `unnest(${column.sql})` : column.sql
   const rows = `SELECT ${value} AS value${source.isKnowledgeBase ? ', id' : ''} FROM ${source.from}${condition}`
   const counted = source.isKnowledgeBase
@@ -73,7 +72,7 @@ interface Source {
   readonly name: string
   readonly from: string
   readonly isKnowledgeBase: boolean
-  /** Besides those that SELECT * shows. */
+  /** Columns in addition to those of SELECT *. */
   readonly otherColumns: readonly { readonly name: string; readonly type: string }[]
 }
 
@@ -84,12 +83,12 @@ function sourceNamed(written: string, { scope }: DataReader): Source {
   if (name === undefined) throw new AppError('sql_forbidden', notAvailable(written, names))
   const kb = knowledgeBases.find((one) => fullName(one) === name)
   if (kb === undefined) {
-    return { name, from: sqlTableName(name), isKnowledgeBase: false, otherColumns: [] }
+    return { name, from: quotedPath(name), isKnowledgeBase: false, otherColumns: [] }
   }
   return { name, from: sqlName(kb), isKnowledgeBase: true, otherColumns: kb.storedMetadata }
 }
 
-/** Columns that a knowledge base has for each chunk: their values say nothing. */
+/** Columns that every chunk has, whose values reveal nothing. */
 const OF_CHUNKS = new Set(['chunk_id', 'chunk_content', 'metadata', 'relevance', 'distance'])
 
 function columnNamed(

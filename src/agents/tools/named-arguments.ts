@@ -1,11 +1,10 @@
-/** The arguments of a tool with several, as a model wrote them. */
+/** Parses the arguments that a model wrote for a tool with several arguments. */
 
 import type { JsonSchema } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedArguments } from '../../core/json.ts'
 
-/** One argument of a tool. */
-export interface ArgumentSpec {
+interface ArgumentSpec {
   readonly type: 'string' | 'integer' | 'boolean'
   readonly description: string
   readonly isRequired?: boolean
@@ -48,10 +47,7 @@ export function argumentSchema(specs: ArgumentSpecs): JsonSchema {
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
-/**
- * Accepts clear intent: a number as text, an empty text for nothing.
- * @throws AppError `invalid_request` with the error for the model
- */
+/** Also accepts clear mistakes, such as a number as a string. @throws AppError for the model */
 export function readArguments<Specs extends ArgumentSpecs>(
   input: string,
   specs: Specs,
@@ -65,7 +61,7 @@ export function readArguments<Specs extends ArgumentSpecs>(
     name,
     checkedValue(name, spec, sent[name]),
   ])
-  // Each value has been checked against its spec.
+  // Each value was checked against its spec.
   return Object.fromEntries(values) as ArgumentValues<Specs>
 }
 
@@ -90,7 +86,7 @@ function checkedValue(name: string, spec: ArgumentSpec, sent: unknown): unknown 
   }
   if (spec.type === 'boolean') return booleanOf(name, value)
   if (spec.type === 'integer') return integerOf(name, spec, value)
-  if (typeof value !== 'string') throw wrongArguments(`"${name}" must be a text`)
+  if (typeof value !== 'string') throw wrongArguments(`"${name}" must be a string`)
   if (value.length > ARGUMENT_CHARS_MAX) {
     throw wrongArguments(`"${name}" has at most ${ARGUMENT_CHARS_MAX} characters`)
   }
@@ -101,7 +97,6 @@ function checkedValue(name: string, spec: ArgumentSpec, sent: unknown): unknown 
   return chosen
 }
 
-/** The limit of a statement. */
 const ARGUMENT_CHARS_MAX = 65_536
 
 function booleanOf(name: string, value: unknown): boolean {
@@ -122,5 +117,5 @@ function integerOf(name: string, { min, max }: ArgumentSpec, value: unknown): nu
 }
 
 function wrongArguments(why: string): AppError {
-  return new AppError('invalid_request', `The arguments are wrong: ${why}`)
+  return new AppError('invalid_request', `The arguments are invalid: ${why}`)
 }

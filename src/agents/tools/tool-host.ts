@@ -29,9 +29,8 @@ import { metadataValues } from './metadata-values.ts'
 import { describeKnowledgeBases, describeTables, isToolName, type ToolName } from './tools.ts'
 import { statementIn, withHint } from './written-statement.ts'
 
-export interface ToolHostOptions {
+interface ToolHostOptions {
   readonly data: AvailableData
-  /** The agent's project. */
   readonly project: string
   readonly select: Select
   readonly observationBytesMax: number
@@ -44,12 +43,11 @@ export interface ToolHostOptions {
   } | null
 }
 
-/** These end the question; the model sees any other expected failure and may try something else. */
+/** These end the question. The model sees other expected failures, and may try something else. */
 const FATAL_CODES: readonly ErrorCode[] = ['cancelled', 'shutting_down']
 
 /**
- * Runs the tools for one question, on the main thread: read-only, and only on the agent's `data`. Remembers the chunks it
- * showed, so that the answer's citations can be checked for invented ones.
+ * Runs read-only tools on the main thread. Remembers shown chunks, to detect invented citations.
  */
 export class ToolHost {
   readonly #options: ToolHostOptions
@@ -68,9 +66,7 @@ export class ToolHost {
     this.#reader = dataReader(scope, options.select)
   }
 
-  /**
-   * The tool's result or error, as text for the model with at most `observationBytesMax` bytes.
-   */
+  /** The tool's result or error as text for the model, at most `observationBytesMax` bytes long. */
   async run(
     { name, input }: Pick<ToolCall, 'name' | 'input'>,
     signal: AbortSignal,
@@ -170,19 +166,18 @@ export class ToolHost {
   }
 
   #remember(passage: ShownPassage): void {
-    // Two knowledge bases may hold chunks with the same id.
+    // Two knowledge bases may have chunks with the same id.
     const key = JSON.stringify([passage.chunkId, passage.origins.map((kb) => kb.id)])
     const known = this.#seen.get(key)
     if (known === undefined && this.#seen.size >= AGENT_LIMITS.passagesMax) return
     this.#seen.set(key, mergedPassage(known, passage))
   }
 
-  /** The chunks that the answer names and the model was shown. */
+  /** The chunks that the answer names and that the model saw. */
   citations(answer: string, signal: AbortSignal): Promise<readonly Citation[]> {
     return citationsOf(answer, this.#seen.values(), this.#reader, signal)
   }
 
-  /** The table statements the answer is based on, and its charts. */
   findings(answer: string): AnswerFindings {
     const statements = statementsOf(answer, this.#rows)
     const charts = [...this.#charts]
@@ -193,12 +188,12 @@ export class ToolHost {
     }
   }
 
-  /** Whether the model saw rows that are not chunks. */
+  /** Whether the model saw rows other than chunks. */
   get hasRows(): boolean {
     return this.#rows.length > 0 || this.#hasForeignRows
   }
 
-  /** The chunks that a search gave the model. */
+  /** The chunks that searches returned to the model. */
   get foundPassages(): readonly FoundPassage[] {
     return [...this.#seen.values()].flatMap(({ documentId, text, place, relevance }) => {
       if (text === null || relevance === null) return []
@@ -206,7 +201,7 @@ export class ToolHost {
     })
   }
 
-  /** The texts of all chunks that the model was shown. */
+  /** The texts of all chunks that the model saw. */
   get context(): readonly string[] {
     return [...this.#seen.values()].flatMap(({ text }) => (text === null ? [] : [text]))
   }
@@ -229,16 +224,16 @@ const FAILURES: Readonly<Record<ToolName, (message: string) => string>> = {
   chart_tool: failure,
 }
 
-/** `content LIKE` does not filter, which who knows SQL does not expect. */
+/** Warns that `content LIKE` does not filter, which people who know SQL do not expect. */
 function noteOn(sql: string): string {
   const isMisread = /(?<![\w."`])["`]?content["`]?\s+(?:not\s+)?i?like\s/i.test(sql)
   return isMisread ? LIKE_NOTE : ''
 }
 
 const LIKE_NOTE =
-  "Note: content LIKE ranks by meaning and filters nothing away; chunk_content LIKE '%word%' is literal.\n"
+  "Note: content LIKE ranks by meaning and does not filter; chunk_content LIKE '%word%' is literal.\n"
 
-/** Names as JSON, as many as there is room for. */
+/** Names as a JSON array, as many as fit. */
 function namesText(names: readonly string[], none: string, bytesMax: number): string {
   if (names.length === 0) return none
   const all = JSON.stringify(names)

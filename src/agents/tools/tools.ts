@@ -1,15 +1,9 @@
 import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { fullName, quote } from '../../core/domain/names.ts'
+import { fullName, quote, quotedPath } from '../../core/domain/names.ts'
 import type { ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
-import {
-  type AvailableData,
-  type DataReader,
-  observationOf,
-  sqlName,
-  sqlTableName,
-} from '../data/agent-data.ts'
+import { type AvailableData, type DataReader, observationOf, sqlName } from '../data/agent-data.ts'
 import { READ_DOCUMENT } from './document-pages.ts'
 import { CHART } from './drawn-chart.ts'
 import { METADATA_VALUES } from './metadata-values.ts'
@@ -50,7 +44,7 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
   kb_query_tool: {
     description:
       'Runs one SQL SELECT on knowledge bases and returns rows as CSV. ' +
-      "WHERE content = 'text' finds the chunks that fit the text best, by meaning and by words.",
+      "WHERE content = 'text' finds the chunks that match the text best, by meaning and by words.",
     input: {
       name: 'sql_query',
       description:
@@ -75,8 +69,8 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
   },
   metadata_values_tool: {
     description:
-      'Lists the values of a metadata column of a knowledge base, or of a column of a table: how many there are, from ' +
-      'where to where they reach, and the most frequent ones. Call it before you filter by a value that you do not know.',
+      'Lists the values of a metadata column of a knowledge base, or of a column of a table: their number, their ' +
+      'range, and the most frequent ones. Call it before you filter by a value that you do not know.',
     input: null,
     schema: argumentSchema(METADATA_VALUES),
   },
@@ -96,7 +90,7 @@ const SPECS: Readonly<Record<ToolName, Omit<ToolSpec, 'name'>>> = {
   },
 }
 
-/** The tools for knowledge bases, and others if the agent has something for them. */
+/** The tools for knowledge bases, plus others if the agent has data for them. */
 export function toolSpecs(data: AvailableData): readonly ToolSpec[] {
   const names = [
     ...KB_TOOLS,
@@ -113,7 +107,6 @@ export function isToolName(name: string): name is ToolName {
 
 const SHOWN_SAMPLE_ROWS = 3
 
-/** Columns, size and some rows of the knowledge bases that a model names. */
 export function describeKnowledgeBases(
   input: string,
   reader: DataReader,
@@ -128,7 +121,6 @@ export function describeKnowledgeBases(
   return describeNamed(input, available, project, bytesMax)
 }
 
-/** Columns with types and some rows of the tables that a model names. */
 export function describeTables(
   input: string,
   reader: DataReader,
@@ -142,7 +134,7 @@ export function describeTables(
   return describeNamed(input, available, 'files', bytesMax)
 }
 
-/** @param qualifier added to unqualified names */
+/** @param qualifier prefixed to unqualified names */
 async function describeNamed(
   input: string,
   available: readonly {
@@ -153,7 +145,7 @@ async function describeNamed(
   bytesMax: number,
 ): Promise<string> {
   const known = available.map((entry) => entry.name)
-  // A name may hold a comma.
+  // Tries the whole text as one name first, because a name may contain a comma.
   const isOne = nameMeant(input, qualifier, known) !== undefined
   const names = isOne ? [input] : calledNames(input)
   if (names.length === 0) return 'Name what you want described, separated by commas'
@@ -171,10 +163,7 @@ async function describeNamed(
   return firstBytes(parts.join('\n\n'), bytesMax)
 }
 
-/**
- * Names by commas or lines, also as a JSON list, in quotes, or between the markers that older
- * prompts use.
- */
+/** Separated by commas or line breaks; also a JSON list, quotes, or markers of older prompts. */
 function calledNames(input: string): readonly string[] {
   const text = input.slice(0, AGENT_LIMITS.sqlCharsMax).replaceAll(/\$START\$|\$STOP\$/g, '')
   const names = text.match(/(?:"[^"\n]*"|`[^`\n]*`|[^,\n])+/g) ?? []
@@ -201,7 +190,7 @@ async function describeKnowledgeBase(
   return `${head}\n${observationOf(sample, { rowsMax: SHOWN_SAMPLE_ROWS, bytesMax }).text}`
 }
 
-/** Statements that work, with names as they must be written. */
+/** Example statements that work, with the names exactly as needed. */
 function formsFor(kb: KnowledgeBase): readonly string[] {
   const from = sqlName(kb)
   const [column] = kb.storedMetadata
@@ -222,7 +211,7 @@ async function describeTable(
   signal: AbortSignal,
   bytesMax: number,
 ): Promise<string> {
-  const from = sqlTableName(table)
+  const from = quotedPath(table)
   const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SHOWN_SAMPLE_ROWS}`, signal)
   const columns = sample.columns.map((name, index) => `${name} ${sample.types[index]}`)
   const head = `Table ${table}\nColumns: ${columns.join(', ')}\nSome rows:`

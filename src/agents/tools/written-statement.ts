@@ -1,23 +1,20 @@
-/** Statements as models write them, and the reply when one fails. */
+/** Parses statements as models write them, and adds hints to errors. */
 
 import { nameMeant } from '../../core/domain/agents/agent.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
-import { fullName, nameKey } from '../../core/domain/names.ts'
+import { fullName, nameKey, quotedPath } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
-import { type DataReader, namedKnowledgeBases, sqlTableName } from '../data/agent-data.ts'
+import { type DataReader, namedKnowledgeBases } from '../data/agent-data.ts'
 
-/** Labels and markers that others' prompts ask for. */
+/** Labels and markers used in prompts of other systems. */
 const LABEL = /^(?:\$START\$|(?:sql(?:[ _]?query)?|query|statement)[ \t]{0,8}[:=](?=\s{0,8}\S))/i
 const STOP_MARK = /\$STOP\$$/i
 const OPENING =
   /^(?:\(|--|\/\*|(?:select|with|from|values|table|describe|desc|summarize|show|pivot|unpivot|explain)\b)/i
 const STATEMENT_LINE = /^[ \t]*(?:select|with)\b[^\n]*/im
 
-/**
- * The statement in what a model wrote: out of a fence of Markdown, a JSON object, or the words around it.
- * @throws AppError `sql_forbidden` if it is too long
- */
+/** @throws AppError `sql_forbidden` if it is too long */
 export function statementIn(input: string): string {
   if (input.length > AGENT_LIMITS.sqlCharsMax) {
     const limit = `${AGENT_LIMITS.sqlCharsMax} characters`
@@ -35,10 +32,7 @@ export function statementIn(input: string): string {
 const CODE_FENCE = '```'
 const LANGUAGE_CHARS_MAX = 40
 
-/**
- * The text in the first Markdown fence, which may be unclosed; empty without a fence. Written by hand: the text comes from a
- * model and this thread is shared, so the time must not grow faster than the text.
- */
+/** Not a regular expression, because time must stay linear for a model's text. */
 function fencedIn(text: string): string {
   for (
     let at = text.indexOf(CODE_FENCE);
@@ -55,7 +49,7 @@ function fencedIn(text: string): string {
   return ''
 }
 
-/** `{"sql_query": "SELECT …"}`, and a statement as a JSON text. */
+/** Reads `{"sql_query": "SELECT …"}`, or a statement as a JSON string. */
 function textOfJson(input: string): string | null {
   const text = input.trim()
   if (!/^\{.*\}$/s.test(text)) return null
@@ -68,7 +62,7 @@ function textOfJson(input: string): string | null {
   }
 }
 
-/** Functions of other databases, and their names here. */
+/** Functions of other databases, and their DuckDB equivalents. */
 const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
   date_format: "strftime(column, '%Y-%m')",
   to_char: "strftime(column, '%Y-%m')",
@@ -99,7 +93,7 @@ const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
 
 const FUNCTION_NAMED = /function "?(\w+)"? |name (\w+) does not exist/i
 
-/** The message with the next step, if that is clear. Looks up columns for the names in the statement. */
+/** Adds the next step if it is clear. Looks up columns for the names in the statement. */
 export async function withHint(
   message: string,
   sql: string,
@@ -159,7 +153,7 @@ async function tableColumns(
   signal: AbortSignal,
 ): Promise<readonly string[] | null> {
   try {
-    return (await reader.read(`SELECT * FROM ${sqlTableName(table)} LIMIT 0`, signal)).columns
+    return (await reader.read(`SELECT * FROM ${quotedPath(table)} LIMIT 0`, signal)).columns
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof AppError) return null

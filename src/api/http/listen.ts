@@ -5,21 +5,18 @@ import type { Peer } from './access/rate-limits.ts'
 import { failureResponseAt } from './request/error-response.ts'
 import type { Connection, RunningRequests } from './request/running-requests.ts'
 
-/** Longest silence on a connection while no request is being processed. */
+/** How long a connection without a request may stay idle. */
 const IDLE_SECONDS = 120
 
 export type AnswerRequest = (request: Request, connection: Connection) => Promise<Response>
 
 export interface Listener {
   readonly url: URL
-  /**
-   * Takes no new requests, gives running ones `graceMs` to finish, then aborts them: streams end with a typed error and
-   * `end`.
-   */
+  /** Running requests get `graceMs`, then streams end with a typed error and `end`. */
   stop(graceMs: number): Promise<void>
-  /** The same, but reading requests wait for the next process at this address. */
+  /** Like `stop`, but read-only requests wait and are passed on to the next process here. */
   handOver(graceMs: number): Promise<{
-    /** Resolves when requests that waited are answered. @param isThere whether the next process answers requests */
+    /** After the waiting requests. @param isThere whether the next process is answering */
     end(isThere: boolean): Promise<void>
   }>
 }
@@ -27,7 +24,7 @@ export interface Listener {
 export interface ListenAddress {
   readonly hostname: string
   readonly port: number
-  /** The previous process may still listen there. */
+  /** Whether the previous process may still be listening on the port. */
   readonly isShared?: boolean
 }
 
@@ -40,12 +37,12 @@ export function listen(
   const options = {
     hostname,
     idleTimeout: IDLE_SECONDS,
-    // Bun would answer with an empty 413; body.ts keeps the limit and says why.
+    // Without this, Bun would answer with an empty 413; body.ts enforces the limit and explains it.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     development: false,
     async fetch(request: Request, bun: Bun.Server<undefined>) {
       if (handover !== null) return handover.answer(request)
-      // Bun also counts the time an answer takes as silence.
+      // Bun also counts the time until an answer as idle.
       const response = await answer(request, {
         ...peerOf(bun.requestIP(request)),
         onArrived: () => bun.timeout(request, 0),
@@ -54,7 +51,7 @@ export function listen(
       return response
     },
   }
-  // Shares its port with its successor, and with no other server.
+  // The port may be shared with the next process, but not with another server.
   if (port !== 0 && !isShared) claim(options, port)
   const server = Bun.serve({ ...options, port, reusePort: true })
   return {
@@ -66,7 +63,8 @@ export function listen(
       return {
         async end(isThere) {
           waiting.end(isThere ? loopbackOf(server.url) : null)
-          // Not earlier: open connections would be reset under their clients' next requests.
+          // Not earlier, because open connections would be reset under their clients' next
+          // requests.
           void server.stop(false)
           const deadline = performance.now() + FORWARD_MS_MAX
           // A request may still be arriving on an open connection.
@@ -86,18 +84,18 @@ export function listen(
   }
 }
 
-/** @throws Error if another process listens on the port: sharing it would take half of its requests */
+/** @throws Error if another process has the port: sharing it would lose half the requests */
 function claim(options: { readonly hostname: string }, port: number): void {
   const alone = Bun.serve({ ...options, port, reusePort: false, fetch: () => new Response() })
   void alone.stop(true)
 }
 
-/** For answers passed on from the next process. */
+/** The time limit for requests passed on to the next process. */
 const FORWARD_MS_MAX = 30_000
 const FORWARD_LOOK_MS = 20
 const QUIET_LOOKS = 15
 
-/** Where this machine reaches a server that listens on all of its addresses. */
+/** The URL by which this machine reaches a server that listens on all addresses. */
 function loopbackOf(url: URL): URL {
   const found = new URL(url)
   if (found.hostname === '0.0.0.0') found.hostname = '127.0.0.1'
@@ -107,7 +105,7 @@ function loopbackOf(url: URL): URL {
 
 export const UNKNOWN: Peer = { address: 'unknown', port: 0 }
 
-/** An IPv4 client of a socket that speaks both reads `::ffff:192.0.2.1`. */
+/** On a dual-stack socket, IPv4 clients appear as `::ffff:192.0.2.1`. */
 function peerOf(found: Bun.SocketAddress | null): Peer {
   if (found === null) return UNKNOWN
   return { address: found.address.replace(/^::ffff:(?=[\d.]+$)/i, ''), port: found.port }
@@ -118,17 +116,14 @@ const HOLD_MS = 5_000
 const HELD_MAX = 1_000
 const BODY_BYTES_MAX = 1024 ** 2
 
-/**
- * Answers requests while another process replaces this one: reading requests wait and are passed on; other clients are asked
- * to retry.
- */
-export class Handover {
+/** While another process starts, reading requests wait and are passed on; others retry. */
+class Handover {
   readonly #successor = Promise.withResolvers<URL | null>()
   #heldCount = 0
 
   async answer(request: Request): Promise<Response> {
     const answer = await this.#answer(request)
-    // This process ends soon.
+    // This process is about to end.
     answer.headers.set('connection', 'close')
     return answer
   }
@@ -149,7 +144,7 @@ export class Handover {
     }
   }
 
-  /** @param url where the next process answers; null: it does not */
+  /** @param url the address of the next process; null if it does not answer */
   end(url: URL | null): void {
     this.#successor.resolve(url)
   }
@@ -163,7 +158,7 @@ export class Handover {
   }
 }
 
-/** null: it may change something, or is too large to keep. */
+/** Returns null for a request that may change something, or that is too large to hold. */
 async function readingRequest(
   request: Request,
   path: string,

@@ -60,16 +60,12 @@ import {
 } from './routes/transfer-routes.ts'
 
 export interface Server {
-  /**
-   * Answers one request; it never rejects.
-   * @param peer the client's address, for calls without a connection
-   */
+  /** Never rejects. @param peer the client's address, for calls without a connection */
   handle(request: Request, peer?: Peer): Promise<Response>
-  /** The OpenAPI document of its routes. */
   document(): Promise<object>
-  /** @throws Error of the system when the address cannot be taken */
+  /** @throws Error of the operating system if the address cannot be used */
   listen(address: ListenAddress): Listener
-  /** The parts that the PostgreSQL port needs. */
+  /** What the PostgreSQL port needs from the HTTP server. */
   readonly postgres: Pick<RouteContext, 'deps' | 'authentication' | 'snapshot'> & {
     readonly requests: RunningRequests
   }
@@ -90,7 +86,7 @@ export function createServer(deps: ServerDeps, declared = RESOURCES): Server {
     isReady: () => !requests.isStopping,
   }
   const document = async (): Promise<object> => {
-    // Loaded with the first request for it.
+    // Loaded when the document is first requested.
     const { openApiDocument } = await import('./openapi/openapi-document.ts')
     return openApiDocument(operations, deps.settings.version)
   }
@@ -113,7 +109,7 @@ export function createServer(deps: ServerDeps, declared = RESOURCES): Server {
   }
 }
 
-/** The entry of the audit log for a request that changes something, or was refused to. */
+/** Adds an entry to the audit log for a request that changed something or was refused. */
 function noteChange(audit: AuditLog, scope: RequestScope): void {
   if (scope.change === null) return
   const { change, principal, address, id: requestId, failure, status } = scope
@@ -178,8 +174,8 @@ function createApp(context: RouteContext, operations: readonly Operation[]): Ely
   if (isOwnMachine) app.onRequest(({ request }) => refuseForeignHost(request))
   for (const operation of operations) {
     const { method, path } = operation
-    // `async`, so that Elysia always awaits it, even if its analysis of the source text guesses wrong; `body.ts` reads
-    // bodies.
+    // `async`, so that Elysia always awaits it: Elysia inspects the source text of handlers and may
+    // misread it. `body.ts` reads bodies.
     const answer = async ({ request, params = {} }: { request: Request; params?: PathParams }) => {
       const scope = context.scopeOf(request)
       scope.route = path
@@ -197,7 +193,7 @@ function createApp(context: RouteContext, operations: readonly Operation[]): Ely
 
 type PathParams = Readonly<Record<string, string>>
 
-/** The same for everyone: no login is needed. */
+/** Public, because the document is the same for everyone. */
 function openApiOperations(document: () => Promise<object>): Operations {
   return resource('Server', (api) => {
     const file = madeOnce(async () => {
@@ -212,10 +208,7 @@ function openApiOperations(document: () => Promise<object>): Operations {
   })
 }
 
-/**
- * Notes who makes a request, and refuses what they may not do.
- * @throws AppError `unauthorized`, `forbidden`
- */
+/** @throws AppError `unauthorized`, `forbidden` */
 function admit(
   scope: RequestScope,
   { principal, login }: Identity,
@@ -223,7 +216,7 @@ function admit(
   params: PathParams,
 ): void {
   scope.principal = principal
-  // Each login gets its own share of the statement slots; without a login, each address does.
+  // Each login has its own share of the concurrency slots; without login, each address has one.
   if (login !== undefined) setCaller(scope.signal, login)
   const isChange = (needs === 'write' || needs === 'admin') && method !== 'GET'
   if (isChange) scope.noteChange(id ?? `${method} ${path}`, Object.values(params))
@@ -231,25 +224,26 @@ function admit(
   if (needs !== 'login') requireScope(principal, needs)
   if (principal.namespaces === null) return
   for (const namespace of namespacesOf(path, params)) requireNamespace(principal, namespace)
-  // Keys and users see to it themselves that an admin of some projects stays within them.
+  // The routes of keys and users check themselves that an admin limited to some projects stays
+  // within them.
   if (needs === 'admin' && !/^\/api\/(?:keys|users)(?:\/|$)/.test(path)) {
     requireEverything(principal)
   }
 }
 
-/** A refused key may be stolen: it is recorded in the audit log, without its text. */
+/** A refused key may be stolen, so it is recorded in the audit log, without its text. */
 function identified(context: RouteContext, request: Request): Identity | Promise<Identity> {
   try {
     return linkIdentity(request, context) ?? context.authentication.identify(request)
   } catch (error) {
-    // Tokens of logins fail later, and are none.
+    // Login tokens fail later, and they are not keys.
     const isKey = error instanceof AppError && keyTextOf(request) !== undefined
     if (isKey && error.code === 'unauthorized') context.scopeOf(request).noteChange('useKey')
     throw error
   }
 }
 
-/** The project or database in a path; uploaded files have their own namespace. */
+/** The project or database in a path. Uploaded files have their own namespace. */
 function namespacesOf(route: string, params: PathParams): readonly string[] {
   const { project_name: project, database_name: database } = params
   const names = [project, database].filter((name) => name !== undefined)
@@ -274,7 +268,7 @@ function failureResponse(
   return failureResponseAt(scope.path, failure, deps.now())
 }
 
-/** The answer on an unknown path, or a known one with another method. */
+/** The answer for an unknown path, or for a known one with another method. */
 function unmatchedResponse(
   operations: readonly Operation[],
   scope: RequestScope,
@@ -284,7 +278,7 @@ function unmatchedResponse(
   if (methods.length === 0) {
     scope.failure = 'not_found'
     const detail = isOpenAiPath(scope.path)
-      ? `Unknown request URL: ${scope.method} ${scope.path.slice(0, 200)}; docs/openai.md lists those there are`
+      ? `Unknown request URL: ${scope.method} ${scope.path.slice(0, 200)}; docs/openai.md lists them all`
       : 'The endpoint you are trying to access does not exist on the server.'
     return failureResponseAt(scope.path, new AppError('not_found', detail), nowMs)
   }
@@ -298,7 +292,7 @@ function unmatchedResponse(
   return response
 }
 
-/** The methods of a path; none if the path is unknown. */
+/** The methods of a path; empty for an unknown path. */
 function methodsOf(operations: readonly Operation[], path: string): readonly string[] {
   const here = operations.filter((operation) => isMatch(operation.path, path))
   const methods: readonly string[] = here.map(({ method }) => method)

@@ -19,7 +19,7 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
   needs: 'write',
   annotations: {
     readOnlyHint: false,
-    // A document of the same id is replaced.
+    // It replaces a document with the same id.
     destructiveHint: true,
     idempotentHint: true,
     openWorldHint: false,
@@ -68,19 +68,19 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
   },
 }
 
-/** Writing does not require reading: a name is enough. */
+/** Writing does not require the right to read; the right to use the name is enough. */
 const namable: typeof visibleData = (snapshot, principal) => {
   return visibleData(snapshot, { ...principal, scopes: new Set(['read']) })
 }
 
-/** @throws AppError `invalid_request` for metadata with the name of another column */
+/** @throws AppError `invalid_request` for metadata named like another column */
 function documentRow(kb: KnowledgeBase, document: JsonObject): Row {
   const [content = 'content'] = contentColumnsOf(kb)
   const idColumn = kb.idColumn ?? 'id'
   const metadata = (document.metadata ?? {}) as Readonly<Record<string, RowValue>>
   for (const name of Object.keys(metadata)) {
     if (nameKey(name) !== nameKey(content) && nameKey(name) !== nameKey(idColumn)) continue
-    const message = `"metadata" of a document must not hold "${name}": that is ${nameKey(name) === nameKey(content) ? 'its content' : 'its id'}`
+    const message = `"metadata" of a document must not contain "${name}": that is ${nameKey(name) === nameKey(content) ? 'its content' : 'its id'}`
     throw new AppError('invalid_request', message)
   }
   const id = typeof document.id === 'string' ? { [idColumn]: document.id } : {}

@@ -19,7 +19,7 @@ export const ASK_AGENT_TOOL: Tool = {
     'That takes seconds to minutes; its steps are reported as progress. list_data lists the agents. ' +
     'For follow-ups, send conversation_id: "new" with the first question, then the conversation_id from the answer.',
   needs: 'ask',
-  // An agent may call tools of other servers.
+  // An agent may call tools of external servers.
   annotations: {
     readOnlyHint: true,
     destructiveHint: false,
@@ -114,7 +114,7 @@ function answerRecord(output: OutputEvent, call: ToolCall) {
   }
 }
 
-/** Documents that the principal may not read are cited without an address. */
+/** Documents the principal may not read are cited without a URL. */
 function citationRecord(citation: Citation, { uses, principal, origin }: ToolCall) {
   const { knowledge_base, document_id: id, text, page, heading } = citation
   const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)

@@ -1,4 +1,4 @@
-/** Runs tools: access, arguments, concurrency, and what a model learns about a failure. */
+/** Runs tools: checks access and arguments, limits concurrency, and reports failures. */
 
 import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
@@ -21,11 +21,11 @@ const TOOLS: readonly Tool[] = [
 ]
 
 const CALLS_MAX = 64
-/** Per key or user; without a login, for everyone. */
+/** The limit for each key or user; without login, for all callers together. */
 const PRINCIPAL_CALLS_MAX = 16
 const CALLS_WAITING_MAX = 256
 
-/** Callers who may only ask still need to see which agents exist. */
+/** Callers that may only ask agents still need to see which agents exist. */
 function isFor({ name, needs }: Tool, principal: Principal): boolean {
   return mayDo(principal, needs) || (name === 'list_data' && mayDo(principal, 'ask'))
 }
@@ -42,29 +42,29 @@ export interface ToolResult {
   readonly _meta?: Record<string, unknown>
 }
 
-/** Says what is wrong with arguments; undefined: they fit. */
-export type CheckArguments = (tool: Tool, sent: JsonObject) => string | undefined
+/** Describes what is wrong with the arguments; undefined if they are valid. */
+type CheckArguments = (tool: Tool, sent: JsonObject) => string | undefined
 
 function placesOf(calls: string): Semaphore {
   return new Semaphore({
     placesMax: CALLS_MAX,
     placesPerKeyMax: PRINCIPAL_CALLS_MAX,
     waitingMax: CALLS_WAITING_MAX,
-    tooBusy: (waiting) => new AppError('too_busy', `${waiting} ${calls} wait already: try again`),
+    tooBusy: (waiting) => new AppError('too_busy', `${waiting} ${calls} are waiting; try again`),
   })
 }
 
 export class ToolCalls {
   readonly #check: CheckArguments
-  readonly #places = placesOf('calls of tools')
-  /** Questions take seconds to minutes: quick calls never wait for them. */
+  readonly #places = placesOf('tool calls')
+  /** Separate, because questions take up to minutes, and quick calls must not wait for them. */
   readonly #questionPlaces = placesOf('questions to agents')
 
   constructor(check: CheckArguments) {
     this.#check = check
   }
 
-  /** A failure is a result that says so, which a model can read. @returns null for an unknown tool */
+  /** A failure becomes a result that the model can read. @returns null for an unknown tool */
   async run(name: string, sent: JsonObject, call: ToolCall): Promise<ToolResult | null> {
     const tool = TOOLS.find((one) => one.name === name)
     if (tool === undefined) return null
@@ -88,7 +88,7 @@ export class ToolCalls {
     }
   }
 
-  /** Models send null for what they leave out. @throws AppError `invalid_request`, `unknown_field` */
+  /** Models send null for missing arguments. @throws AppError `invalid_request`, `unknown_field` */
   #checked(tool: Tool, sent: JsonObject): Arguments {
     const given = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== null))
     const known = Object.keys(tool.inputSchema.properties)
@@ -104,14 +104,14 @@ export class ToolCalls {
   }
 }
 
-/** The next step for a model, if the message does not name one. */
+/** What the model should do next, for errors whose message does not say so. */
 const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
   project_not_found: 'Call list_data for the names',
   knowledge_base_not_found: 'Call list_data for the names',
   agent_not_found: 'Call list_data to see which agents there are',
   document_not_found: 'Call search to find documents and their ids',
   forbidden: 'Call list_data to see what this key may use',
-  sql_syntax: "Correct the statement; DuckDB's dialect is understood",
+  sql_syntax: "Correct the statement; use DuckDB's dialect",
   sql_unknown_name: 'Call list_data to see names and columns',
   timeout: 'Ask for less: filter, aggregate or limit',
   too_busy: 'Wait a moment, then try again',

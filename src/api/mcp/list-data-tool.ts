@@ -45,7 +45,7 @@ export const LIST_DATA_TOOL: Tool = {
             type: 'string',
             enum: ['knowledge_base', 'table', 'view', 'file', 'database', 'agent'],
           },
-          name: { type: 'string', description: 'As tools and SQL take it' },
+          name: { type: 'string', description: 'The name, as tools and SQL expect it' },
           columns: {
             type: 'array',
             items: {
@@ -93,7 +93,10 @@ export const LIST_DATA_TOOL: Tool = {
 function cursorOffset(cursor: string | undefined): number {
   if (cursor === undefined) return 0
   if (/^\d{1,9}$/.test(cursor)) return Number(cursor)
-  throw new AppError('invalid_request', '"cursor" must be next_cursor of an answer of list_data')
+  throw new AppError(
+    'invalid_request',
+    '"cursor" must be the next_cursor from an answer of list_data',
+  )
 }
 
 interface Item {
@@ -132,7 +135,7 @@ function dataItems(data: VisibleData, call: ToolCall): readonly Item[] {
   ]
 }
 
-/** Anything but a plain word is quoted. */
+/** Quotes everything but a plain word. */
 function sqlNameOfFile(name: string): string {
   const plain = /^[a-z_]\w*$/i.test(name)
   return `${FILES_DATABASE}.${plain ? name : `"${name.replaceAll('"', '""')}"`}`

@@ -1,4 +1,4 @@
-/** Answers requests of MCP clients, within their session if there is one. */
+/** Answers requests of MCP clients, in their session if they have one. */
 
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
@@ -9,9 +9,10 @@ import { isObject, type JsonObject } from '../../core/json.ts'
 import { MINUTE_MS } from '../../core/time.ts'
 import { ToolCalls } from './call-tool.ts'
 import { authInfoOf, type ProtocolParts, protocolServer } from './protocol-server.ts'
+import { refusal } from './refusal.ts'
 import type { McpUses, Tool } from './tool.ts'
 
-/** Requests of one body (before the version 2025-06-18 a body could be a list). */
+/** The most requests in one body. Before version 2025-06-18, a body could be a list. */
 const BATCH_MAX = 50
 
 const PARSE_ERROR = -32700
@@ -34,9 +35,9 @@ export class McpRequests implements McpDoor {
     if (request.method !== 'POST') return this.#ofSession(request, sessionId, caller)
     const messages = messagesOf(body)
     if (messages !== null) messages.forEach(withoutTask)
-    if (messages === null) return refusal(400, PARSE_ERROR, 'The body is no JSON-RPC message')
+    if (messages === null) return refusal(400, PARSE_ERROR, 'The body is not a JSON-RPC message')
     if (messages.length > BATCH_MAX) {
-      return refusal(400, INVALID_REQUEST, `A body holds at most ${BATCH_MAX} messages`)
+      return refusal(400, INVALID_REQUEST, `A body may contain at most ${BATCH_MAX} messages`)
     }
     const ids = idsOf(messages)
     if (new Set(ids).size < ids.length) {
@@ -49,7 +50,7 @@ export class McpRequests implements McpDoor {
     const session = this.#sessions.find(sessionId, caller.principal)
     if (session === undefined) return noSession()
     if (ids.some((id) => session.running.has(id))) {
-      return refusal(400, INVALID_REQUEST, 'A request with this id is being answered already')
+      return refusal(400, INVALID_REQUEST, 'A request with this id is already being answered')
     }
     for (const id of ids) session.running.add(id)
     const ended = () => {
@@ -66,20 +67,20 @@ export class McpRequests implements McpDoor {
     }
   }
 
-  /** GET opens the stream of a session, DELETE ends the session. */
+  /** GET opens the session's stream; DELETE ends the session. */
   async #ofSession(
     request: Request,
     sessionId: string | null,
     caller: McpCaller,
   ): Promise<Response> {
     if (sessionId === null) {
-      const message = 'The header Mcp-Session-Id is missing: initialize by POST gives one'
+      const message = 'The header Mcp-Session-Id is missing: a POST with "initialize" returns one'
       return refusal(400, REFUSED, message)
     }
     const session = this.#sessions.find(sessionId, caller.principal)
     if (session === undefined) return noSession()
     if (request.method === 'GET' && request.headers.has('last-event-id')) {
-      const message = 'Events are not kept: open the stream without Last-Event-ID'
+      const message = 'Events are not stored: open the stream without Last-Event-ID'
       return refusal(400, REFUSED, message)
     }
     const options = { authInfo: authInfoOf(caller) }
@@ -105,7 +106,7 @@ export class McpRequests implements McpDoor {
       },
     })
     await server.connect(transport)
-    // A new session was requested: an earlier one of the client is ignored.
+    // The client requests a new session, so the id of its earlier one is ignored.
     const headers = new Headers(request.headers)
     headers.delete('mcp-session-id')
     const options = { parsedBody: body, authInfo: authInfoOf(caller) }
@@ -115,7 +116,7 @@ export class McpRequests implements McpDoor {
     return untilEnd(response, caller, () => {})
   }
 
-  /** Without a session: everything is created for this request and then dropped. */
+  /** Answers without a session: everything is created for this request and dropped afterwards. */
   async #alone(request: Request, body: unknown, caller: McpCaller): Promise<Response> {
     const server = protocolServer(this.#parts)
     const transport = new WebStandardStreamableHTTPServerTransport({})
@@ -139,26 +140,26 @@ export class McpRequests implements McpDoor {
   }
 }
 
-/** Who cannot run requests as tasks answers them as if they were none (the protocol); the SDK would refuse them as an internal error. */
+/** A server without tasks treats such requests as ordinary; the SDK would fail. */
 function withoutTask({ params }: JsonObject): void {
   if (isObject(params) && 'task' in params) Reflect.deleteProperty(params, 'task')
 }
 
-/** A request that the client cancels is never answered: its stream ends, so that no client waits for it. */
+/** These get no answer; their streams end, so that the client does not wait. */
 function cancelledOnes(messages: readonly JsonObject[], { transport }: Session): void {
   for (const { method, params } of messages) {
     if (method !== 'notifications/cancelled' || !isObject(params)) continue
     const { requestId } = params
     if (typeof requestId !== 'string' && typeof requestId !== 'number') continue
-    // After the SDK has aborted it.
+    // In a later turn, after the SDK has aborted the request.
     setTimeout(() => transport.closeSSEStream(requestId), 0)
   }
 }
 
-/** A comment of server-sent events. */
+/** A comment in a stream of server-sent events. */
 const OPENING = new TextEncoder().encode(': open\n\n')
 
-/** The same answer; `ended` is called once, when its body has ended or its reader has gone. */
+/** The same response; `ended` is called once, when the body ends or the reader cancels it. */
 function untilEnd(
   response: Response,
   { signal }: McpCaller,
@@ -181,7 +182,8 @@ function untilEnd(
   signal.addEventListener('abort', stop, { once: true })
   const body = new ReadableStream<Uint8Array>({
     start(controller) {
-      // Headers go out with the first byte, so a client that only waits for events must get one at once.
+      // Headers are sent with the first byte, so a client that waits for events gets one right
+      // away.
       if (isWaiting) controller.enqueue(OPENING)
     },
     async pull(controller) {
@@ -203,13 +205,12 @@ function isStream({ headers }: Response): boolean {
   return headers.get('content-type')?.startsWith('text/event-stream') === true
 }
 
-/** null: not a protocol message. */
+/** Returns null if the body is not an MCP message. */
 function messagesOf(body: unknown): readonly JsonObject[] | null {
   const messages = Array.isArray(body) ? body : [body]
   return messages.length > 0 && messages.every(isObject) ? messages : null
 }
 
-/** The ids of requests, which need an answer. */
 function idsOf(messages: readonly JsonObject[]): readonly (string | number)[] {
   return messages.flatMap(({ id, method }) => {
     const isRequest = typeof method === 'string'
@@ -221,11 +222,7 @@ function noSession(): Response {
   return refusal(404, NO_SESSION, 'Session not found: it has ended; initialize a new one')
 }
 
-function refusal(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
-}
-
-/** Each tool's schema is compiled once, with its first call. */
+/** Compiles each tool's schema once, with its first call. */
 function argumentCheck(validator: AjvJsonSchemaValidator) {
   const compiled = new Map<string, ReturnType<typeof validator.getValidator>>()
   return ({ name, inputSchema }: Tool, sent: JsonObject): string | undefined => {
@@ -235,33 +232,34 @@ function argumentCheck(validator: AjvJsonSchemaValidator) {
       compiled.set(name, check)
     }
     const { valid, errorMessage } = check(sent)
-    // "data/limit must be integer": arguments are called "data" nowhere else.
+    // Rewrites messages such as "data/limit must be integer", because "data" means nothing to the
+    // caller.
     return valid ? undefined : errorMessage.replaceAll(/\bdata\/?/g, 'argument ')
   }
 }
 
-/** All together, and of one client: a key or user at one address. */
+/** Session limits: for all clients, and for one client (a key or user at one address). */
 const SESSIONS_MAX = 1_000
 const CLIENT_SESSIONS_MAX = 500
-/** After this many requests a session counts as used: opening one takes the first. */
+/** A session counts as used from its second request on; the first one opens it. */
 const REQUESTS_OF_USE = 2
 const IDLE_MS = 30 * MINUTE_MS
 const SESSION_SWEEP_MS = MINUTE_MS
 
 export interface Session {
   readonly id: string
-  /** Other clients cannot use it. */
+  /** The client that opened the session; no other may use it. */
   readonly owner: string
   readonly address: string
   readonly server: Server
   readonly transport: WebStandardStreamableHTTPServerTransport
-  /** Ids of running requests. */
+  /** The ids of running requests. */
   readonly running: Set<string | number>
   usedMs: number
   requestCount: number
 }
 
-export function ownerOf({ kind, id }: Principal): string {
+function ownerOf({ kind, id }: Principal): string {
   return `${kind}:${id}`
 }
 
@@ -270,13 +268,15 @@ function clientOf({ owner, address }: Pick<Session, 'owner' | 'address'>): strin
 }
 
 /**
- * Sessions of clients: a bounded number, each until its client ends it or is silent for long. If there are too many, one of the
- * client with the most sessions ends, so that a flood ends none but its own: rather one that was only opened than one that was
- * used, and the one silent longest. Its client gets 404 and starts again, as the protocol says.
+ * The sessions of all clients, limited in number. Each lasts until its client ends it or is silent
+ * for a long time. If there are too many, a session of the client with the most sessions ends, so
+ * that a flood ends only its own: first sessions that were opened but never used, then the one that
+ * has been silent longest. That client gets 404 and opens a new session, as the protocol
+ * prescribes.
  */
-export class McpSessions {
+class McpSessions {
   readonly #nowMs: () => number
-  /** Ordered by last use, latest last. */
+  /** In order of last use, most recent last. */
   readonly #sessions = new Map<string, Session>()
   #sweeping: ReturnType<typeof setInterval> | undefined
 
@@ -284,7 +284,7 @@ export class McpSessions {
     this.#nowMs = nowMs
   }
 
-  /** undefined: it does not exist or belongs to another principal. */
+  /** Returns undefined if the session does not exist or belongs to another principal. */
   find(id: string, principal: Principal): Session | undefined {
     const session = this.#sessions.get(id)
     if (session === undefined || session.owner !== ownerOf(principal)) return undefined
@@ -318,7 +318,7 @@ export class McpSessions {
     if (this.#sessions.size === 0) this.#stopSweeping()
   }
 
-  /** Ends streams on which nothing is answered. */
+  /** Ends streams without a running request. */
   endIdleStreams(): void {
     for (const { transport } of this.#sessions.values()) transport.closeStandaloneSSEStream()
   }
@@ -330,7 +330,7 @@ export class McpSessions {
     await Promise.allSettled(all.map(({ server }) => server.close()))
   }
 
-  /** A session with a running request stays if another can go. */
+  /** Prefers a session without a running request. */
   #endOldest(sessions: readonly Session[]): void {
     const idle = sessions.filter(({ running }) => running.size === 0)
     const unused = idle.find(({ requestCount }) => requestCount < REQUESTS_OF_USE)

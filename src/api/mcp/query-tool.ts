@@ -11,7 +11,7 @@ const RESULT_BYTES_MAX = 64 * 1024
 const RESULT_CELL_CHARS_MAX = 4_000
 const SQL_CHARS_MAX = 200_000
 
-/** The first words of a read-only statement. Whether it really only reads is decided when it runs. */
+/** A first look; when it runs, the server checks that it really only reads. */
 const READING_STATEMENT =
   /^[\s(]*(select|with|from|values|table|pivot|unpivot|show|describe|desc|summarize|explain)\b/i
 const COMMENTS = /^(\s*(--[^\n]*\n|\/\*[\s\S]*?\*\/))+/
@@ -23,7 +23,7 @@ export const QUERY_TOOL: Tool = {
     "Runs one SELECT in DuckDB's dialect over tables, files, views, data sources and knowledge bases, and returns its rows. " +
     'Names: project.table, files.name, database.table. A knowledge base is a table with the columns id, chunk_id, chunk_content, metadata, ' +
     "relevance, distance and its metadata columns; WHERE content = 'text' searches it and ranks the rows. SHOW, DESCRIBE and EXPLAIN work too. " +
-    `At most ${RESULT_ROWS_MAX} rows and ${RESULT_BYTES_MAX / 1024} KiB come back: aggregate, filter, or page with LIMIT and OFFSET. ` +
+    `Returns at most ${RESULT_ROWS_MAX} rows and ${RESULT_BYTES_MAX / 1024} KiB: aggregate, filter, or page with LIMIT and OFFSET. ` +
     'Call list_data first to learn names and columns.',
   needs: 'read',
   annotations: READS,
@@ -37,7 +37,7 @@ export const QUERY_TOOL: Tool = {
     params: { type: 'object', description: 'Values for :name in the statement' },
     database: {
       type: 'string',
-      description: 'The project of unqualified names; by default the default project',
+      description: 'The project for unqualified names; if not given, the default project',
     },
     limit: {
       type: 'integer',
@@ -64,14 +64,14 @@ export const QUERY_TOOL: Tool = {
   async run(sent, { uses, principal, signal }) {
     const sql = sent.text('sql')
     if (!READING_STATEMENT.test(sql.replace(COMMENTS, ''))) {
-      const message = 'This tool reads only: send one SELECT (or SHOW, DESCRIBE, EXPLAIN)'
+      const message = 'This tool only reads: send one SELECT (or SHOW, DESCRIBE, EXPLAIN)'
       throw new AppError('sql_not_supported', message)
     }
     const db = sent.optionalText('database') ?? defaultProject(principal)
     const order = { sql, db, params: sent.object('params') ?? {} }
     const result = await uses.query(order, readingOnly(principal), signal)
     if (result.kind !== 'table') {
-      throw new AppError('sql_not_supported', 'The statement gives no rows')
+      throw new AppError('sql_not_supported', 'The statement returns no rows')
     }
     const limit = sent.number('limit') ?? ROWS_UNSET
     const shown = await limitedRows(result.rows, limit, signal)
@@ -90,7 +90,7 @@ export const QUERY_TOOL: Tool = {
   },
 }
 
-/** Regardless of the client's rights, this tool only reads, and asks agents named in a SELECT. */
+/** The client's principal, limited to reading and to asking agents in a SELECT. */
 function readingOnly(principal: Principal): Principal {
   const isAll = principal.scopes.has('admin')
   const scopes = (['read', 'ask'] as const).filter((one) => isAll || principal.scopes.has(one))
@@ -105,7 +105,7 @@ interface FirstRows {
   readonly cut: Cut | null
 }
 
-/** Reads the rows to show and drops the rest, which frees the connection. */
+/** Reads only the rows to show, then ends the statement, which frees the connection. */
 async function limitedRows(
   stream: RowStream,
   limit: number,
@@ -135,7 +135,7 @@ async function limitedRows(
   return { columns, rows, cut }
 }
 
-/** Cuts long texts, lists and objects, so that one cell does not crowd out the others. */
+/** Shortens strings, lists and objects, so that one cell does not crowd out the others. */
 function shortValue(value: ResultValue): ResultValue {
   const isNested = typeof value === 'object' && value !== null
   const text = isNested ? JSON.stringify(value) : value
@@ -146,7 +146,7 @@ function shortValue(value: ResultValue): ResultValue {
 
 function cutNote(cut: Cut, count: number, limit: number): string {
   const why = cut === 'rows' ? `limit ${limit}` : `${RESULT_BYTES_MAX} bytes`
-  return `The first ${count} rows, cut at ${why}: there are more. Aggregate, filter, select fewer columns, or go on with OFFSET ${count} and an ORDER BY`
+  return `The first ${count} rows, cut at ${why}: there are more. Aggregate, filter, select fewer columns, or continue with OFFSET ${count} and an ORDER BY`
 }
 
 function rowsText(given: {

@@ -1,4 +1,4 @@
-/** Schemas and documents as resources, page by page, and the completion of their addresses. */
+/** Schemas and documents as MCP resources, page by page, and completion of their URIs. */
 import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
@@ -21,9 +21,9 @@ import {
 } from './visible-data.ts'
 
 const PAGE_SIZE = 100
-/** Of a document as a resource; the tool `fetch` reads longer ones in parts. */
+/** The longest document returned as a resource; the tool `fetch` reads longer ones in parts. */
 const RESOURCE_CHARS_MAX = 1_000_000
-/** The protocol's limit for a completion. */
+/** The protocol's limit for one completion. */
 const COMPLETIONS_MAX = 100
 
 export interface Reader {
@@ -49,7 +49,7 @@ export const RESOURCE_TEMPLATES = [
   },
 ]
 
-/** Schemas, then the documents of each knowledge base. A cursor gives the start of the next page. */
+/** Schemas, then each knowledge base's documents. The cursor marks the next page. */
 export async function resourcePage(cursor: string | undefined, reader: Reader) {
   const { uses, principal, signal } = reader
   if (!mayDo(principal, 'read')) return { resources: [] }
@@ -104,16 +104,22 @@ function readCursor(cursor: string | undefined): Place {
   if (id !== undefined && key !== undefined) {
     return { kind: 'documents', id: Number(id), afterKey: BigInt(key) }
   }
-  throw new AppError('invalid_request', 'The cursor is none of this list: begin without one')
+  throw new AppError(
+    'invalid_request',
+    'The cursor does not belong to this list: start without one',
+  )
 }
 
-/** @throws AppError `forbidden`, `…_not_found`, `invalid_request` for an address of another form */
+/** @throws AppError `forbidden`, `…_not_found`, or `invalid_request` for an invalid URI */
 export async function readResource(uri: string, { uses, principal, signal }: Reader) {
   requireScope(principal, 'read')
   const address = readEiderUri(uri)
   if (address === undefined) {
     const expected = `${SCHEMA_TEMPLATE} or ${DOCUMENT_TEMPLATE}`
-    throw new AppError('invalid_request', `The address is no resource: expected ${expected}`)
+    throw new AppError(
+      'invalid_request',
+      `This is not the address of a resource: expected ${expected}`,
+    )
   }
   if (address.kind === 'schema') {
     const schema = schemaNamed(visibleSchemas(uses, principal), address)
@@ -127,12 +133,12 @@ export async function readResource(uri: string, { uses, principal, signal }: Rea
   const text = wholeText(await uses.readDocument(kb, address.id, signal))
   const isCut = text.length > RESOURCE_CHARS_MAX
   const shown = isCut ? text.slice(0, RESOURCE_CHARS_MAX).toWellFormed() : text
-  const note = isCut ? `\n\n[Cut at ${RESOURCE_CHARS_MAX} characters: the tool fetch reads on]` : ''
+  const note = isCut ? `\n\n[Cut at ${RESOURCE_CHARS_MAX} characters: use fetch to read on]` : ''
   return { contents: [{ uri, mimeType: 'text/plain', text: `${shown}${note}` }] }
 }
 
-/** An argument's name, the text typed so far, and the arguments before it. */
-export interface Completed {
+/** The argument's name, the text typed so far, and the arguments before it. */
+interface Completed {
   readonly name: string
   readonly value: string
   readonly given: Readonly<Record<string, string>>
@@ -171,7 +177,7 @@ async function completionValues(
     case 'agent':
       return data.agents.map((agent) => `${agent.projectName}.${agent.name}`)
     case 'knowledge_base': {
-      // In an address, the project comes first; otherwise it is part of the name.
+      // In a resource URI, the project comes first; in a prompt, it is part of the name.
       const { project } = given
       if (project === undefined)
         return data.knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`)
@@ -200,15 +206,15 @@ export function contentColumnsOf(kb: KnowledgeBase): readonly string[] {
   return kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS
 }
 
-export interface NamedSchema {
+interface NamedSchema {
   readonly namespace: string
   readonly name: string
   readonly kind: 'knowledge_base' | 'table' | 'view' | 'file'
   read(): Promise<Readonly<Record<string, unknown>>>
 }
 
-/** Everything whose columns are known without asking anybody else. */
-export function visibleSchemas(uses: McpUses, principal: Principal): readonly NamedSchema[] {
+/** All objects whose columns are known without asking a remote server. */
+function visibleSchemas(uses: McpUses, principal: Principal): readonly NamedSchema[] {
   const data = visibleData(uses.snapshot(principal), principal)
   const plain = (record: Readonly<Record<string, unknown>>) => async () => record
   return [

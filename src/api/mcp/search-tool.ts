@@ -20,11 +20,11 @@ const RESULTS_UNSET = 10
 const RESULTS_MAX = 50
 const SEARCH_TEXT_CHARS_MAX = 10_000
 const PASSAGE_CHARS_MAX = 2_000
-/** Searched by default. */
+/** How many knowledge bases are searched by default, at most. */
 const KNOWLEDGE_BASES_MAX = 20
 const AT_ONCE_MAX = 4
 
-/** `results` with `id`, `title`, `url` and `text` is what chat clients expect of a tool of this name. */
+/** Chat clients expect `search` to return `results` with `id`, `title`, `url` and `text`. */
 export const SEARCH_TOOL: Tool = {
   name: 'search',
   title: 'Search documents',
@@ -113,7 +113,7 @@ function searchedOf(sent: Arguments, { uses, principal }: ToolCall): Searched {
   }
   const knowledgeBases = all.slice(0, KNOWLEDGE_BASES_MAX)
   if (all.length === 0) {
-    return { knowledgeBases, warnings: ['There are no knowledge bases that could be searched'] }
+    return { knowledgeBases, warnings: ['There are no knowledge bases to search'] }
   }
   if (all.length === knowledgeBases.length) return { knowledgeBases, warnings: [] }
   const left = `Searched the first ${KNOWLEDGE_BASES_MAX} of ${all.length} knowledge bases`
@@ -139,7 +139,7 @@ interface Found {
   readonly warnings: readonly string[]
 }
 
-/** If one of several cannot be searched, the result says so; if it is the only one, the call fails. */
+/** Names those that failed; if it is the only one, the call fails. */
 async function searchAll(
   knowledgeBases: readonly KnowledgeBase[],
   order: SearchOrder,
@@ -185,7 +185,7 @@ function resultRecord(
 const TEXT_CHARS_UNSET = 60_000
 const FETCHED_CHARS_MAX = 500_000
 
-/** `id`, `title`, `text`, `url` and `metadata` is what chat clients expect of a tool of this name. */
+/** Chat clients expect `fetch` to return `id`, `title`, `text`, `url` and `metadata`. */
 export const FETCH_TOOL: Tool = {
   name: 'fetch',
   title: 'Read a document',
@@ -224,7 +224,7 @@ export const FETCH_TOOL: Tool = {
     const address = readEiderUri(sent.text('id'))
     if (address?.kind !== 'document') {
       const expected = 'expected the "id" of a result of search'
-      throw new AppError('invalid_request', `"id" names no document: ${expected}`)
+      throw new AppError('invalid_request', `"id" is not the id of a document: ${expected}`)
     }
     const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)
     const named = `${address.project}.${address.knowledgeBase}`

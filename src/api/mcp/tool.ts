@@ -1,4 +1,4 @@
-/** A tool: its description for models, who may call it, and what it does. */
+/** A tool: its description for models, who may call it, and its implementation. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Asker, Principal, Scope } from '../../core/domain/access/principal.ts'
@@ -17,21 +17,21 @@ import type { SearchAnswer, SearchOrder } from '../../query/search/run-search.ts
 export interface Tool {
   readonly name: string
   readonly title: string
-  /** For models: when to call it, with what, and what it returns. */
+  /** Tells models when to call the tool, with which arguments, and what it returns. */
   readonly description: string
-  /** Who lacks it does not see the tool. */
+  /** The required scope; the tool is hidden from principals without it. */
   readonly needs: Scope
   readonly inputSchema: ObjectSchema
   readonly outputSchema: ObjectSchema
   readonly annotations: ToolAnnotations
-  /** @throws AppError: the model sees its code and message */
+  /** @throws AppError whose code and message are shown to the model */
   run(
     sent: Arguments,
     call: ToolCall,
   ): Promise<{
-    /** According to `outputSchema`. */
+    /** Matches `outputSchema`. */
     readonly structured: JsonObject
-    /** The text for models; unset: the structure as JSON. */
+    /** The text for models; if unset, the structured result as JSON. */
     readonly text?: string
   }>
 }
@@ -44,25 +44,23 @@ export interface ObjectSchema {
   readonly additionalProperties?: boolean
 }
 
-/** Exactly these arguments. */
 export function takes(required: string[], properties: ObjectSchema['properties']): ObjectSchema {
   const needed = required.length === 0 ? {} : { required }
   return { type: 'object', properties, ...needed, additionalProperties: false }
 }
 
-/** The schema of a tool's answer. */
 export function answers(required: string[], properties: ObjectSchema['properties']): ObjectSchema {
   return { type: 'object', properties, required }
 }
 
-export interface ToolAnnotations {
+interface ToolAnnotations {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
   readonly idempotentHint: boolean
   readonly openWorldHint: boolean
 }
 
-/** It changes nothing, and reads nothing but this server. */
+/** The tool changes nothing and uses only this server. */
 export const READS: ToolAnnotations = {
   readOnlyHint: true,
   destructiveHint: false,
@@ -70,19 +68,18 @@ export const READS: ToolAnnotations = {
   openWorldHint: false,
 }
 
-/** One call of a tool. */
 export interface ToolCall {
   readonly uses: McpUses
   readonly principal: Principal
-  /** Aborted if the client cancels or disconnects, or the server stops. */
+  /** Aborted when the client cancels or disconnects, or when the server stops. */
   readonly signal: AbortSignal
-  /** The prefix of links. */
+  /** The start of links to this server. */
   readonly origin: string
   /** Sends progress to a client that requested it. */
   progress(message: string): void
 }
 
-/** The arguments of a call, which fit the tool's schema. */
+/** The arguments of a call, already checked against the tool's schema. */
 export class Arguments {
   readonly #sent: JsonObject
 
@@ -115,10 +112,9 @@ export class Arguments {
   }
 }
 
-/** The use cases behind tools, resources and prompts, which the routes also call. */
+/** The use cases for tools, resources and prompts. HTTP routes call the same ones. */
 export interface McpUses {
   readonly version: string
-  /** The part of the catalog that the principal may see. */
   snapshot(principal: Principal): CatalogSnapshot
   search(kb: KnowledgeBase, order: SearchOrder, signal: AbortSignal): Promise<SearchAnswer>
   readDocument(kb: KnowledgeBase, id: string, signal: AbortSignal): Promise<DocumentTexts>
@@ -127,7 +123,7 @@ export interface McpUses {
     order: ListOrder,
     signal: AbortSignal,
   ): Promise<ListPage<StoredDocument>>
-  /** The size of a knowledge base. */
+  /** How many documents and chunks a knowledge base has. */
   sizeOf(kb: KnowledgeBase): Promise<{ readonly documents: number; readonly chunks: number }>
   query(
     request: {
@@ -139,9 +135,9 @@ export interface McpUses {
     signal: AbortSignal,
   ): Promise<QueryResult>
   ask(question: Question, signal: AbortSignal): AsyncIterable<CompletionEvent>
-  /** null: everything is stored. If that takes too long, it becomes a job. */
+  /** null if everything is stored; a job if it takes too long. */
   insert(kb: KnowledgeBase, rows: readonly Row[], signal: AbortSignal): Promise<Job | null>
-  /** A failure caused by the server, not by the caller. */
+  /** Logs a failure of the server; failures caused by the caller are not logged. */
   logError(error: unknown, signal: AbortSignal): void
 }
 

@@ -1,4 +1,4 @@
-/** The part of the catalog that a principal sees, and how clients name it. */
+/** The part of the catalog a principal may see, and the names MCP clients use for it. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import {
@@ -31,7 +31,7 @@ export interface VisibleData {
   readonly dataSources: readonly DataSource[]
 }
 
-/** @param snapshot without what the principal may not name */
+/** @param snapshot without objects the principal may not use */
 export function visibleData(snapshot: CatalogSnapshot, principal: Principal): VisibleData {
   const isRead = mayDo(principal, 'read')
   const isAsked = isRead || mayDo(principal, 'ask')
@@ -47,10 +47,7 @@ export function visibleData(snapshot: CatalogSnapshot, principal: Principal): Vi
   }
 }
 
-/**
- * The named thing, among those that the principal sees.
- * @throws AppError `forbidden` for a project it may not name, whether there is one or not; `…_not_found`
- */
+/** Among those visible. @throws AppError `forbidden` for a project, existing or not */
 export function namedAmong<T extends { readonly name: string; readonly projectName: string }>(
   things: readonly T[],
   given: {
@@ -71,14 +68,14 @@ export function namedAmong<T extends { readonly name: string; readonly projectNa
   return found
 }
 
-/** The project of unqualified names. */
+/** The project for unqualified names. */
 export function defaultProject(principal: Principal): string {
   if (mayName(principal, DEFAULT_PROJECT)) return DEFAULT_PROJECT
   const [first = DEFAULT_PROJECT] = principal.namespaces ?? []
   return first
 }
 
-/** Addresses of what is stored: `eider://documents/{project}/{knowledge_base}/{id}`, `eider://schemas/{namespace}/{name}`. */
+/** `eider://documents/{project}/{knowledge_base}/{id}`, `eider://schemas/{namespace}/{name}`. */
 
 type EiderUri =
   | {
@@ -100,7 +97,7 @@ export function schemaUri(namespace: string, name: string): string {
   return `eider://schemas/${[namespace, name].map(encodeURIComponent).join('/')}`
 }
 
-/** undefined: not an address of this server. */
+/** Returns undefined for a URI of another form. */
 export function readEiderUri(text: string): EiderUri | undefined {
   const [, kind, path = ''] = /^eider:\/\/(documents|schemas)\/(.+)$/s.exec(text) ?? []
   const [first, second, ...rest] = path.split('/')
@@ -111,7 +108,7 @@ export function readEiderUri(text: string): EiderUri | undefined {
     if (kind === 'schemas') {
       return rest.length === 0 ? { kind: 'schema', namespace, name } : undefined
     }
-    // Addresses written by hand leave the slashes of an id as they are.
+    // URIs written by hand may leave the slashes of an id unescaped.
     const id = decodeURIComponent(rest.join('/'))
     if (kind !== 'documents' || id === '') return undefined
     return { kind: 'document', project: namespace, knowledgeBase: name, id }
@@ -120,7 +117,6 @@ export function readEiderUri(text: string): EiderUri | undefined {
   }
 }
 
-/** The title of a document. */
 export function documentTitle(id: string, metadata: Readonly<Record<string, unknown>>): string {
   for (const name of ['title', 'name', 'subject']) {
     const value = metadata[name]
@@ -129,7 +125,7 @@ export function documentTitle(id: string, metadata: Readonly<Record<string, unkn
   return id
 }
 
-/** Where people can view a document: the page it was read from, else this server's copy. */
+/** Where people can read a document: its original page, or this server's copy. */
 export function linkOf(
   origin: string,
   kb: KnowledgeBase,
@@ -144,7 +140,7 @@ export function linkOf(
   return `${origin}/api/${path.join('/')}`
 }
 
-/** The texts of a document as one: each of several columns under its name. */
+/** All texts of a document as one; if there are several columns, each under its name. */
 export function wholeText({ texts }: DocumentTexts): string {
   const [only] = texts
   if (texts.length <= 1) return only?.text ?? ''

@@ -1,4 +1,4 @@
-/** The messages to a connection: rows and their description, completion tags, failures and notices. */
+/** Writes messages to the client: rows, their description, completion tags and failures. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { positionOf } from '../../query/postgres/statement-text.ts'
@@ -9,7 +9,7 @@ import type { TransactionState } from './session-statements.ts'
 
 export interface AnswerColumn {
   readonly name: string
-  /** DuckDB's name of the type. */
+  /** The DuckDB name of the type. */
   readonly type: string
 }
 
@@ -26,7 +26,7 @@ export class AnswerWriter extends MessageWriter {
     this.begin('S').text(name).text(value).end()
   }
 
-  /** @param columns null: the statement has no rows @param formats of each column, or of all: 1 is binary */
+  /** @param columns null without rows @param formats one each, or one for all; 1 is binary */
   rowDescription(columns: readonly AnswerColumn[] | null, formats: readonly number[]): void {
     if (columns === null) {
       this.begin('n').end()
@@ -55,7 +55,7 @@ export class AnswerWriter extends MessageWriter {
     this.end()
   }
 
-  /** @param kind `H`: rows follow; `G`: rows are wanted @param format of every column: 1 is binary */
+  /** @param kind `H` if the server sends rows, `G` if it expects rows; format 1 is binary */
   copyResponse(kind: 'G' | 'H', columnCount: number, format: 0 | 1): void {
     this.begin(kind).byte(format).int16(columnCount)
     for (let index = 0; index < columnCount; index += 1) this.int16(format)
@@ -66,7 +66,7 @@ export class AnswerWriter extends MessageWriter {
     this.#fields('N', { S: 'WARNING', V: 'WARNING', C: '01000', M: message })
   }
 
-  /** @param sql the statement that failed, to say where */
+  /** @param sql the failed statement, for finding the error position */
   failure(
     error: AppError,
     { severity = 'ERROR', state = stateOf(error), sql = '', hint = '' } = {},
@@ -94,17 +94,22 @@ function formatAt(formats: readonly number[], index: number): number {
   return (formats.length === 1 ? formats[0] : formats[index]) ?? 0
 }
 
-/** DuckDB names a column by its expression; PostgreSQL by the function alone. */
+/** PostgreSQL uses only the function name where DuckDB uses the whole expression. */
 function plainName(name: string): string {
+  const inner = /^CAST\((.*) AS "?[\w ]+"?(?:\([\d, ]+\))?\)$/s.exec(name)?.[1]
+  if (inner !== undefined) {
+    const column = /^"?([a-z_]\w*)"?$/i.exec(inner === 'NULL' ? '' : inner)?.[1]
+    return column ?? (/^\w+\(/.test(inner) ? plainName(inner) : '?column?')
+  }
   const call = /^(?:\w+\.)?"?(\w+)"?\(.*\)$/s.exec(name)?.[1]
   if (call === 'count_star') return 'count'
-  // `relation::regclass`, which the catalog looks up by a function.
+  // `relation::regclass` was rewritten to a catalog function.
   const looked = /^(?:\w+\.)?reg\w+_name\((?:\w+\.)?(\w+)\)$/.exec(name)?.[1]
   if (looked !== undefined) return looked
   return call === 'CAST' ? '?column?' : (call ?? name)
 }
 
-/** SQLSTATE of each failure (PostgreSQL's manual, appendix A). */
+/** The SQLSTATE of each failure (PostgreSQL manual, appendix A). */
 const SQL_STATES: Partial<Record<ErrorCode, string>> = {
   sql_syntax: '42601',
   sql_not_supported: '0A000',
@@ -142,10 +147,10 @@ const SQL_STATES: Partial<Record<ErrorCode, string>> = {
   invalid_request: '22023',
 }
 
-/** Drivers prepare a statement again, or open a cursor again, when they see these. */
+/** When drivers get one of these, they prepare the statement or open the cursor again. */
 const MISSING_STATES = { cursor: '34000', portal: '34000', 'prepared statement': '26000' } as const
 
-/** A name that only the connection knows. */
+/** The error for a name that exists only within a connection, such as a cursor. */
 export class MissingName extends AppError {
   readonly state: string
 

@@ -1,11 +1,11 @@
-/** Values in the binary form that drivers send and ask for (src/backend/utils/adt of PostgreSQL, `…_send` and `…_recv`). */
+/** The binary format for values (`…_send` and `…_recv` in PostgreSQL's src/backend/utils/adt). */
 import { isUtf8 } from 'node:buffer'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { MessageWriter } from './messages.ts'
 import { type ColumnType, elementOf, PG, type PgType, scalarText, textValue } from './pg-types.ts'
 
-/** 2000-01-01, from which PostgreSQL counts, in days since 1970. */
+/** PostgreSQL's epoch, 2000-01-01, in days since 1970-01-01. */
 const EPOCH_DAYS = 10_957
 const DAY_MS = 86_400_000
 const DAY_MICROS = 86_400_000_000n
@@ -14,7 +14,6 @@ const TIMESTAMP_INFINITY = 2n ** 63n - 1n
 
 type Written = Exclude<ResultValue, null>
 
-/** Writes a value, prefixed with its length. */
 export function writeBinary(out: MessageWriter, value: ResultValue, type: ColumnType): void {
   if (value === null) {
     out.int32(-1)
@@ -56,7 +55,7 @@ const WRITERS: ReadonlyMap<PgType, (out: MessageWriter, value: Written) => void>
   [PG.NUMERIC, (out, value) => out.value(numericBinary(String(value)))],
 ])
 
-/** @throws AppError `sql_not_supported` for lists of lists of different lengths */
+/** @throws AppError `sql_not_supported` for nested lists of different lengths */
 function writeArray(out: MessageWriter, values: readonly ResultValue[], element: PgType): void {
   const lengths = arrayLengths(values)
   let items = values
@@ -79,18 +78,18 @@ function writeArray(out: MessageWriter, values: readonly ResultValue[], element:
   out.endValue(start)
 }
 
-/** Number of elements on each level. */
+/** The number of elements at each nesting level. */
 function arrayLengths(values: readonly ResultValue[]): readonly number[] {
   const [first] = values
   return [values.length, ...(Array.isArray(first) ? arrayLengths(first) : [])]
 }
 
-/** Days of the proleptic Gregorian calendar, which reaches further than JavaScript's dates. */
+/** Days in the proleptic Gregorian calendar, which has a larger range than JavaScript dates. */
 function daysOf(date: string): number {
   if (date.endsWith('infinity')) return date.startsWith('-') ? -DATE_INFINITY - 1 : DATE_INFINITY
   const [, years = '0', month = '1', day = '1'] = /^([-+]?\d+)-(\d+)-(\d+)/.exec(date) ?? []
   const year = date.includes('(BC)') ? 1 - Number(years) : Number(years)
-  // Years begin in March here, so that a leap day is the last of its year.
+  // Years start in March here, so that a leap day is the last day of its year.
   const sinceMarch = (Number(month) + 9) % 12
   const shifted = sinceMarch >= 10 ? year - 1 : year
   const leapDays = Math.floor(shifted / 4) - Math.floor(shifted / 100) + Math.floor(shifted / 400)
@@ -103,7 +102,7 @@ function integerOf(value: Written): bigint | number {
   return typeof value === 'number' && Number.isSafeInteger(value) ? value : BigInt(String(value))
 }
 
-/** Of a time, or of the time in an interval. */
+/** The microseconds of a time, or of the time part of an interval. */
 function timeMicros(time: string): number {
   const [, sign, hours = '0', minutes = '0', seconds = '0', fraction = ''] =
     /(-?)(\d+):(\d+):(\d+)(?:\.(\d+))?/.exec(time) ?? []
@@ -121,7 +120,7 @@ function timestampMicros(value: string): bigint | number {
   return BigInt(days) * DAY_MICROS + BigInt(timeMicros(value))
 }
 
-/** The time, and its zone in seconds to the west. */
+/** Writes the time, then the time zone in seconds west of UTC. */
 function writeTimeWithZone(out: MessageWriter, value: string): void {
   const [, time = '', sign, hours = '0', minutes = '0', seconds = '0'] =
     /^([\d:.]+)([+-])(\d+)(?::(\d+))?(?::(\d+))?$/.exec(value) ?? []
@@ -151,7 +150,7 @@ const NUMERIC_BASE_DIGITS = 4
 const NUMERIC_NEGATIVE = 0x4000
 const NUMERIC_NAN = 0xc000
 
-/** Groups of four digits, with the weight of the first. */
+/** Groups of four digits, preceded by the weight of the first group. */
 function numericBinary(text: string): Buffer {
   const [, sign = '', whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(plain(text)) ?? []
   if (whole === '') return Buffer.from([0, 0, 0, 0, NUMERIC_NAN >> 8, NUMERIC_NAN & 255, 0, 0])
@@ -175,14 +174,14 @@ function numericBinary(text: string): Buffer {
   return bytes
 }
 
-/** Without an exponent. */
+/** Writes the number without an exponent. */
 function plain(text: string): string {
   if (!/e/i.test(text)) return text
   const number = Number(text)
   return Number.isInteger(number) ? BigInt(number).toString() : number.toFixed(20)
 }
 
-/** What a client sent for a parameter, as the text of a literal. @throws AppError `invalid_request` */
+/** Converts a client's parameter to the text of a literal. @throws AppError `invalid_request` */
 export function parameterText(bytes: Buffer, type: PgType | undefined, isBinary: boolean): string {
   if (!isBinary) return type === PG.BYTEA ? byteaText(bytes.toString()) : bytes.toString()
   try {
@@ -197,11 +196,11 @@ export function parameterText(bytes: Buffer, type: PgType | undefined, isBinary:
 function binaryText(bytes: Buffer, type: PgType | undefined): string {
   const read = type === undefined ? undefined : READERS.get(type)
   if (read !== undefined) return read(bytes)
-  // Drivers send bytes without a type if the server should know that a column takes them.
+  // Drivers send bytes without a type, assuming that the server knows the column's type.
   return isUtf8(bytes) ? bytes.toString() : blobText(bytes.toString('hex'))
 }
 
-/** PostgreSQL writes `\xabcd`, DuckDB `\xAB\xCD`. */
+/** Converts PostgreSQL's `\xabcd` to DuckDB's `\xAB\xCD`. */
 function byteaText(text: string): string {
   return text.startsWith('\\x') ? blobText(text.slice(2)) : text
 }
@@ -241,7 +240,7 @@ const READERS: ReadonlyMap<PgType, (bytes: Buffer) => string> = new Map([
   [PG.NUMERIC, numericText],
 ])
 
-/** @throws RangeError beyond what a JavaScript date holds */
+/** @throws RangeError for a date that JavaScript cannot represent */
 function dayText(days: number): string {
   if (days === DATE_INFINITY) return 'infinity'
   if (days === -DATE_INFINITY - 1) return '-infinity'
@@ -290,7 +289,7 @@ function numericText(bytes: Buffer): string {
   return sign === NUMERIC_NEGATIVE ? `-${text}` : text
 }
 
-/** An array's elements. @throws AppError `invalid_request`, `sql_not_supported` */
+/** Reads the elements of an array. @throws AppError `invalid_request`, `sql_not_supported` */
 export function arrayParameter(bytes: Buffer, arrayOid: number): readonly (string | null)[] {
   const element = elementOf(arrayOid)
   const fields = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)

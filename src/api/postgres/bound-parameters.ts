@@ -1,4 +1,4 @@
-/** Values and types of `$1`, as clients send them and as they are described. */
+/** The values and types of `$1`, `$2`, …: as sent, and as the server describes them. */
 import { literal } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
@@ -20,16 +20,13 @@ import type { Prepared, RunResult } from './portals.ts'
 import type { PgSession } from './session-statements.ts'
 import { READS, SESSION_WORDS } from './statement-words.ts'
 
-/** PostgreSQL's type of each `$n`: the client's, or a guess from its context. */
+/** The PostgreSQL type of each `$n`: given by the client, or guessed from the context. */
 function parameterTypes(sql: string, given: readonly number[]): readonly number[] {
   const length = Math.max(given.length, parameterCount(sql))
   return Array.from({ length }, (_, index) => given[index] || guessedType(sql, index + 1))
 }
 
-/**
- * The catalog query that answers types which are only guessed: drivers encode values by the types of a statement. undefined:
- * no column tells one.
- */
+/** Drivers encode values by these types. Undefined if no column determines a type. */
 export function typeQuestion({ sql, oids, given }: Prepared): string | undefined {
   const isOpen = (number: number) => !given[number - 1] && oids[number - 1] === PG.TEXT.oid
   const { columns, relations } = parameterColumns(sql)
@@ -42,7 +39,7 @@ export function typeQuestion({ sql, oids, given }: Prepared): string | undefined
     GROUP BY 1 HAVING min(atttypid) = max(atttypid)`
 }
 
-/** The statement with the types that the catalog tells. */
+/** The statement with the types found in the catalog. */
 export async function withColumnTypes(
   prepared: Prepared,
   { batches }: RunResult,
@@ -52,20 +49,21 @@ export async function withColumnTypes(
     for (const [column, oid] of batch) types.set(String(column), Number(oid))
   }
   const oids = [...prepared.oids]
-  for (const { number, column } of parameterColumns(prepared.sql).columns) {
+  for (const { number, column, isArray } of parameterColumns(prepared.sql).columns) {
     const isGuess = !prepared.given[number - 1] && oids[number - 1] === PG.TEXT.oid
-    const oid = types.get(column)
+    const single = types.get(column)
+    const oid = isArray ? scalarOf(single ?? 0)?.array : single
     if (isGuess && oid !== undefined) oids[number - 1] = oid
   }
   return { ...prepared, oids }
 }
 
-/** The types that PREPARE declares, by their names in PostgreSQL. */
+/** The types declared by PREPARE, as PostgreSQL type names. */
 function declaredTypes(names: string): readonly number[] {
   return listParts(names).map((name) => (/^unknown$/i.test(name) ? 0 : namedType(name)))
 }
 
-/** A prepared statement with the arguments of EXECUTE in place of its `$n`. @throws AppError `sql_missing_parameter` */
+/** With arguments in place of `$n`. @throws AppError `sql_missing_parameter` */
 function withArguments(name: string, { sql, oids }: Prepared, values: string): string {
   const parts = listParts(values)
   if (parts.length !== oids.length) {
@@ -84,7 +82,7 @@ function argumentValue(part: string, oid: number): ParameterValue {
   return { text: isText || /^-?[\w.]+$/.test(part) ? part : `(${part})`, cast, isSql: true }
 }
 
-/** The rest of a Bind message: values of the parameters, and formats of the columns. */
+/** Reads the rest of a Bind message: the parameter values, then the formats of the columns. */
 export function boundValues(fields: Fields, oids: readonly number[]) {
   const sent = Array.from({ length: fields.int16() }, () => fields.int16())
   const values = Array.from({ length: fields.int16() }, (_, index) => {
@@ -95,13 +93,13 @@ export function boundValues(fields: Fields, oids: readonly number[]) {
   return { values, formats }
 }
 
-/** A statement that returns the columns of another, whose values are still unknown. */
+/** A statement with the same columns, for describing one whose values are not known yet. */
 export function describing(sql: string, oids: readonly number[]) {
   const bound = withParameters(sql, oids.map(sampleValue))
   return { ...bound, sql: `DESCRIBE ${bound.sql}` }
 }
 
-/** The columns of a statement, as far as they are known without the engine. undefined: only the engine knows. */
+/** The columns of a statement if they are known without running it; otherwise undefined. */
 export function knownColumns(
   sql: string,
   session: PgSession,
@@ -124,7 +122,7 @@ export async function describedColumns({ batches }: RunResult): Promise<readonly
   return rows.map(([name, type]) => ({ name: String(name), type: String(type) }))
 }
 
-/** @param oid of its type @throws AppError `invalid_request` */
+/** @param oid the parameter's type @throws AppError `invalid_request` */
 export function parameterValue(
   bytes: Buffer | null,
   oid: number,
@@ -139,7 +137,7 @@ export function parameterValue(
   return { text: '', cast, elements }
 }
 
-/** What to describe a statement with whose values are not known yet. */
+/** A sample value, for describing a statement whose values are not known yet. */
 function sampleValue(oid: number): ParameterValue {
   const cast = castType(oid)
   if (cast === null || cast === 'VARCHAR') return { text: '1', cast: null }
@@ -147,7 +145,7 @@ function sampleValue(oid: number): ParameterValue {
   return /INT|DECIMAL|DOUBLE|FLOAT/.test(cast) ? { text: '1', cast } : { text: null, cast }
 }
 
-/** PostgreSQL's type of a `$n` that the client did not give one: by a cast, by LIMIT, else a text. */
+/** The type of a `$n` for which the client sent none: from a cast or LIMIT, otherwise text. */
 function guessedType(sql: string, number: number): number {
   const cast = new RegExp(`\\$${number}\\s*::\\s*(\\w+)(\\[\\])?`, 'i').exec(sql)
   if (cast !== null) {
@@ -158,7 +156,6 @@ function guessedType(sql: string, number: number): number {
   return isCount ? columnType('BIGINT').oid : PG.TEXT.oid
 }
 
-/** By a name in PostgreSQL, `int4[]`. */
 function namedType(text: string): number {
   const [, name = '', list = ''] = /^(.*?)((?:\[\d*\])*)$/s.exec(text.toUpperCase()) ?? []
   return columnType((CAST_NAMES[name.trim()] ?? name.trim()) + list).oid
@@ -182,7 +179,7 @@ const CAST_NAMES: Readonly<Record<string, string>> = {
 
 const STATEMENTS_MAX = 1_000
 
-/** The prepared statements of one connection, by name: of the protocol and of SQL. */
+/** The prepared statements of one connection, by name, including those made by PREPARE. */
 export class PreparedStatements {
   readonly #prepared = new Map<string, Prepared>()
 
@@ -206,7 +203,7 @@ export class PreparedStatements {
     this.#prepared.set(name, { sql, oids: parameterTypes(sql, given), given })
   }
 
-  /** Keeps one of SQL. @throws AppError `relation_exists` */
+  /** Adds a statement made by PREPARE. @throws AppError `relation_exists` */
   declare({ name, types, sql }: Extract<CursorStatement, { kind: 'prepare' }>): void {
     if (this.#prepared.has(name)) {
       throw new AppError('relation_exists', `prepared statement "${name}" already exists`)
@@ -214,18 +211,17 @@ export class PreparedStatements {
     this.add(name, sql, declaredTypes(types))
   }
 
-  /** With types that are known only now. */
   replace(name: string, prepared: Prepared): void {
     this.#prepared.set(name, prepared)
   }
 
-  /** @param name null: all */
+  /** @param name null closes all */
   close(name: string | null): void {
     if (name === null) this.#prepared.clear()
     else this.#prepared.delete(name)
   }
 
-  /** EXECUTE as the statement it runs, which passes every check as if the client had sent it; others as they are. */
+  /** Checked like a client's statement. Other statements stay unchanged. */
   executed(sql: string): string {
     const executed = executeStatement(sql)
     if (executed === undefined) return sql

@@ -1,4 +1,4 @@
-/** The statements of one connection: simple and extended queries, cursors and COPY, in order. */
+/** Runs one connection's statements in order: simple and extended queries, cursors, COPY. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
@@ -35,19 +35,16 @@ import {
   transactionFailed,
 } from './statement-words.ts'
 
-export interface StatementDeps {
-  /** The project of a database or schema name, or the default one. */
+interface StatementDeps {
+  /** Maps a database or schema name to a project, or to the default project. */
   readonly projectOf: (name: string) => string
-  /**
-   * Runs one statement, from its start until `use` is over.
-   * @throws AppError for every failure
-   */
+  /** Keeps it open until `use` has ended. @throws AppError for every failure */
   readonly run: <T>(
     options: RunOptions,
     signal: AbortSignal,
     use: (result: RunResult) => Promise<T>,
   ) => Promise<T>
-  /** Sends what is written, and waits until the client has read most of it. @throws if the client is gone */
+  /** Waits until the client has read most. @throws if it has disconnected */
   readonly send: () => Promise<void>
 }
 
@@ -61,11 +58,11 @@ export class ConnectionStatements {
   readonly #closed = new AbortController()
   #running: AbortController | null = null
   #db: string
-  /** After a failure within the extended protocol, everything up to Sync is skipped. */
+  /** Set after a failure in the extended protocol: messages are skipped until Sync. */
   #skips = false
   #copyIn: { readonly rows: CopyIn; readonly isSimple: boolean } | null = null
 
-  /** @param database as the client named it */
+  /** @param database the name that the client sent */
   constructor(database: string, out: AnswerWriter, deps: StatementDeps) {
     this.#database = database
     this.#deps = deps
@@ -75,7 +72,7 @@ export class ConnectionStatements {
     this.#portals = new Portals((bound, use) => this.#run(bound, use))
   }
 
-  /** @throws ProtocolError; the reason why the client is gone */
+  /** @throws ProtocolError, or the reason why the client has disconnected */
   async answer(kind: string, fields: Fields): Promise<void> {
     if (this.#skips && kind !== 'S') return
     if (!isAnswered(kind)) throw new ProtocolError(`unknown message "${kind}"`)
@@ -93,7 +90,6 @@ export class ConnectionStatements {
     this.#running?.abort(new AppError('cancelled', 'canceling statement due to user request'))
   }
 
-  /** The client is gone. */
   close(): void {
     this.#closed.abort(new AppError('cancelled', 'The client disconnected'))
     this.cancel()
@@ -136,7 +132,7 @@ export class ConnectionStatements {
     await this.#rows(portal, 0)
   }
 
-  /** @returns false: the engine must run it */
+  /** @returns false if the engine must run the statement */
   async #control(sql: string, isSimple: boolean): Promise<boolean> {
     if (await this.#cursor(sql, isSimple)) return true
     const answer = this.#session.answer(sql)
@@ -160,7 +156,7 @@ export class ConnectionStatements {
     return true
   }
 
-  /** @returns false: it is about no cursor */
+  /** @returns false if the statement is not about a cursor */
   async #cursor(sql: string, isSimple: boolean): Promise<boolean> {
     const statement = cursorStatement(sql)
     if (statement === undefined) return false
@@ -246,7 +242,7 @@ export class ConnectionStatements {
     this.#out.rowDescription(columns, [])
   }
 
-  /** The statement with its parameters' types, which the client wants to hear. */
+  /** The prepared statement with its parameter types, which the client asked for. */
   async #typed(name: string): Promise<Prepared> {
     const prepared = this.#prepared.get(name)
     const question = typeQuestion(prepared)
@@ -275,7 +271,7 @@ export class ConnectionStatements {
     await this.#rows(portal, wanted)
   }
 
-  /** Sends rows: all, or the requested number; then the total, or a note that more remain. */
+  /** Sends all rows or the requested number, then the total, or a message that more rows remain. */
   async #rows(portal: Portal, wanted: number): Promise<void> {
     const running = await this.#portals.started(portal)
     let count = 0
@@ -307,7 +303,7 @@ export class ConnectionStatements {
     } catch (error) {
       if (isReadOnly && error instanceof AppError && error.code === 'sql_not_a_query') {
         const message =
-          'A transaction only reads: turn autocommit on for statements that change something'
+          'Transactions are read-only: turn on autocommit for statements that change something'
         throw new AppError('sql_not_supported', message)
       }
       throw error
@@ -356,7 +352,7 @@ export class ConnectionStatements {
     else this.#skips = true
   }
 
-  /** @returns `waits`: the rows to store will follow */
+  /** @returns `waits` if the client will now send the rows to store */
   async #copied(sql: string, isSimple: boolean): Promise<'no' | 'done' | 'waits'> {
     const copy = copyStatement(sql)
     if (copy === undefined) return 'no'

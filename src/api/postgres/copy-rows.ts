@@ -1,4 +1,7 @@
-/** COPY: rows out of a SELECT as lines of text or CSV or in the binary form, and in as INSERT statements of many rows. */
+/**
+ * COPY: sends a SELECT's rows as text, CSV or binary, and stores received rows with INSERT
+ * statements.
+ */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import {
@@ -15,12 +18,12 @@ import type { CopyEncoding, RunResult } from './portals.ts'
 const ROWS_PER_INSERT = 500
 const LINE_BYTES_MAX = 16 * 1024 * 1024
 
-/** A signature, no flags and no further header (PostgreSQL's manual, "COPY"). */
+/** The signature, no flags, and no header extension (PostgreSQL manual, "COPY"). */
 const BINARY_HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1')
 const SIGNATURE_BYTES = 11
 const BINARY_END = -1
 
-/** @param send sends what is written so far @returns the number of rows */
+/** @param send sends the messages written so far @returns the number of rows */
 export async function copyOut(
   { columns, batches, copied }: RunResult,
   copy: CopyStatement,
@@ -71,15 +74,15 @@ function copyEnd(out: AnswerWriter, count: number, isBinary: boolean): number {
   return count
 }
 
-/** Types whose values COPY's own encoding can write. */
+/** Types that the engine's own COPY encoding supports. */
 const PLAIN =
   /^(?:BIGINT|BOOLEAN|DATE|DECIMAL\((?:\d|1[0-8]),\d+\)|DOUBLE|FLOAT|INTEGER|SMALLINT|TIMESTAMP(?: WITH TIME ZONE)?|TINYINT|U(?:INTEGER|SMALLINT|TINYINT)|VARCHAR)$/
 
-/** The integers among them that PostgreSQL has too. */
+/** The integer types among them that PostgreSQL has too. */
 const PLAIN_BINARY =
   /^(?:BIGINT|BOOLEAN|DATE|DECIMAL\((?:\d|1[0-8]),\d+\)|DOUBLE|FLOAT|INTEGER|SMALLINT|TIMESTAMP(?: WITH TIME ZONE)?|VARCHAR)$/
 
-/** null: only the rows' values can be written like this. */
+/** Returns null if the engine cannot write this form, so that rows must be encoded here. */
 function encodingOf({ format, delimiter, nullText }: CopyStatement): CopyEncoding | null {
   if (format === 'binary') return 'copy-binary'
   if (format === 'csv') return delimiter === ',' && nullText === '' ? 'copy-csv' : null
@@ -89,7 +92,7 @@ function encodingOf({ format, delimiter, nullText }: CopyStatement): CopyEncodin
 const LINE_END = 10
 const QUOTE = 34
 
-/** Where the row ends that starts at an offset: each is sent as its own message, as clients count them. */
+/** Each row is a message of its own, because clients count messages. */
 const ENDS = {
   text: (bytes: Uint8Array, start: number) => bytes.indexOf(LINE_END, start) + 1,
   csv: (bytes: Uint8Array, start: number) => {
@@ -111,7 +114,7 @@ const ENDS = {
   },
 }
 
-/** Clients expect the header in one message with the first row. */
+/** Clients expect the header and the first row in one message. */
 function beginBinary(out: AnswerWriter, isFirst: boolean): void {
   out.begin('d')
   if (isFirst) out.raw(BINARY_HEADER)
@@ -173,14 +176,13 @@ const NEEDS_ESCAPE = /[\\\t\n\r]/
 
 type Inserted = (statement: ReturnType<typeof insertStatement>) => Promise<number>
 
-/** Stores each batch as it fills: a later failure reports how many rows are stored. */
+/** Stores received rows in batches. If a batch fails, the error says how many rows are stored. */
 export class CopyIn {
   readonly #copy: CopyStatement
-  /** PostgreSQL's type of each column. */
   readonly #oids: readonly number[]
   readonly #insert: Inserted
   readonly #decoder = new TextDecoder()
-  /** What has arrived of the next row: text, or bytes of the binary form. */
+  /** The part of the next row received so far: text, or bytes in the binary form. */
   #text = ''
   #bytes: Buffer = Buffer.alloc(0)
   #rows: (readonly ParameterValue[])[] = []
@@ -196,7 +198,7 @@ export class CopyIn {
     this.#isHeaderDue = copy.hasHeader || copy.format === 'binary'
   }
 
-  /** After a failure, the rest is read and dropped: clients learn of it after sending everything. */
+  /** Clients notice a failure only after sending everything, so the rest is dropped. */
   async push(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== null) return
     try {
@@ -285,7 +287,7 @@ function malformed(what: string): AppError {
   return new AppError('invalid_request', `COPY: ${what}`)
 }
 
-/** Where the rows begin; -1: the header has not arrived whole. */
+/** The offset of the first row; -1 if the header is not complete yet. */
 function binaryStart(bytes: Buffer): number {
   if (bytes.length < BINARY_HEADER.length) return -1
   if (!bytes.subarray(0, SIGNATURE_BYTES).equals(BINARY_HEADER.subarray(0, SIGNATURE_BYTES))) {
@@ -295,7 +297,7 @@ function binaryStart(bytes: Buffer): number {
   return bytes.length < start ? -1 : start
 }
 
-/** The row at an offset; no cells: the trailer. undefined: it has not arrived whole. */
+/** The row at an offset: without cells for the trailer, undefined if it is not complete yet. */
 function binaryRow(bytes: Buffer, start: number) {
   if (bytes.length < start + 2) return undefined
   const count = bytes.readInt16BE(start)
@@ -368,7 +370,7 @@ function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: 
   return { rows, rest: isLast ? '' : text.slice(rest) }
 }
 
-/** After the closing quote; -1: not there yet. */
+/** The position after the closing quote; -1 if it has not arrived yet. */
 function quotedEnd(text: string, start: number): number {
   for (let at = start + 1; ; at += 2) {
     at = text.indexOf('"', at)

@@ -1,4 +1,7 @@
-/** DECLARE, FETCH and CLOSE, with which drivers read large results; PREPARE, EXECUTE and DEALLOCATE of psql and poolers. */
+/**
+ * DECLARE, FETCH and CLOSE, which drivers use to read large results; PREPARE, EXECUTE and
+ * DEALLOCATE, used by psql and connection poolers.
+ */
 
 export type CursorStatement =
   | {
@@ -12,12 +15,12 @@ export type CursorStatement =
   | {
       readonly kind: 'fetch'
       readonly name: string
-      /** null: all that are left. */
+      /** null means all remaining rows. */
       readonly count: number | null
-      /** Rows are passed over, not sent. */
+      /** Whether rows are skipped instead of sent. */
       readonly isMove: boolean
     }
-  /** null: all of them. */
+  /** null means all. */
   | { readonly kind: 'close' | 'deallocate'; readonly name: string | null }
 
 const CURSOR_NAME = '("[^"]+"|\\w+)'
@@ -37,13 +40,13 @@ const PREPARE = new RegExp(
 )
 const EXECUTE = new RegExp(`^\\s*execute\\s+${CURSOR_NAME}\\s*(?:\\((.*)\\))?\\s*$`, 'is')
 
-/** A statement prepared before, and the text of its arguments; undefined: another statement. */
+/** The prepared statement's name and its arguments' text, or undefined. */
 export function executeStatement(sql: string) {
   const [, name, values = ''] = EXECUTE.exec(sql) ?? []
   return name === undefined ? undefined : { name: cursorName(name), values }
 }
 
-/** undefined: another statement. */
+/** Returns undefined for any other statement. */
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
   if (declared !== null) {
@@ -69,7 +72,7 @@ export function cursorStatement(sql: string): CursorStatement | undefined {
   return { kind, name: name.toLowerCase() === 'all' ? null : cursorName(name) }
 }
 
-/** Without quotes, a name is in lower case. */
+/** Unquoted names become lower case. */
 function cursorName(name: string): string {
   return name.startsWith('"') ? name.slice(1, -1) : name.toLowerCase()
 }

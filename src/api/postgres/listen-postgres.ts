@@ -1,45 +1,44 @@
-/** The port of the PostgreSQL protocol: connections, their encryption, and how fast they are read. */
+/** The PostgreSQL port: accepts and encrypts connections, and limits how fast they are read. */
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Socket } from 'bun'
 import type { Peer } from '../http/access/rate-limits.ts'
 import type { ConnectionDeps, PgConnection, Wire } from './pg-connection.ts'
 
-export interface PostgresAddress {
+interface PostgresAddress {
   readonly hostname: string
   readonly port: number
-  /** PEM; null: connections are not encrypted. */
+  /** The certificate and key in PEM; null if connections are not encrypted. */
   readonly tls: { readonly cert: string; readonly key: string } | null
 }
 
 export interface PostgresListener {
   readonly port: number
-  /** Ends every connection, those at work after `graceMs`. */
+  /** Ends all connections; busy ones get `graceMs` to finish. */
   stop(graceMs: number): Promise<void>
 }
 
 const PG_CLIENTS_MAX = 1_000
-/** Beyond those: a full server still tells a client so, and still cancels statements. */
+/** For refusing clients with a message and for cancelling statements. */
 const SPARE_CONNECTIONS = 100
 const LOGIN_MS = 10_000
 const KEEP_ALIVE_MS = 60_000
-/** A client that reads nothing for this long is gone. */
+/** A client that reads nothing for this long is considered disconnected. */
 const STALLED_MS = 60_000
-/** How long a client that hears the end of its connection may keep it open. */
+/** How long a client may keep the connection open after being told that it has ended. */
 const CLOSING_MS = 2_000
-/** What may wait for a client before its statement does. */
+/** If more output than this is waiting for the client, its statement pauses. */
 const WAITING_BYTES_MAX = 1024 * 1024
 const SECRET_BYTES = 32
 
-/** What one connection needs beside its bytes. */
 export type ConnectionParts = Omit<ConnectionDeps, 'cancel' | 'isFull' | 'processId' | 'secret'>
 
 interface Client {
   readonly wire: SocketWire
-  /** null: its code is being loaded, and nothing is read until then. */
+  /** null while the protocol code is loading; nothing is read until then. */
   connection: PgConnection | null
 }
 
-/** @throws Error of the system when the port cannot be taken */
+/** @throws Error of the operating system if the port cannot be used */
 export function listenPostgres(
   { hostname, port, tls }: PostgresAddress,
   partsFor: (peer: Peer, processId: number) => Promise<ConnectionParts>,
@@ -78,7 +77,7 @@ export function listenPostgres(
     socket: {
       open: accept,
       data: ({ data: client }, bytes) => {
-        // Encrypted connections also end up here, before decryption.
+        // On an encrypted connection, the encrypted bytes arrive here too and are ignored.
         if (!client.wire.isEncrypted) received(client, bytes)
       },
       drain: (socket) => socket.data.wire.drain(),
@@ -108,7 +107,7 @@ export function listenPostgres(
 
 const STOP_LOOK_MS = 20
 
-/** The protocol is loaded with the first connection. */
+/** Loads the protocol code with the first connection. */
 async function beginConnection(
   client: Client,
   depsOf: () => Promise<ConnectionDeps>,
@@ -124,7 +123,7 @@ async function beginConnection(
 }
 
 function received(client: Client, bytes: Uint8Array): void {
-  // A copy: Bun reuses the memory.
+  // A copy, because Bun reuses the memory.
   client.connection?.receive(Buffer.from(bytes))
 }
 
@@ -192,7 +191,7 @@ class SocketWire implements Wire {
     if (this.#waitingBytes > WAITING_BYTES_MAX && !this.isClosed) {
       await new Promise<void>((resolve) => this.#onDrained.push(resolve))
     }
-    if (this.isClosed) throw new Error('the client is gone')
+    if (this.isClosed) throw new Error('the client has disconnected')
   }
 
   encrypt(): boolean {
@@ -226,7 +225,6 @@ class SocketWire implements Wire {
     this.#socket.resume()
   }
 
-  /** After what still waits is sent. */
   end(): void {
     if (this.isClosed || this.#isEnding) return
     this.#isEnding = true

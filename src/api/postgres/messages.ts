@@ -1,33 +1,36 @@
-/** Messages of the PostgreSQL protocol 3 (its manual, "Frontend/Backend Protocol"): what a client sends, and what it gets. */
+/**
+ * Reads and writes messages of the PostgreSQL protocol, version 3 (PostgreSQL manual,
+ * "Frontend/Backend Protocol").
+ */
 
-/** Longest message of a client: a statement, the values of its parameters, or a piece of COPY. */
+/** The longest client message: a statement, its parameter values, or a piece of COPY data. */
 export const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
-/** Longest start-up packet or password, before login. */
-export const FIRST_BYTES_MAX = 10_000
+/** The longest startup packet or password, before login. */
+const FIRST_BYTES_MAX = 10_000
 
 export const SSL_REQUEST = 80877103
 export const GSS_REQUEST = 80877104
 export const CANCEL_REQUEST = 80877102
 export const PROTOCOL_3 = 196608
-/** Of protocol 3: the newest supported version. It has longer keys for cancelling. */
+/** The newest supported minor version of protocol 3. It has longer cancel keys. */
 export const PROTOCOL_MINOR = 2
 
-/** A message that breaks the protocol: the connection must end. */
+/** A message that violates the protocol. The connection must end. */
 export class ProtocolError extends Error {}
 
 export interface Message {
-  /** The letter of its kind; empty: a start-up packet, which has none. */
+  /** The letter of the message type; empty for a startup packet, which has none. */
   readonly kind: string
   readonly body: Buffer
 }
 
-/** Cuts what a connection receives into messages, however it was split over packets. */
+/** Splits received bytes into messages, regardless of how packets divide them. */
 export class MessageReader {
   #pieces: Buffer[] = []
   #size = 0
-  /** The first packets have no letter and precede the login. */
+  /** False until the startup packet has arrived; earlier packets have no type letter. */
   hasStarted = false
-  /** Whether the client has logged in: only then may messages be long. */
+  /** Whether the client has logged in. Before that, messages must be short. */
   isKnown = false
 
   push(piece: Buffer): void {
@@ -35,7 +38,7 @@ export class MessageReader {
     this.#size += piece.length
   }
 
-  /** undefined: it has not arrived whole. @throws ProtocolError */
+  /** Returns undefined if the next message is not complete yet. @throws ProtocolError */
   next(): Message | undefined {
     const prefix = this.hasStarted ? 1 : 0
     if (this.#size < prefix + 4) return undefined
@@ -50,7 +53,7 @@ export class MessageReader {
     return { kind, body: whole.subarray(prefix + 4, prefix + length) }
   }
 
-  /** Bytes received and not read. */
+  /** The number of received bytes that are not read yet. */
   get pending(): number {
     return this.#size
   }
@@ -58,7 +61,7 @@ export class MessageReader {
   #first(length: number): Buffer {
     const [first = Buffer.alloc(0)] = this.#pieces
     if (first.length >= length || this.#pieces.length === 1) return first
-    // Joined once per message: pieces of a long one wait for the last.
+    // Joined once per message, when the last piece of a long one has arrived.
     const whole = Buffer.concat(this.#pieces, this.#size)
     this.#pieces = [whole]
     return whole
@@ -71,7 +74,6 @@ export class MessageReader {
   }
 }
 
-/** Reads the fields of one message. */
 export class Fields {
   readonly #body: Buffer
   #at = 0
@@ -80,7 +82,7 @@ export class Fields {
     this.#body = body
   }
 
-  /** Unsigned: a statement may have 65,535 parameters. */
+  /** Unsigned, because a statement may have 65,535 parameters. */
   int16(): number {
     return this.#body.readUInt16BE(this.#take(2))
   }
@@ -97,7 +99,7 @@ export class Fields {
     return text
   }
 
-  /** `length` bytes; -1 is null. */
+  /** The next `length` bytes; null if the length is -1. */
   bytes(length: number): Buffer | null {
     if (length === -1) return null
     const at = this.#take(length)
@@ -118,10 +120,9 @@ export class Fields {
 }
 
 const FIRST_ROOM = 512
-/** Output is sent once it exceeds this. */
+/** Buffered output is sent once it is larger than this. */
 const SENT_BYTES = 64 * 1024
 
-/** Messages for a client, in one buffer. */
 export class MessageWriter {
   #buffer = Buffer.allocUnsafe(FIRST_ROOM)
   #at = 0
@@ -132,12 +133,11 @@ export class MessageWriter {
     return this.#at
   }
 
-  /** It is time to send what is written. */
   get isFull(): boolean {
     return this.#at > SENT_BYTES
   }
 
-  /** Drops a message begun but not ended because one of its values could not be written. */
+  /** Starts a message. Drops an unfinished message whose value could not be written. */
   begin(kind: string): this {
     if (this.#isOpen) this.#at = this.#start - 1
     this.#isOpen = true
@@ -156,7 +156,7 @@ export class MessageWriter {
 
   int16(value: number): this {
     this.#room(2)
-    // Some counts are unsigned: a message may have 65,535 parameters.
+    // Masked because some counts are unsigned: a message may have 65,535 parameters.
     this.#at = this.#buffer.writeUInt16BE(value & 0xffff, this.#at)
     return this
   }
@@ -167,7 +167,7 @@ export class MessageWriter {
     return this
   }
 
-  /** A number if it is a safe integer, as most are: bigints are slow. */
+  /** Pass a number if it is a safe integer, as most are, because bigints are slow. */
   int64(value: bigint | number): this {
     this.#room(8)
     if (typeof value === 'bigint') {
@@ -198,16 +198,16 @@ export class MessageWriter {
     return this
   }
 
-  /** Including the final zero. */
+  /** Writes the terminating zero too. */
   text(value: string): this {
-    // A zero within would end it early.
+    // A zero byte inside would end the string early.
     const plain = value.includes('\0') ? value.replaceAll('\0', '\ufffd') : value
     this.#room(plain.length * 3 + 1)
     this.#at += this.#buffer.write(plain, this.#at, 'utf8')
     return this.byte(0)
   }
 
-  /** A value, prefixed with its length; null has none. */
+  /** Writes a value preceded by its length; null has length -1 and no bytes. */
   value(value: string | Uint8Array | null): this {
     if (value === null) return this.int32(-1)
     if (typeof value !== 'string') {
@@ -222,7 +222,7 @@ export class MessageWriter {
     return this
   }
 
-  /** For a value whose length is known only once it is written. @returns the argument of `endValue` */
+  /** The length is known only after it is written. @returns the argument for `endValue` */
   startValue(): number {
     const start = this.#at
     this.int32(0)
@@ -240,7 +240,7 @@ export class MessageWriter {
     return this
   }
 
-  /** Everything written so far; the writer starts over. */
+  /** Returns everything written so far and empties the buffer. */
   take(): Buffer {
     const written = this.#buffer.subarray(0, this.#at)
     this.#buffer = Buffer.allocUnsafe(FIRST_ROOM)

@@ -17,56 +17,53 @@ import type { RunOptions, RunResult } from './portals.ts'
 import { SCRAM_MECHANISM, ScramExchange } from './scram-exchange.ts'
 import { REPORTED } from './session-statements.ts'
 
-/** Bytes on their way to the client. */
 export interface Wire {
   readonly isEncrypted: boolean
   readonly isLoopback: boolean
   write(bytes: Uint8Array): void
-  /** Resolves when the client has read enough for more to be sent. @throws if the client is gone */
+  /** @throws if the client has disconnected */
   drained(): Promise<void>
-  /** Replies whether encryption follows. @returns whether it does */
+  /** Tells the client whether encryption follows. @returns whether it does */
   encrypt(): boolean
-  /** Stops and continues reading what the client sends. */
   pause(): void
   resume(): void
-  /** Closes the connection after what still waits is sent. */
+  /** Closes the connection once all pending output is sent. */
   end(): void
 }
 
 export interface ConnectionDeps {
-  /** Whether a password is needed. */
   readonly hasLogin: boolean
-  /** There are too many connections: this one may only cancel what another runs. */
+  /** Whether the server is full, so that this connection can only cancel statements. */
   readonly isFull: boolean
-  /** @returns what the connection's statements are authenticated by @throws AppError for wrong credentials */
+  /** @returns the token for the connection's statements @throws AppError for wrong credentials */
   readonly logIn: (user: string, password: string, signal: AbortSignal) => Promise<string>
-  /** The same for a client that keeps its password to itself. @param proves whether it knows this one */
+  /** For a client that does not send its password, but proves to know it. */
   readonly logInByProof: (
     user: string,
     proves: (password: string) => Promise<boolean>,
     signal: AbortSignal,
   ) => Promise<string>
   readonly projectOf: (name: string) => string
-  /** @param token null: no login was required @throws AppError for every failure */
+  /** @param token null if no login is required @throws AppError for every failure */
   readonly run: <T>(
     options: RunOptions & { readonly token: string | null },
     signal: AbortSignal,
     use: (result: RunResult) => Promise<T>,
   ) => Promise<T>
-  /** Cancels what the connection with this key runs. */
+  /** Cancels the running statement of the connection with this key. */
   readonly cancel: (processId: number, key: Buffer) => void
   readonly processId: number
   readonly secret: Buffer
 }
 
-/** What the start-up packet says. */
+/** The content of the startup packet. */
 type StartParameters = Readonly<
   Partial<Record<'user' | 'database' | 'application_name' | 'replication', string>>
 >
 
-/** What a client may send ahead while its statement runs; the rest waits in the network. */
+/** How many bytes are accepted while a statement runs; further bytes are not read until it ends. */
 const AHEAD_BYTES_MAX = 1024 * 1024
-/** Length of a cancel key before protocol 3.2. */
+/** The length of a cancel key before protocol 3.2. */
 const OLD_KEY_BYTES = 4
 
 export class PgConnection {
@@ -78,7 +75,7 @@ export class PgConnection {
   #parameters: StartParameters = {}
   #cancelKey: Buffer
   #exchange: ScramExchange | null = null
-  /** null: not logged in yet. */
+  /** null until the client has logged in. */
   #statements: ConnectionStatements | null = null
   #isBusy = false
 
@@ -88,12 +85,11 @@ export class PgConnection {
     this.#cancelKey = deps.secret
   }
 
-  /** What another connection must send to cancel a statement of this one. */
+  /** The key that another connection must send to cancel this one's statement. */
   get cancelKey(): Buffer {
     return this.#cancelKey
   }
 
-  /** It answers a message. */
   get isBusy(): boolean {
     return this.#isBusy
   }
@@ -108,7 +104,6 @@ export class PgConnection {
     else if (this.#reader.pending > AHEAD_BYTES_MAX) this.#wire.pause()
   }
 
-  /** The client is gone. */
   closed(): void {
     this.#gone.abort(new AppError('cancelled', 'The client disconnected'))
     this.#statements?.close()
@@ -118,7 +113,6 @@ export class PgConnection {
     this.#statements?.cancel()
   }
 
-  /** The server stops. */
   shutDown(): void {
     const error = new AppError('shutting_down', 'The server is shutting down')
     this.#refuse(error, { state: '57P01' })
@@ -142,7 +136,7 @@ export class PgConnection {
     }
   }
 
-  /** @returns false: the connection has ended, or is encrypted from here on */
+  /** @returns false if the connection has ended or continues encrypted */
   async #answer({ kind, body }: Message): Promise<boolean> {
     const fields = new Fields(body)
     if (kind === '') return this.#start(fields)
@@ -158,7 +152,7 @@ export class PgConnection {
   #start(fields: Fields): boolean {
     const code = fields.int32()
     if (code === SSL_REQUEST) {
-      // Bytes sent before encryption could come from anyone.
+      // Bytes sent before encryption could be from an attacker.
       if (this.#reader.pending > 0) throw new ProtocolError('data before encryption')
       return !this.#wire.encrypt()
     }
@@ -179,7 +173,7 @@ export class PgConnection {
     const parameters = parametersOf(fields)
     if (isCopying(parameters)) {
       const message =
-        'pg_dump and replication need PostgreSQL itself; copy this server with POST /api/backup'
+        'pg_dump and replication need PostgreSQL itself; back up this server with POST /api/backup'
       return this.#refuse(new AppError('sql_not_supported', message), { state: '0A000' })
     }
     this.#begin(code & 0xffff, parameters)
@@ -189,12 +183,12 @@ export class PgConnection {
     return true
   }
 
-  /** No other machine can read what the client sends. */
+  /** Whether no other machine can read the traffic. */
   get #isPrivate(): boolean {
     return this.#wire.isEncrypted || this.#wire.isLoopback
   }
 
-  /** @param minor of protocol 3, as the client asks for it */
+  /** @param minor the minor version of protocol 3 that the client requests */
   #begin(minor: number, parameters: Readonly<Record<string, string>>): void {
     this.#parameters = parameters
     this.#reader.hasStarted = true
@@ -207,7 +201,7 @@ export class PgConnection {
     this.#out.end()
   }
 
-  /** Takes the password itself over TLS and loopback, elsewhere only a proof of knowing it. */
+  /** A plain password over TLS or loopback; otherwise SCRAM. */
   async #authenticate(kind: string, fields: Fields): Promise<boolean> {
     if (kind !== 'p') throw new ProtocolError('a password was expected')
     const { user = '' } = this.#parameters
@@ -278,7 +272,7 @@ export class PgConnection {
     await this.#wire.drained()
   }
 
-  /** Ends the connection. */
+  /** Sends the error and ends the connection. */
   #refuse(error: AppError, fields: { readonly state: string; readonly hint?: string }): false {
     this.#out.failure(error, { severity: 'FATAL', ...fields })
     this.#flush()
@@ -293,9 +287,9 @@ const SASL_CONTINUE = 11
 const SASL_FINAL = 12
 
 const WITHOUT_TLS =
-  'Without TLS only the user of EIDER_USERNAME can log in; for other users and for keys, connect with sslmode=require'
+  'Without TLS, only the user in EIDER_USERNAME can log in; other users and keys must connect with sslmode=require'
 
-/** Programs that copy a server read much that only PostgreSQL has. */
+/** Whether the client copies a server: it would read much that only PostgreSQL has. */
 function isCopying({ application_name = '', replication = 'false' }: StartParameters): boolean {
   const isReplication = !/^(false|off|no|0)$/i.test(replication)
   return isReplication || /^pg_(basebackup|dump|dumpall|receivewal|restore)$/.test(application_name)

@@ -1,12 +1,12 @@
-/** DuckDB's types as PostgreSQL's, and their values as text. */
+/** Maps DuckDB's types to PostgreSQL's, and values to PostgreSQL's text format. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { postgresMoment } from '../../core/time.ts'
 
 export interface PgType {
   readonly oid: number
-  /** Bytes of a value; -1: it varies. */
+  /** The size of a value in bytes; -1 if it varies. */
   readonly size: number
-  /** The object id of its array type. */
+  /** The object id of the array type. */
   readonly array: number
   readonly name: string
 }
@@ -36,13 +36,13 @@ const BIT = type('varbit', 1562, -1, 1563)
 const NUMERIC = type('numeric', 1700, -1, 1231)
 const UUID = type('uuid', 2950, 16, 2951)
 const JSONB = type('jsonb', 3802, -1, 3807)
-/** Lists of the catalog whose texts have spaces between the elements. */
+/** Catalog lists whose text has spaces between the elements. */
 const VECTORS: Readonly<Record<string, readonly [vector: PgType, element: PgType]>> = {
   int2vector: [type('int2vector', 22, -1, 1006), INT2],
   oidvector: [type('oidvector', 30, -1, 1013), OID],
 }
 
-/** By DuckDB's name, without parentheses. */
+/** By the DuckDB name, without parameters. */
 const BY_DUCKDB: Readonly<Record<string, PgType>> = {
   BOOLEAN: BOOL,
   TINYINT: INT2,
@@ -89,14 +89,13 @@ export interface ColumnType {
   readonly oid: number
   readonly size: number
   readonly modifier: number
-  /** Digits after the point of a DECIMAL; null: all. */
+  /** The number of decimal places of a DECIMAL; null means all digits. */
   readonly scale: number | null
-  /** For a list: the type of its elements. */
   readonly element: PgType | null
   readonly scalar: PgType
 }
 
-/** @param duckdb DuckDB's name of the type: `DECIMAL(18,3)`, `INTEGER[]` */
+/** @param duckdb the DuckDB name of the type: `DECIMAL(18,3)`, `INTEGER[]` */
 export function columnType(duckdb: string): ColumnType {
   const [vector, element = null] = VECTORS[duckdb] ?? []
   if (vector !== undefined) {
@@ -106,7 +105,7 @@ export function columnType(duckdb: string): ColumnType {
   const name = list?.[1] ?? duckdb
   const decimal = /^DECIMAL\((\d+),(\d+)\)$/.exec(name)
   const base = decimal === null ? name : 'DECIMAL'
-  // A STRUCT, MAP or UNION is JSON; an ENUM is its text.
+  // A STRUCT, MAP or UNION becomes JSON; an ENUM becomes text.
   const scalar = BY_DUCKDB[base] ?? (/^(STRUCT|MAP|UNION|VARIANT)/.test(name) ? JSON_TYPE : TEXT)
   if (list !== null && scalar !== JSON_TYPE) {
     return { oid: scalar.array, size: -1, modifier: -1, scale: null, element: scalar, scalar }
@@ -117,10 +116,10 @@ export function columnType(duckdb: string): ColumnType {
   return { oid: scalar.oid, size: scalar.size, modifier, scale, element: null, scalar }
 }
 
-/** What PostgreSQL adds to the modifier of a varying length. */
+/** PostgreSQL adds this to the type modifier of variable-length types. */
 const MODIFIER_HEADER = 4
 
-/** A value as text; null stays null. */
+/** The value as text; null stays null. */
 export function textValue(
   value: ResultValue,
   { element, scalar, scale }: ColumnType,
@@ -139,7 +138,7 @@ export function scalarText(value: Exclude<ResultValue, null>, scalar: PgType): s
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Types whose texts PostgreSQL writes differently from DuckDB. */
+/** Types whose text format differs between PostgreSQL and DuckDB. */
 const TEXTS: ReadonlyMap<PgType, (text: string) => string> = new Map([
   [BYTEA, (text) => `\\x${Buffer.from(text, 'base64').toString('hex')}`],
   [DATE, (text) => postgresMoment(text)],
@@ -160,7 +159,7 @@ function arrayText(values: readonly ResultValue[], element: PgType): string {
   return `{${parts.join(',')}}`
 }
 
-/** DuckDB's name of a parameter's type, to cast its text to; null: what it is compared with decides. */
+/** The DuckDB type for casting a parameter's text; null if the other operand determines it. */
 export function castType(oid: number): string | null {
   const element = ELEMENT_OF.get(oid)
   const scalar = element ?? BY_OID.get(oid)
@@ -182,17 +181,16 @@ const CASTS: ReadonlyMap<PgType, string> = new Map([
   [JSONB, 'JSON'],
 ])
 
-/** undefined: an unknown type, or an array's. */
+/** undefined for an unknown type or an array type. */
 export function scalarOf(oid: number): PgType | undefined {
   return BY_OID.get(oid)
 }
 
-/** The type of an array's elements; undefined: not an array type. */
+/** The element type of an array type; undefined for other types. */
 export function elementOf(oid: number): PgType | undefined {
   return ELEMENT_OF.get(oid)
 }
 
-/** By PostgreSQL's names. */
 export const PG = {
   ...{ BOOL, BYTEA, INT2, INT4, INT8, TEXT, OID, FLOAT4, FLOAT8, DATE, TIME, TIMETZ, TIMESTAMP },
   ...{ TIMESTAMPTZ, INTERVAL, BIT, NUMERIC, UUID, JSONB },

@@ -1,4 +1,4 @@
-/** Prepared statements with their values, whose rows are read as far as the client wants them. */
+/** Prepared statements with bound values. Rows are read only as far as the client requests them. */
 import type { ResultValue, RowEncoding } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { type ParameterValue, withParameters } from '../../query/postgres/statement-text.ts'
@@ -7,9 +7,8 @@ import { type ColumnType, columnType } from './pg-types.ts'
 
 export interface RunOptions {
   readonly sql: string
-  /** As the client calls it. */
   readonly database: string
-  /** The project that plain names belong to. */
+  /** The project for unqualified names. */
   readonly db: string
   readonly params: Readonly<Record<string, unknown>>
   readonly isReadOnly: boolean
@@ -17,19 +16,19 @@ export interface RunOptions {
 
 export type CopyEncoding = Exclude<RowEncoding, 'arrow' | 'csv' | 'ndjson'>
 
-/** The result of a statement: rows as they arrive, or the number changed. */
+/** The result of a statement: rows as they arrive, or the number of changed rows. */
 export interface RunResult {
   readonly columns: readonly AnswerColumn[] | null
   readonly batches: AsyncIterable<readonly (readonly ResultValue[])[]>
-  /** All rows as COPY writes them, in pieces of whole rows, read instead of `batches`; unset: only as `batches`. */
+  /** All rows in COPY format, in pieces of whole rows. Read it instead of `batches`, if set. */
   readonly copied?: (encoding: CopyEncoding) => AsyncIterable<Uint8Array>
   readonly affectedRows: number | null
   readonly warnings: readonly string[]
 }
 
-/** Rows are read as far as the client wants them; its statement runs until then. */
+/** Rows are read as far as requested; the statement stays open until then. */
 export interface RunningPortal {
-  /** null: it has no rows. */
+  /** null if the statement returns no rows. */
   readonly columns: readonly AnswerColumn[] | null
   readonly types: readonly ColumnType[]
   next(): Promise<readonly ResultValue[] | undefined>
@@ -38,10 +37,7 @@ export interface RunningPortal {
   readonly affectedRows: number | null
 }
 
-/**
- * @param run runs the statement until what it is given is over
- * @throws AppError if the statement fails before its first row
- */
+/** @param run keeps it open until its argument has ended @throws AppError before any row */
 function startPortal(
   run: (use: (result: RunResult) => Promise<void>) => Promise<void>,
 ): Promise<RunningPortal> {
@@ -82,16 +78,15 @@ function startPortal(
 
 export interface Prepared {
   readonly sql: string
-  /** PostgreSQL's types of its parameters. */
+  /** The PostgreSQL types of the parameters. */
   readonly oids: readonly number[]
-  /** The types the client specified; 0: it did not. */
+  /** The types that the client specified; 0 if unspecified. */
   readonly given: readonly number[]
 }
 
 export interface Portal {
   readonly prepared: Prepared
   readonly values: readonly ParameterValue[]
-  /** The formats of the columns: 1 is binary. */
   readonly formats: readonly number[]
   running: RunningPortal | null
 }
@@ -103,7 +98,7 @@ type RunBound = (
   use: (result: RunResult) => Promise<void>,
 ) => Promise<void>
 
-/** The portals of one connection, by name; cursors are portals too. */
+/** The portals of one connection, by name. Cursors are portals too. */
 export class Portals {
   readonly #run: RunBound
   readonly #portals = new Map<string, Portal>()
@@ -123,7 +118,7 @@ export class Portals {
   set(name: string, portal: Portal): void {
     this.close(name)
     if (this.#portals.size >= PORTALS_MAX) {
-      throw new AppError('too_busy', `A connection has ${PORTALS_MAX} open portals at most`)
+      throw new AppError('too_busy', `A connection can have at most ${PORTALS_MAX} open portals`)
     }
     this.#portals.set(name, portal)
   }
@@ -137,7 +132,7 @@ export class Portals {
   close(name: string): void {
     const running = this.#portals.get(name)?.running
     this.#portals.delete(name)
-    // How an unfinished statement ends no longer matters.
+    // How an unfinished statement ends does not matter any more.
     running?.end().catch(() => {})
   }
 

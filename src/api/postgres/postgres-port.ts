@@ -1,4 +1,4 @@
-/** The server behind the PostgreSQL port: logins, and running statements. */
+/** Connects the PostgreSQL port to the server: logins and running statements. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
@@ -8,7 +8,12 @@ import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.
 import { setCaller, setStatement } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { isCatalogStatement } from '../../query/postgres/catalog-statement.ts'
-import { PgCatalog, type ScratchDatabase } from '../../query/postgres/pg-catalog.ts'
+import { inDuckDb } from '../../query/postgres/dialect.ts'
+import {
+  PgCatalog,
+  type RunningStatement,
+  type ScratchDatabase,
+} from '../../query/postgres/pg-catalog.ts'
 import type { SessionName } from '../../query/sessions.ts'
 import type { Authentication } from '../http/access/authentication.ts'
 import { keyTextOf } from '../http/access/rate-limits.ts'
@@ -27,10 +32,10 @@ export interface PostgresParts {
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
 }
 
-/** Catalogs kept, one per caller and database. */
+/** How many catalogs are kept, one per caller and database. */
 const CATALOGS_MAX = 20
 const PLAIN_MAX = 1_000
-/** Types with numbers that JSON cannot express, also nested. */
+/** Matches types that may contain numbers that JSON cannot express, even nested. */
 const INEXACT = /DECIMAL|DOUBLE|FLOAT|HUGEINT|BIGNUM/
 
 interface KeptCatalog {
@@ -41,7 +46,7 @@ interface KeptCatalog {
 export class PostgresPort {
   readonly #parts: PostgresParts
   readonly #catalogs = new LruMap<string, KeptCatalog>({ sizeMax: CATALOGS_MAX })
-  /** Statements whose rows JSON can say. */
+  /** Statements whose rows JSON can express exactly. */
   readonly #plain = new LruMap<string, true>({ sizeMax: PLAIN_MAX })
 
   constructor(parts: PostgresParts) {
@@ -95,7 +100,7 @@ export class PostgresPort {
         scope.running.statement(options.sql)
         setStatement(scope.signal, options.sql)
         const session = { login: login ?? `postgres ${id}`, name: `postgres ${id}` }
-        const asked = { ...options, session }
+        const asked = { ...options, sql: inDuckDb(options.sql), session }
         const result = isCatalogStatement(options.sql)
           ? await this.#catalogRows(asked, principal, scope.signal)
           : await this.#rows(asked, principal, scope.signal)
@@ -115,10 +120,7 @@ export class PostgresPort {
     return outcomeOf(outcome, response)
   }
 
-  /**
-   * Exact rows, unless the statement's last run had no column with numbers JSON cannot express: JSON answers are cached and
-   * immediate.
-   */
+  /** Unless the last run showed that JSON can express its rows: those are cached and faster. */
   async #rows(
     { isReadOnly, sql, db, params, session }: SessionOptions,
     principal: Principal,
@@ -144,6 +146,7 @@ export class PostgresPort {
       return typeof value === 'string' ? literal(value) : whole
     })
     const catalog = await this.#catalogOf(principal, { database, project: db }, signal)
+    if (/pg_stat_activity/i.test(sql)) await catalog.showRunning(this.#runningFor(principal))
     const found = await catalog.read(sql, signal)
     if (found === undefined) {
       const mixed = { ...options, sql: await catalog.withRows(sql, signal), params: {} }
@@ -154,6 +157,15 @@ export class PostgresPort {
       ? found.rows.map(([name = null, type, ...rest]) => [name, catalogType(String(type)), ...rest])
       : found.rows
     return { columns: typed, batches: rowBatches(shown), affectedRows: null, warnings: [] }
+  }
+
+  #runningFor(principal: Principal): readonly RunningStatement[] {
+    return this.#parts.requests.seenBy(principal).flatMap((scope) => {
+      const { number: pid, principal: by, address, startMs, statement: query } = scope
+      if (query === null) return []
+      const startedAt = new Date(startMs).toISOString()
+      return [{ pid, username: userNameOf(by), address, startedAt, query }]
+    })
   }
 
   #catalogOf(
@@ -173,8 +185,7 @@ export class PostgresPort {
       for await (const batch of batches) all.push(...batch)
       return all
     }
-    const username = principal.name === '' ? 'eider' : principal.name
-    const caller = { database, project, username }
+    const caller = { database, project, username: userNameOf(principal) }
     const settings = KNOWN_SETTINGS
     const catalogDeps = { openScratch, types: PG_TYPES, settings, typeOf: columnType }
     const catalog =
@@ -187,7 +198,7 @@ export class PostgresPort {
 
   #keep(key: string, kept: KeptCatalog): void {
     const [oldest] = this.#catalogs.size < CATALOGS_MAX ? [] : this.#catalogs.values()
-    // One that could not be opened has nothing to close.
+    // A catalog that failed to open need not be closed.
     if (this.#catalogs.get(key) === undefined) {
       void oldest?.catalog.then((old) => old.close()).catch(() => {})
     }
@@ -198,14 +209,18 @@ export class PostgresPort {
   }
 }
 
+function userNameOf({ name }: Principal): string {
+  return name === '' ? 'eider' : name
+}
+
 const DESCRIBES = /^\s*describe\b/i
 
-/** Nearly every BIGINT in the catalog is an object's number, a type that drivers look for. */
+/** In the catalog, almost every BIGINT is an object id, a type that drivers look for. */
 function catalogType(type: string): string {
   return VECTOR_TYPES[type] ?? type.replace(/^BIGINT/, 'OID')
 }
 
-/** As created by pg-catalog.sql. */
+/** Types created by pg-catalog.sql. */
 const VECTOR_TYPES: Readonly<Record<string, string>> = {
   'UINTEGER[]': 'oidvector',
   'USMALLINT[]': 'int2vector',
@@ -236,7 +251,7 @@ async function* rowBatches<T>(rows: readonly T[]): AsyncGenerator<readonly T[]> 
   if (rows.length > 0) yield rows
 }
 
-/** A request refused before it ran is answered with a problem. */
+/** A request that is refused before it runs is answered with a problem. */
 async function outcomeOf<T>(
   outcome: { readonly value: T } | { readonly error: unknown } | null,
   response: Response,

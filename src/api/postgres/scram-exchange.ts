@@ -1,33 +1,36 @@
-/** SCRAM-SHA-256 (RFC 5802, RFC 7677): a client proves to know the password without sending it. */
+/**
+ * SCRAM-SHA-256 (RFC 5802, RFC 7677): a client proves that it knows the password without sending
+ * it.
+ */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { ProtocolError } from './messages.ts'
 
 export const SCRAM_MECHANISM = 'SCRAM-SHA-256'
 
-/** PostgreSQL's own number. The password is never stored in this form, so no thief can try guesses against it. */
+/** PostgreSQL's number. Passwords are never stored so, and cannot be stolen for guessing. */
 const ITERATIONS = 4096
 const KEY_BYTES = 32
 const NONCE_BYTES = 18
 const SALT_BYTES = 16
 
 const derive = promisify(pbkdf2)
-/** Salts of this process: one name always gets the same one, whether it exists or not. */
+/** Derives each name's salt, so that existing and unknown names look alike. */
 const SALT_KEY = randomBytes(KEY_BYTES)
 
-/** Channel binding, which only SCRAM-SHA-256-PLUS has, then the name (the start-up packet has it too) and the nonce. */
+/** Channel binding (only SCRAM-SHA-256-PLUS), then the name (also at startup) and the nonce. */
 const CLIENT_FIRST = /^([ny],[^,]*,)(n=[^,]*,r=([\x21-\x2b\x2d-\x7e]+))$/
 const CLIENT_FINAL = /^(c=([^,]*),r=([^,]*)(?:,[^,]*)*),p=([A-Za-z0-9+/=]+)$/
 
 export class ScramExchange {
-  /** What the client hears after its first message. */
+  /** The reply to the client's first message. */
   readonly serverFirst: string
   readonly #header: string
   readonly #clientFirst: string
   readonly #nonce: string
   readonly #salt: Buffer
 
-  /** @throws ProtocolError for a message that is not the mechanism's first */
+  /** @throws ProtocolError for an invalid first message */
   constructor(clientFirst: string, username: string) {
     const [, header, bare, clientNonce] = CLIENT_FIRST.exec(clientFirst) ?? []
     if (header === undefined || bare === undefined || clientNonce === undefined) {
@@ -41,16 +44,12 @@ export class ScramExchange {
     this.serverFirst = `r=${this.#nonce},s=${salt},i=${ITERATIONS}`
   }
 
-  /**
-   * @returns the message that proves to the client that the server also knows the password; undefined: the client does not
-   * know it
-   * @throws ProtocolError
-   */
+  /** @returns the server's proof; undefined if the client's is wrong @throws ProtocolError */
   async prove(clientFinal: string, password: string): Promise<string | undefined> {
     const [, withoutProof, binding = '', nonce, proof = ''] = CLIENT_FINAL.exec(clientFinal) ?? []
     const isNext = nonce === this.#nonce && fromBase64(binding).toString() === this.#header
     if (withoutProof === undefined || !isNext) throw new ProtocolError('malformed SCRAM message')
-    // SASLprep (RFC 4013) as far as it changes passwords that keyboards can type.
+    // NFKC covers what SASLprep (RFC 4013) changes in passwords typed on a keyboard.
     const prepared = password.normalize('NFKC')
     const salted = await derive(prepared, this.#salt, ITERATIONS, KEY_BYTES, 'sha256')
     const message = `${this.#clientFirst},${this.serverFirst},${withoutProof}`

@@ -1,22 +1,19 @@
-/** Statements about the session: transactions, settings and what drivers send at the start. */
+/** Statements about the session: transactions, settings, and what drivers send at startup. */
 import { AppError } from '../../core/errors.ts'
 
-/** `I`: outside a transaction; `T`: within one; `E`: in one that failed. */
+/** `I`: outside a transaction; `T`: inside one; `E`: inside a failed one. */
 export type TransactionState = 'I' | 'T' | 'E'
 
-export interface SessionAnswer {
-  /** What CommandComplete says. */
+interface SessionAnswer {
+  /** The tag in CommandComplete. */
   readonly tag: string
-  /** Rows of SHOW. */
+  /** The row that SHOW returns. */
   readonly shown?: { readonly name: string; readonly value: string }
-  /** A setting that the client wants to hear of. */
+  /** A changed setting that must be reported to the client. */
   readonly changed?: readonly [name: string, value: string]
 }
 
-/**
- * Settings that clients read at startup or with SHOW, and may set without effect. Only `search_path` has one: the project of
- * unqualified names.
- */
+/** Without effect, except `search_path`: the project for unqualified names. */
 export const REPORTED: Readonly<Record<string, string>> = {
   server_version: '16.4 (Eider)',
   server_encoding: 'UTF8',
@@ -60,13 +57,12 @@ const SILENT: Readonly<Record<string, string>> = {
 const SETTINGS_MAX = 100
 const VALUE_CHARS_MAX = 1_000
 
-/** The settings and the transaction of one connection. */
 export class PgSession {
   state: TransactionState = 'I'
   readonly #settings = new Map<string, string>()
   readonly #project: string
 
-  /** @param project that the connection began in */
+  /** @param project the project named at connection time */
   constructor(project: string) {
     this.#project = project
   }
@@ -78,7 +74,7 @@ export class PgSession {
     )
   }
 
-  /** @returns undefined: the engine must run it */
+  /** @returns undefined if the engine must run the statement */
   answer(sql: string): SessionAnswer | undefined {
     const text = sql.replaceAll(/\/\*.*?\*\/|--[^\n]*/gs, ' ').trim()
     const [, first = ''] = /^([a-z]+)/i.exec(text) ?? []
@@ -86,15 +82,15 @@ export class PgSession {
     return run?.call(this, text)
   }
 
-  /** @throws AppError `invalid_request` if it keeps too much */
+  /** @throws AppError `invalid_request` if there are too many settings */
   set(name: string, value: string): SessionAnswer {
     const key = settingKey(name)
     const isFull = this.#settings.size >= SETTINGS_MAX && !this.#settings.has(key)
     if (isFull || value.length > VALUE_CHARS_MAX) {
-      throw new AppError('invalid_request', 'A session keeps 100 short settings at most')
+      throw new AppError('invalid_request', 'A session can have at most 100 short settings')
     }
     if (key === 'client_encoding' && !/^(utf-?8|unicode|sql_ascii)$/i.test(value)) {
-      const message = `The server speaks UTF8 only: client_encoding cannot be ${value}`
+      const message = `The server supports only UTF8: client_encoding cannot be ${value}`
       throw new AppError('sql_not_supported', message)
     }
     this.#settings.set(key, key === 'client_encoding' ? 'UTF8' : value)
@@ -102,7 +98,7 @@ export class PgSession {
     return reported === undefined ? { tag: 'SET' } : { tag: 'SET', changed: [reported, value] }
   }
 
-  /** After a failure within a transaction, only its end can follow. */
+  /** After a failure inside a transaction, only the end of the transaction is accepted. */
   failed(): void {
     if (this.state === 'T') this.state = 'E'
   }
@@ -124,7 +120,6 @@ export class PgSession {
   }
 }
 
-/** By name in lower case. */
 export const KNOWN_SETTINGS: ReadonlyMap<string, string> = new Map(
   Object.entries({ ...REPORTED, ...SILENT }).map(([name, value]) => [settingKey(name), value]),
 )
@@ -171,7 +166,7 @@ const STATEMENTS: Readonly<
   },
   unlisten: () => ({ tag: 'UNLISTEN' }),
   set(text) {
-    // `@name` is a variable of the engine's.
+    // `@name` is a variable of the engine.
     if (/^set\s+@/i.test(text)) return undefined
     if (/^set\s+((session\s+characteristics|local|session)\b.*)?\btransaction\b/i.test(text)) {
       return { tag: 'SET' }

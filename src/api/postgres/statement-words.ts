@@ -1,9 +1,12 @@
-/** The first words of a statement: whether it has rows, ends a transaction, and what its completion tag is. */
+/**
+ * Derives from a statement's first words whether it returns rows or ends a transaction, and its
+ * completion tag.
+ */
 import { AppError } from '../../core/errors.ts'
 import type { AnswerColumn } from './answer-writer.ts'
 
 export const ENDS = /^\s*(rollback|commit|end|abort)\b/i
-/** Statements with rows. */
+/** Statements that return rows. */
 export const READS =
   /^\s*(?:\(|select\b|with\b|values\b|from\b|table\b|show\b|describe\b|explain\b|evaluate\b)/i
 export const SESSION_WORDS =
@@ -14,7 +17,7 @@ export function transactionFailed(): AppError {
   return new AppError('sql_failed', message)
 }
 
-/** What CommandComplete says. */
+/** The tag in CommandComplete. */
 export function tagOf(
   sql: string,
   given: { readonly columns: readonly AnswerColumn[] | null; readonly affectedRows: number | null },
@@ -30,13 +33,13 @@ export function tagOf(
   return second === '' ? word : `${word} ${second.toUpperCase()}`
 }
 
-/** The first schema of a search path; undefined: the default one. */
+/** The first schema in a search path; undefined for the default. */
 export function firstSchema(path: string): string | undefined {
   const [first = ''] = path.split(',').map((name) => name.trim().replaceAll('"', ''))
   return ['$user', 'public', ''].includes(first) ? undefined : first
 }
 
-/** The method that answers each kind of message. `H`, Flush, needs none: output is sent when no other message is waiting. */
+/** `H` (Flush) needs none: output is sent whenever no message is waiting. */
 export const ANSWERS = {
   Q: 'query',
   P: 'parse',

@@ -39,14 +39,14 @@ export const askAgent: RunCommand = async (context) => {
     .catch((error) => explained(error, named, context))
   const shown = new ShownAnswer(context)
   for await (const event of eventsOf(response, client, signal)) {
-    // The wire format is a closed union that the server's own types describe.
+    // The event is one of the types that the server's own code declares.
     await shown.add(event as CompletionEvent)
   }
   if (!shown.isOver) throw connectionLost(client.address, null)
   return undefined
 }
 
-/** For an unknown agent, lists the existing ones. */
+/** If the agent is unknown, adds a list of the existing ones to the error. */
 async function explained(
   error: unknown,
   { project, name }: NamedObject,
@@ -73,7 +73,7 @@ or look for passages: eider search ${target}${name} …`
   const near = nearest(name, names)
   const known =
     names.length === 0
-      ? `there are none. Make one over a knowledge base: eider sql "CREATE AGENT helper USING data = {'knowledge_bases': ['${project}.<kb>']}"`
+      ? `there are none. Create one for a knowledge base: eider sql "CREATE AGENT helper USING data = {'knowledge_bases': ['${project}.<kb>']}"`
       : `there are ${names.slice(0, 20).join(', ')}`
   const hint = near === undefined ? known : `did you mean ${near}?`
   const message = `There is no agent ${name} in ${project}: ${hint}`
@@ -81,11 +81,17 @@ or look for passages: eider search ${target}${name} …`
 }
 
 const TEXT_COLUMNS_MAX = 100
+/** The id of a cited chunk, and text that may become one once more arrives. */
+const CITED = /\[([^\][\n]{1,300}:\d+of\d+:\d+to\d+)\]/g
+const CITED_START = /\[[^\][\n]{0,300}$/
 
 class ShownAnswer {
   readonly #context: CommandContext
   readonly #lines: FlowingText
   #written = ''
+  /** The end of the text that is held back, because it may become a citation. */
+  #held = ''
+  readonly #cited = new Set<string>()
   #isOver = false
 
   constructor(context: CommandContext) {
@@ -94,13 +100,12 @@ class ShownAnswer {
     this.#lines = new FlowingText(columns === null ? null : Math.min(TEXT_COLUMNS_MAX, columns))
   }
 
-  /** Whether the server has reported the end. */
   get isOver(): boolean {
     return this.#isOver
   }
 
   async add(event: CompletionEvent): Promise<void> {
-    const { output, options } = this.#context
+    const { output, options, client } = this.#context
     if (output.isJson) await output.json(event)
     if ('type' in event && event.type === 'end') this.#isOver = true
     if ('type' in event && event.type === 'error') {
@@ -115,12 +120,11 @@ class ShownAnswer {
     for (const warning of event.warnings ?? []) output.say(`Warning: ${safeLine(warning)}`)
     await this.#citations(event.citations ?? [])
     await this.#findings(event)
-    if (options.flag('steps') === true) output.say(`eider traces show ${event.trace_id}`)
+    if (options.flag('steps') === true) output.say(`${client.address}/traces/${event.trace_id}`)
     const { conversation_id: id } = event
-    if (id !== undefined) output.say(`Go on with --conversation ${safeLine(id)}`)
+    if (id !== undefined) output.say(`Continue with --conversation ${safeLine(id)}`)
   }
 
-  /** Statements over tables and charts, in a line each. */
   async #findings({ statements = [], charts = [] }: AnswerFindings): Promise<void> {
     const { output, options } = this.#context
     if (options.flag('citations') === false) return
@@ -139,14 +143,26 @@ class ShownAnswer {
 
   async #text(content: string): Promise<void> {
     this.#written += content
-    await this.#context.output.write(this.#lines.add(safeText(content)))
+    await this.#context.output.write(this.#lines.add(safeText(this.#numbered(content))))
   }
 
-  /** Prints what is missing of the whole answer. */
+  /** The text so far, with chunk ids replaced by numbers. */
+  #numbered(content: string): string {
+    const text = this.#held + content
+    const end = CITED_START.exec(text)?.index ?? text.length
+    this.#held = text.slice(end)
+    return text.slice(0, end).replace(CITED, (_, id: string) => `[${this.#numberOf(id)}]`)
+  }
+
+  #numberOf(chunkId: string): number {
+    return [...this.#cited.add(chunkId)].indexOf(chunkId) + 1
+  }
+
   async #output(answer: string): Promise<void> {
     const { output } = this.#context
     const rest = answer.startsWith(this.#written) ? answer.slice(this.#written.length) : ''
-    await output.write(`${this.#lines.add(safeText(rest))}${this.#lines.end()}`)
+    const last = `${this.#numbered(rest)}${this.#held}`
+    await output.write(`${this.#lines.add(safeText(last))}${this.#lines.end()}`)
     if (!answer.endsWith('\n')) await output.line()
   }
 
@@ -175,11 +191,11 @@ class ShownAnswer {
     if (citations.length === 0 || options.flag('citations') === false) return
     const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)
     await output.line()
-    for (const [index, citation] of citations.entries()) {
+    for (const citation of citations) {
       const { knowledge_base: kb, document_id: id, heading, page, text } = citation
       const place = [heading, page ? `page ${page}` : null].filter(Boolean).join(', ')
       const where = place === '' ? '' : `  ${output.dim(safeLine(place))}`
-      const label = `[${index + 1}]`
+      const label = `[${this.#numberOf(citation.chunk_id)}]`
       await output.line(`${output.dim(label)} ${output.cyan(safeLine(`${kb} ${id}`))}${where}`)
       for (const line of wrapped(safeText(text.trim()), columns - 4)) {
         await output.line(output.dim(`    ${line}`))

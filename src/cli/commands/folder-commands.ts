@@ -1,4 +1,4 @@
-/** Work on a data folder without a server. */
+/** Commands that work directly on a data folder, without a server. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { salvage as salvageFolder } from '../../store/backup/salvage.ts'
@@ -32,6 +32,6 @@ export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) =
     throw new CommandError('no_data_folder', message)
   }
   acceptLostLog(folder)
-  const line = `${folder} will start with the data that is left; nothing shows what was lost`
+  const line = `${folder} will start with the remaining data; what was lost cannot be determined`
   return show(output, { folder }, () => [line])
 }

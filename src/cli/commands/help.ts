@@ -1,14 +1,14 @@
-/** The help of `eider`, and of each command. */
+/** Prints the help of `eider` and of each command. */
 import type { CommandSpec, OptionSpec } from '../command.ts'
 import { COMMON_OPTIONS } from '../command-line.ts'
 import { COMMANDS, GROUPS } from './command-table.ts'
 
 const ENVIRONMENT: readonly (readonly [name: string, help: string])[] = [
-  ['EIDER_URL', 'address of the server (http://127.0.0.1:EIDER_PORT)'],
-  ['EIDER_API_KEY', 'a key that is sent as a bearer token'],
-  ['EIDER_USERNAME', 'logs in, with EIDER_PASSWORD, where there is no key'],
-  ['EIDER_RELEASES_URL', 'address of the releases, for "eider upgrade --check"'],
-  ['NO_COLOR', 'set: no colours'],
+  ['EIDER_URL', "the server's URL (http://127.0.0.1:EIDER_PORT)"],
+  ['EIDER_API_KEY', 'a key, sent as a bearer token'],
+  ['EIDER_USERNAME', 'logs in, together with EIDER_PASSWORD, if there is no key'],
+  ['EIDER_RELEASES_URL', 'URL of the releases, for "eider upgrade --check"'],
+  ['NO_COLOR', 'turns off colours'],
 ]
 
 const NAME_COLUMNS = 18
@@ -21,17 +21,17 @@ export function generalHelp(version: string): string {
     return `${title}:\n${lines.join('\n')}`
   })
   const settings = ENVIRONMENT.map(([name, help]) => `  ${name.padEnd(NAME_COLUMNS)} ${help}`)
-  return `eider ${version}: the command line of Eider
+  return `eider ${version}: Eider's command line
 
 Usage: eider <command> [options]
-       eider <command> --help       its options, with examples
+       eider <command> --help       show its options and examples
 
 ${groups.join('\n\n')}
 
 Environment:
 ${settings.join('\n')}
 
-Exit codes: 0 done, 1 failed, 2 wrong command line, 130 interrupted.
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 Results go to stdout, everything else to stderr.
 `
 }

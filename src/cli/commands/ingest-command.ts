@@ -42,7 +42,7 @@ export const ingestSources: RunCommand = async (context) => {
     }
   } catch (error) {
     if (counts.stored > 0 && !output.isJson) {
-      output.warn(`${summary(counts)}; run it again to go on where it stopped`)
+      output.warn(`${summary(counts)}; run it again to continue where it stopped`)
     }
     throw error
   }
@@ -68,16 +68,17 @@ function sortedSources(
   const isPiped = sources.includes('-')
   const paths = sources.filter((one) => one !== '-' && !urls.includes(one))
   if (sources.length === 0 && query === undefined) {
-    throw usageError('ingest: name what to read: paths, addresses, "-" or --query')
+    throw usageError('ingest: give paths, addresses, "-" or --query')
   }
   if (paths.length === 0) {
     for (const name of ['watch', 'remove-vanished', 'replace'] as const) {
-      if (options.flag(name) === true) throw usageError(`--${name} is about files and folders`)
+      if (options.flag(name) === true)
+        throw usageError(`--${name} applies only to files and folders`)
     }
   }
   if (urls.length === 0) {
     for (const name of ['limit', 'depth', 'allow-host'] as const) {
-      if (options.text(name) !== undefined) throw usageError(`--${name} is about addresses`)
+      if (options.text(name) !== undefined) throw usageError(`--${name} applies only to addresses`)
     }
   }
   return { urls, paths, isPiped }
@@ -114,7 +115,7 @@ function readingFields(options: Options): Readonly<Record<string, string>> {
   return { ...Object.fromEntries(given), ocr }
 }
 
-/** @throws CommandError if it is missing and must not be created */
+/** @throws CommandError if it does not exist and may not be created */
 async function ensureKnowledgeBase(
   kb: NamedObject,
   { client, options, output, signal }: CommandContext,
@@ -125,7 +126,7 @@ async function ensureKnowledgeBase(
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     if (error.code === 'project_not_found') {
-      const next = `make it: eider sql 'CREATE PROJECT "${kb.project}"'`
+      const next = `create it: eider sql 'CREATE PROJECT "${kb.project}"'`
       throw new CommandError(error.code, `${error.message}; ${next}`, { status: error.status })
     }
     if (error.code !== 'knowledge_base_not_found' || options.flag('create') === false) throw error
@@ -133,23 +134,23 @@ async function ensureKnowledgeBase(
   const path = `/api/projects/${encodeURIComponent(kb.project)}/knowledge_bases`
   const json = { knowledge_base: { name: kb.name } }
   await client.send('POST', path, { json, signal }).catch((error: unknown) => {
-    // Another client created it meanwhile.
+    // Another client has created it meanwhile.
     const isThere = error instanceof CommandError && error.code === 'knowledge_base_exists'
     if (!isThere) throw error
   })
-  output.say(`Made the knowledge base ${kb.project}.${safeLine(kb.name)}`)
+  output.say(`Created the knowledge base ${kb.project}.${safeLine(kb.name)}`)
 }
 
-/** The id of the document from standard input. @throws CommandError `usage` */
+/** The id for the document on standard input. @throws CommandError `usage` */
 function pipedId(options: Options): string {
-  if (process.stdin.isTTY === true) throw usageError('ingest: "-" reads a pipe, and there is none')
+  if (process.stdin.isTTY === true)
+    throw usageError('ingest: "-" reads standard input, but nothing is piped into it')
   const isTable = ['csv', 'json', 'jsonl', 'parquet'].includes(options.text('format') ?? '')
   const id = options.text('id') ?? (isTable ? 'stdin' : undefined)
-  if (id === undefined) throw usageError('ingest: "-" needs --id, what its document is called')
+  if (id === undefined) throw usageError('ingest: "-" needs --id for its document')
   return id
 }
 
-/** Standard input as one file. */
 async function ingestPiped(
   { kb, id }: { readonly kb: NamedObject; readonly id: string },
   counts: IngestCounts,
@@ -163,7 +164,7 @@ async function ingestPiped(
   for (const stored of files) addStored(stored, counts)
 }
 
-/** Sources that the server reads itself: a job, which outlives this connection. */
+/** Starts a job for sources that the server reads. It continues without this connection. */
 async function ingestRemote(
   given: {
     readonly kb: NamedObject
@@ -197,7 +198,7 @@ async function ingestRemote(
   const last = await watchJob(job.id, context).catch(async (error: unknown) => {
     if (signal.aborted) {
       await client.send('POST', `/api/jobs/${job.id}/cancel`).catch(() => {})
-      output.warn(`Job ${job.id} is cancelled; eider jobs resume ${job.id} goes on with it`)
+      output.warn(`Job ${job.id} is cancelled; eider jobs resume ${job.id} continues it`)
     }
     throw error
   })
@@ -211,7 +212,7 @@ async function ingestRemote(
   if (urls.length > 0) await addCrawlWarnings(kb, counts, context)
 }
 
-/** The knowledge base records which pages a crawl did not store. */
+/** Adds the knowledge base's warnings about pages that a crawl skipped. */
 async function addCrawlWarnings(
   kb: NamedObject,
   counts: IngestCounts,
@@ -242,7 +243,7 @@ async function report(
     output.say(`left out ${safeLine(path)}: ${reason}`)
   }
   if (counts.skipped > LINES_MAX) {
-    output.say(`left out ${counts.skipped - LINES_MAX} more: --json names them`)
+    output.say(`left out ${counts.skipped - LINES_MAX} more: --json lists them`)
   }
   const line = summary(counts)
   if (line !== '') output.say(line)

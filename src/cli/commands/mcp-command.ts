@@ -1,6 +1,6 @@
 /**
- * `eider mcp`: the server's `/mcp` for programs that speak the Model Context Protocol over standard input and output, one
- * message per line. Nothing else goes to standard output.
+ * `eider mcp` connects programs that speak the Model Context Protocol over standard input and
+ * output, one message per line, to the server's `/mcp`. Nothing else is written to standard output.
  */
 import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
 import type { RunCommand } from '../command.ts'
@@ -8,7 +8,7 @@ import { CommandError } from '../command-error.ts'
 import { eventsOf, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
 
-/** Between attempts to reach a server seen before, which is probably restarting. */
+/** Delays between attempts to reach a server that answered before and is probably restarting. */
 const RETRY_MS = [250, 500, 1_000, 2_000, 4_000]
 const GOODBYE_MS = 1_000
 const PARSE_ERROR = -32700
@@ -27,7 +27,7 @@ export const run: RunCommand = async ({ client, output, signal }) => {
   return undefined
 }
 
-/** Reading standard input cannot be aborted: it is waited for no longer. */
+/** Yields the lines until the signal aborts. Reading standard input itself cannot be aborted. */
 async function* stoppable(lines: AsyncGenerator<string>, signal: AbortSignal) {
   const stopped = new Promise<{ readonly done: true; readonly value: undefined }>((resolve) => {
     signal.addEventListener('abort', () => resolve({ done: true, value: undefined }))
@@ -39,10 +39,8 @@ async function* stoppable(lines: AsyncGenerator<string>, signal: AbortSignal) {
   }
 }
 
-/** Of JSON-RPC. */
 type Message = JsonObject
 
-/** The server's knowledge of the program in its session. */
 interface Opened {
   readonly id: string
   readonly version: string
@@ -53,7 +51,7 @@ class Bridge {
   readonly #output: Output
   readonly #signal: AbortSignal
   readonly #pending = new Set<Promise<void>>()
-  /** Repeated for a restarted server. */
+  /** The program's `initialize` message, kept so that it can be sent to a restarted server. */
   #initialize: Message | undefined
   #opening: Promise<Opened | undefined> = Promise.resolve(undefined)
   #hasAnswered = false
@@ -64,7 +62,7 @@ class Bridge {
     this.#signal = signal
   }
 
-  /** Answers are sent as they are ready, in any order. */
+  /** Answers are written as soon as they are ready, in any order. */
   take(line: string): void {
     if (line.trim() === '') return
     const work = this.#answer(line).finally(() => this.#pending.delete(work))
@@ -112,7 +110,6 @@ class Bridge {
     }
   }
 
-  /** The session of an answer to `initialize`. */
   async #opened(
     response: Response,
     onAnswer: (answer: Message) => Promise<void>,
@@ -139,7 +136,7 @@ class Bridge {
     for await (const answer of this.#messagesOf(response)) await this.#write(answer)
   }
 
-  /** A new session, once for all requests that found the old one gone. */
+  /** Opens a new session, once for all requests that found the old one closed. */
   async #reopened(lost: Opened): Promise<Opened | undefined> {
     const current = await this.#opening.catch(() => undefined)
     const initialize = this.#initialize
@@ -164,7 +161,7 @@ class Bridge {
       try {
         return await this.#client.open('POST', '/mcp', init)
       } catch (error) {
-        // Nothing was sent: the port is closed, or the server is stopping.
+        // The request did not reach the server: the port is closed, or the server is stopping.
         const isGone =
           error instanceof CommandError && /^(no_server|shutting_down)$/.test(error.code)
         if (!isGone || this.#signal.aborted) throw error
@@ -192,7 +189,7 @@ class Bridge {
   async #failed(message: Message | readonly unknown[], { code, message: words }: CommandError) {
     const messages = Array.isArray(message) ? message : [message]
     for (const one of messages) {
-      // A notification is answered by nothing.
+      // Notifications get no answer.
       if (!isObject(one) || one.id === undefined || one.method === undefined) continue
       const error = { code: SERVER_ERROR, message: words, data: { code } }
       await this.#write({ jsonrpc: '2.0', id: one.id, error })
@@ -213,7 +210,7 @@ function isInitialize(message: Message | readonly unknown[]): message is Message
   return isObject(message) && message.method === 'initialize'
 }
 
-/** undefined: not a message. */
+/** Returns undefined if the text is not a message. */
 function messageIn(text: string): Message | readonly unknown[] | undefined {
   const value = parsedJson(text)
   return isObject(value) || Array.isArray(value) ? value : undefined

@@ -4,13 +4,12 @@ import type { Output } from '../output.ts'
 import { ResultTable } from '../result-table.ts'
 import { safeLine } from '../terminal-text.ts'
 
-/** A list as a table, lines of a result, or a message besides the results. */
+/** A list printed as a table, lines of a result, or a message next to results. */
 type Shown =
   | { readonly names: readonly string[]; readonly rows: readonly (readonly unknown[])[] }
   | readonly string[]
   | string
 
-/** Prints the server's own answer for programs, and selected parts for people. */
 export async function show(
   output: Output,
   answer: unknown,
@@ -24,7 +23,6 @@ export async function show(
   return undefined
 }
 
-/** A list held in memory. */
 async function showTable(
   names: readonly string[],
   rows: readonly (readonly unknown[])[],
@@ -41,7 +39,7 @@ async function showTable(
   await output.write(table.end())
 }
 
-/** `name: value`, a line each. */
+/** One line `name: value` for each value. */
 export function shownLines(value: unknown, prefix = ''): readonly string[] {
   if (typeof value !== 'object' || value === null) return [`${prefix}: ${safeLine(String(value))}`]
   return Object.entries(value).flatMap(([key, inner]) => {
@@ -49,7 +47,7 @@ export function shownLines(value: unknown, prefix = ''): readonly string[] {
   })
 }
 
-/** @param said instead of the actions @throws CommandError `usage` for an unknown word */
+/** @param said the words to list instead of the actions */
 export function actionOf<Action extends string>(
   command: string,
   word: string,

@@ -44,17 +44,15 @@ function modeOf(
     ...(keyword === true ? ['keyword'] : []),
   ]
   const [mode, second] = modes
-  if (second !== undefined) throw usageError(`--${mode} and --${second} are two modes: give one`)
+  if (second !== undefined)
+    throw usageError(`--${mode} and --${second} are two modes: give only one`)
   return mode === undefined ? {} : { mode }
 }
 
 const CONDITION = /^\s*([^<>=!~]+?)\s*(<=|>=|!=|<>|=|<|>|~)\s*(.*)$/s
 const FILTER_OPERATORS: Readonly<Record<string, string>> = { '!=': 'not', '<>': 'not', '~': 'like' }
 
-/**
- * `price<8`, `colour=green`, `title~%tea%`, or a JSON object of conditions; several must all hold.
- * @throws CommandError `usage`
- */
+/** Parses `price<8`, `colour=green`, `title~%tea%` or a JSON object. All must hold. */
 export function filtersOf(conditions: readonly string[]): Readonly<Record<string, unknown>> | null {
   const [first, ...others] = conditions.map(filterOf)
   if (first === undefined) return null
@@ -66,20 +64,20 @@ function filterOf(condition: string): Readonly<Record<string, unknown>> {
   const [, name, sign = '', text = ''] = CONDITION.exec(condition) ?? []
   if (name !== undefined) return { [name]: { [FILTER_OPERATORS[sign] ?? sign]: plainValue(text) } }
   const examples = `--filter 'price<8', --filter colour=green, --filter 'title~%tea%'`
-  throw usageError(`--filter: "${condition}" is no condition; examples: ${examples}`)
+  throw usageError(`--filter: "${condition}" is not a condition; examples: ${examples}`)
 }
 
 function jsonObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
-    // It starts with a brace, so if it parses it is an object.
+    // The text starts with a brace, so if it parses, it is an object.
     return value as Readonly<Record<string, unknown>>
   } catch {
-    throw usageError(`--filter: this is no JSON: ${truncated(safeLine(text), 60)}`)
+    throw usageError(`--filter: this is not JSON: ${truncated(safeLine(text), 60)}`)
   }
 }
 
-/** `8` is a number, `true` a truth value, `"8"` and everything else text. */
+/** Reads `8` as a number, `true` as a boolean, and `"8"` and everything else as a string. */
 export function plainValue(text: string): unknown {
   if (/^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|".*"|\[.*\])$/s.test(text)) {
     try {
@@ -120,7 +118,6 @@ async function showResults(
   }
 }
 
-/** The heading, page or line of a chunk. */
 function placeText(metadata: Readonly<Record<string, unknown>>): string {
   const { heading, page, line } = metadata
   const parts = [
@@ -131,7 +128,7 @@ function placeText(metadata: Readonly<Record<string, unknown>>): string {
   return parts.filter((part) => part !== '').join(', ')
 }
 
-/** Without headings at its start that the line above repeats. */
+/** Removes headings at the start of the text that the line above already shows. */
 function withoutHeading(text: string, { heading }: Readonly<Record<string, unknown>>): string {
   if (typeof heading !== 'string') return text
   const said = new Set(heading.split(' > '))
@@ -146,7 +143,7 @@ function withoutHeading(text: string, { heading }: Readonly<Record<string, unkno
 const SHORT_WORD = 3
 const QUERY_WORDS_MAX = 50
 
-/** The words to highlight: long enough, and matched at the start of words of the text. */
+/** The words to highlight, without very short ones. They match at the start of words. */
 function queryWords(query: string): readonly string[] {
   const words = query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
   return [...new Set(words)].filter((word) => word.length > SHORT_WORD).slice(0, QUERY_WORDS_MAX)

@@ -1,4 +1,4 @@
-/** Commands that make one request and print its record: status, backups, databases, sources, jobs. */
+/** Commands that send one request and print the answer: status, backups, databases, jobs, … */
 import type {
   BACKUP,
   DATABASE_CHECK,
@@ -27,7 +27,6 @@ import { counted, type Output, sizeText } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 import { actionOf, show, shownLines } from './record-output.ts'
 
-/** The server's state; some of it only for admins. */
 type ServerStatus = Wire<typeof STATUS>
 
 export const status: RunCommand = async ({ client, output, signal }) => {
@@ -51,7 +50,7 @@ function statusLines(found: ServerStatus): readonly (readonly [name: string, tex
   }
   if (disk !== undefined) {
     const free = disk.free === null ? '' : `, ${sizeText(disk.free)} free`
-    const full = disk.full ? '. FULL: nothing more is stored' : ''
+    const full = disk.full ? '. FULL: nothing can be stored' : ''
     lines.push(['disk', `${sizeText(disk.data)} data, ${sizeText(disk.files)} files${free}${full}`])
   }
   if (backups !== undefined) lines.push(['backups', backupsText(backups)])
@@ -82,7 +81,7 @@ function backupsText({ last, next, failed }: NonNullable<ServerStatus['backups']
 type BackupRecord = Wire<typeof BACKUP>
 
 export const backup: RunCommand = async ({ client, output, signal }) => {
-  output.say('The server makes a backup …')
+  output.say('The server is making a backup …')
   const made = await client.send<BackupRecord>('POST', '/api/backup', { signal })
   return show(output, made, () => [backupLine(made)])
 }
@@ -97,7 +96,7 @@ function backupLine({ name, size_bytes: bytes, created_at: at, row_count: rows }
   return `${safeLine(name)}  ${at.slice(0, 19)} UTC  ${sizeText(bytes)}  ${counted(rows, 'row')}`
 }
 
-/** The same in SQL, where a password need not be on a command line. */
+/** Unlike on a command line, no password in SQL becomes visible to other users. */
 const IN_SQL: Readonly<Record<string, string>> = {
   create: 'CREATE DATABASE',
   add: 'CREATE DATABASE',
@@ -118,7 +117,7 @@ export const databases: RunCommand = async (context) => {
   const sql = IN_SQL[word]
   const said = sql === undefined ? undefined : `${sql} does that: eider sql, or eider sql -f <file>`
   const action = actionOf('databases', word, ['list', 'check', 'tables'], said)
-  if (name === undefined) throw usageError(`databases ${action} needs the name of a database`)
+  if (name === undefined) throw usageError(`databases ${action} needs a database name`)
   const path = `/api/databases/${encodeURIComponent(name)}`
   return action === 'check' ? checkDatabase(name, path, context) : databaseTables(path, context)
 }
@@ -140,7 +139,7 @@ async function checkDatabase(
 async function databaseTables(path: string, { client, output, signal }: CommandContext) {
   const found = await client.send<unknown>('GET', `${path}/tables`, { signal })
   if (!Array.isArray(found)) return output.json(found).then(() => undefined)
-  // A list of records with any fields.
+  // Records in this list may have any fields.
   const records = found as readonly Readonly<Record<string, unknown>>[]
   const names = Object.keys(records[0] ?? { name: '' })
   const rows = records.map((record) => names.map((column) => record[column] ?? null))
@@ -156,7 +155,7 @@ export const jobs: RunCommand = async (context) => {
   const action = actionOf('jobs', word, JOB_ACTIONS)
   if (action === 'list') return listJobs(context)
   if (id === undefined || !/^\d+$/.test(id)) {
-    throw usageError(`jobs ${action} needs the number of a job; "eider jobs" lists them`)
+    throw usageError(`jobs ${action} needs a job number; "eider jobs" lists them`)
   }
   const { client, output, signal } = context
   if (action === 'show') {
@@ -166,7 +165,11 @@ export const jobs: RunCommand = async (context) => {
   const number = Number(id)
   if (action === 'forget') {
     await client.send('DELETE', `/api/jobs/${number}`, { signal })
-    return show(output, { id: number, forgotten: true }, () => `Job ${number} is forgotten`)
+    return show(
+      output,
+      { id: number, forgotten: true },
+      () => `Job ${number} is removed from the list`,
+    )
   }
   return changeJob(action, number, context)
 }
@@ -191,7 +194,7 @@ async function listJobs({ client, options, output, signal }: CommandContext) {
   return undefined
 }
 
-/** A terminal has room for the time of day, or for the day. */
+/** A terminal has space for the time of day or the date, not for both. */
 function timeOf({ created_at: at }: JobRecord, { isTerminal }: Output): string {
   if (!isTerminal) return at.slice(0, 19)
   const today = new Date().toISOString().slice(0, 10)
@@ -222,7 +225,7 @@ async function changeJob(
   return undefined
 }
 
-/** @throws CommandError if the job was not done */
+/** @throws CommandError if the job did not complete */
 function endOfWatch(job: JobRecord, output: Output): void {
   sayLeftOut(job, output)
   requireDone(job)
@@ -231,14 +234,14 @@ function endOfWatch(job: JobRecord, output: Output): void {
 type SourceRecord = Wire<typeof SOURCE>
 type RunRecord = Wire<typeof SOURCE_RUN>
 
-/** The sources that the server syncs a knowledge base with, on a schedule or as they change. */
+/** Shows the sources that a knowledge base syncs from, on a schedule or when they change. */
 export const sources: RunCommand = async (context) => {
   const { client, options, output, signal } = context
   const [kb = '', word = 'list', name] = context.words
   const path = `${pathOf('knowledge_bases', namedObject(kb, options))}/sources`
   const action = actionOf('sources', word, ['list', 'add', 'run', 'runs', 'remove'])
   if (action === 'list') return listSources(path, context)
-  if (name === undefined) throw usageError(`sources: "${action}" needs the name of a source`)
+  if (name === undefined) throw usageError(`sources: "${action}" needs a source name`)
   const one = `${path}/${encodeURIComponent(name)}`
   if (action === 'run') return runSource(one, context)
   if (action === 'runs') return listRuns(one, context)
@@ -253,7 +256,7 @@ export const sources: RunCommand = async (context) => {
   }
   await client.send('DELETE', one, { signal })
   if (output.isJson) await output.json({ name, removed: true })
-  output.say(`Removed ${name}; its documents stay`)
+  output.say(`Removed ${name}; its documents are kept`)
   return EXIT.done
 }
 
@@ -267,7 +270,6 @@ async function listSources(path: string, { client, output, signal }: CommandCont
   return show(output, all, () => ({ names, rows: all.map(rowOf) }))
 }
 
-/** Option → kind, and the field it fills. */
 const SOURCE_OPTIONS = {
   folder: ['folder', 'path'],
   url: ['url', 'url'],
@@ -289,7 +291,7 @@ function sourceFields(options: Options): Readonly<Record<string, unknown>> {
   const [option, [kind, field]] = first
   const include = options.list('include')
   const exclude = options.list('exclude')
-  // JSON leaves out what is undefined.
+  // JSON leaves out undefined values.
   return {
     kind,
     [field]: options.text(option),
@@ -316,7 +318,7 @@ async function runSource(path: string, context: CommandContext): Promise<undefin
 
 async function listRuns(path: string, { client, output, signal }: CommandContext) {
   const all = await client.send<readonly RunRecord[]>('GET', `${path}/runs`, { signal })
-  // The counts follow the columns that every run has.
+  // After the columns that every run has come the counts.
   const known = ['id', 'state', 'started_at', 'duration_ms', 'error']
   const counts = Object.entries(all[0] ?? {}).flatMap(([key, value]) => {
     return typeof value === 'number' && !known.includes(key) && key !== 'job_id' ? [key] : []

@@ -37,7 +37,7 @@ export const run: RunCommand = async (context) => {
   if (text === null) {
     if (format !== null) throw usageError(`--${format} needs a statement`)
     const { runShell } = await import('../sql/sql-shell.ts')
-    return runShell(context, { project, params })
+    return runShell(context, { project, params, expanded: expandedOf(options) })
   }
   const { statements, rest } = splitStatements(text)
   const all = rest === '' ? statements : [...statements, rest.trim()]
@@ -59,10 +59,10 @@ function chosenFormat({ options, output }: CommandContext): RowFormat | null {
   ]
   const [format = null, second] = named
   if (second === undefined) return format
-  throw usageError(`--${format} and --${second} are two formats: give one`)
+  throw usageError(`--${format} and --${second} are two formats: give only one`)
 }
 
-/** `name=value`. */
+/** Parses parameters of the form `name=value`. */
 function paramsOf(given: readonly string[]): Readonly<Record<string, unknown>> {
   const entries = given.map((one) => {
     const [, name = '', value = ''] = /^:?([A-Za-z_]\w*)=(.*)$/s.exec(one) ?? []
@@ -72,12 +72,12 @@ function paramsOf(given: readonly string[]): Readonly<Record<string, unknown>> {
   return Object.fromEntries(entries)
 }
 
-/** null: there is none, and a user sits before a terminal. */
+/** Returns null if no statement is given and a user is at a terminal. */
 async function statementText({ words, options }: CommandContext): Promise<string | null> {
   const [word] = words
   const file = options.text('file')
   if (word !== undefined && file !== undefined) {
-    throw usageError('sql: a statement and -f are two sources: give one')
+    throw usageError('sql: give a statement or -f, not both')
   }
   if (file !== undefined && file !== '-') {
     return readFile(file, 'utf8').catch((cause: Error) => {
@@ -98,7 +98,7 @@ async function showAll(
   for (const request of requests) {
     const startedAt = performance.now()
     const answer = await runSql({ ...request, project }, client, signal)
-    // USE changes the project of the following statements.
+    // USE changes the project for the following statements.
     if (answer.kind === 'ok') project = answer.project
     await showAnswer(
       answer,

@@ -1,4 +1,4 @@
-/** A knowledge base with its vectors as a file, and back. */
+/** Exports a knowledge base with its vectors to a file, and imports it again. */
 
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -29,7 +29,7 @@ export const exportKnowledgeBase: RunCommand = async (context) => {
   const isFile = file !== undefined && file !== '-'
   const { project, name } = named
   const done = `Exported ${project}.${name}: ${sizeText(sizeBytes)}${isFile ? ` in ${file}` : ''}`
-  // In a pipe, the file itself is the output.
+  // Without `--output`, standard output is the file itself.
   if (!isFile) output.say(done)
   else
     await show(output, { knowledge_base: name, project, file, size_bytes: sizeBytes }, () => done)
@@ -59,7 +59,7 @@ export const importKnowledgeBase: RunCommand = async ({
   const report = await client.send<Wire<typeof IMPORT_RESULT>>('POST', path, init)
   return show(output, report, () => {
     const { created, documents, chunks } = report
-    const done = `${created ? 'Made' : 'Filled'} ${named.project}.${named.name}`
+    const done = `${created ? 'Created' : 'Filled'} ${named.project}.${named.name}`
     return `${done}: ${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`
   })
 }

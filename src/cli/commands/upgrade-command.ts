@@ -1,4 +1,4 @@
-/** `eider upgrade --check`: asks the address of the releases for the newest one. Nothing is downloaded or replaced. */
+/** `eider upgrade --check` looks for a newer release. It downloads nothing and changes nothing. */
 import type { RunCommand } from '../command.ts'
 import { CommandError, usageError } from '../command-error.ts'
 import { safeLine } from '../terminal-text.ts'
@@ -7,18 +7,17 @@ import { show } from './record-output.ts'
 const ANSWER_MS_MAX = 10_000
 const ANSWER_CHARS_MAX = 100_000
 
-/** The fields read from `release.json`, which the build writes. */
 interface Release {
   readonly version: string
   readonly date: string
   readonly upgrade: string
-  /** The one for this system. */
+  /** The file for this system; null if there is none. */
   readonly file: { readonly url: string; readonly sha256: string } | null
 }
 
 export const upgrade: RunCommand = async ({ options, output, signal, environment }) => {
   if (options.flag('check') !== true) {
-    const how = 'Eider does not replace itself: stop it, replace the file, start it'
+    const how = 'Eider does not replace itself: stop it, replace the file, and start it again'
     throw usageError(`upgrade: --check is missing. ${how}`)
   }
   const own = await ownPackage()
@@ -36,12 +35,11 @@ export const upgrade: RunCommand = async ({ options, output, signal, environment
   })
 }
 
-/** Beside the program: the build adds the address of the releases. */
+/** Reads the package file next to the program, to which the build adds the URL of the releases. */
 async function ownPackage(): Promise<{ readonly version: string; readonly releases?: string }> {
   return Bun.file(new URL('../../../package.json', import.meta.url)).json()
 }
 
-/** The build's file name for this system. */
 function fileName(): string {
   const isWindows = process.platform === 'win32'
   const system = isWindows ? 'windows' : process.platform
@@ -51,7 +49,7 @@ function fileName(): string {
 async function newestRelease(address: string, signal: AbortSignal): Promise<Release> {
   if (!URL.canParse(address) || !/^https?:/.test(address)) {
     const next = 'set EIDER_RELEASES_URL to the http or https address where you get Eider'
-    throw new CommandError('no_releases', `There is no address of releases to ask: ${next}`)
+    throw new CommandError('no_releases', `There is no address to look for releases: ${next}`)
   }
   const url = `${address}/latest/download/release.json`
   const text = await textAt(url, signal)
@@ -59,7 +57,7 @@ async function newestRelease(address: string, signal: AbortSignal): Promise<Rele
   if (release !== null) return release
   throw new CommandError(
     'no_releases',
-    `What ${withoutLogin(url)} answers is not a release of Eider`,
+    `The answer from ${withoutLogin(url)} is not a release of Eider`,
   )
 }
 
@@ -76,7 +74,7 @@ async function textAt(url: string, signal: AbortSignal): Promise<string> {
   } catch (cause) {
     signal.throwIfAborted()
     if (cause instanceof CommandError) throw cause
-    const next = 'check the connection, or look there with a browser'
+    const next = 'check the connection, or open it in a browser'
     throw new CommandError('no_releases', `${shown} does not answer: ${next}`, { cause })
   }
 }
@@ -96,7 +94,7 @@ function withoutLogin(address: string): string {
   return `${url.origin}${url.pathname}`
 }
 
-/** null: another server, or a page with a login. */
+/** Returns null if the text is from another server or a login page. */
 function releaseIn(text: string): Release | null {
   try {
     const { version, date, upgrade = '', files } = JSON.parse(text)

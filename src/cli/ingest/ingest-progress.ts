@@ -1,9 +1,14 @@
-/** The progress of an ingest: a bar on a terminal, otherwise a line every ten seconds, and none if quiet. */
+/**
+ * Shows the progress of an ingest: a bar on a terminal, otherwise a line every ten seconds, or
+ * nothing in quiet mode.
+ */
 
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { SingleBar } from 'cli-progress'
-import type { CommandContext, NamedObject } from '../command.ts'
+import type { KNOWLEDGE_BASE } from '../../api/http/answers/records/knowledge-base-schemas.ts'
+import type { Wire } from '../../api/http/request/schema-words.ts'
+import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { durationText } from '../jobs-over-http.ts'
 import type { Output } from '../output.ts'
 import { safeLine, truncated } from '../terminal-text.ts'
@@ -18,8 +23,13 @@ import { type IngestCounts, type KnownFiles, sendFiles, UNCONFIRMED } from './se
 
 const LINE_MS = 10_000
 
+/** How often to ask the server how far a long file is. */
+const ASK_MS = 1000
+
 interface Progress {
   step(file: LocalFile): void
+  /** Called every second with the chunks of the current file that are embedded but not stored. */
+  embedded(chunkCount: number): void
   stop(): void
 }
 
@@ -29,7 +39,9 @@ interface Total {
 }
 
 async function progressOf(total: Total, output: Output): Promise<Progress> {
-  if (output.isQuiet || total.files.length === 0) return { step: () => {}, stop: () => {} }
+  if (output.isQuiet || total.files.length === 0) {
+    return { step: () => {}, embedded: () => {}, stop: () => {} }
+  }
   return process.stderr.isTTY === true ? bar(total) : lines(total, output)
 }
 
@@ -62,6 +74,7 @@ async function bar({ files, counts }: Total): Promise<Progress> {
         what: truncated(safeLine(file.id), room),
       })
     },
+    embedded: (chunkCount) => shown.update({ what: `${chunkCount} chunks embedded` }),
     stop: () => shown.stop(),
   }
 }
@@ -87,15 +100,21 @@ function lines({ files, counts }: Total, output: Output): Progress {
       ]
       output.say(parts.join(', '))
     },
+    embedded(chunkCount) {
+      const now = performance.now()
+      if (now - last < LINE_MS) return
+      last = now
+      output.say(`${done}/${files.length} files, ${chunkCount} chunks of the current file embedded`)
+    },
     stop: () => {},
   }
 }
 
-/** The first answers arrive late and together, so they say nothing yet. */
+/** No time is estimated before this, because the first answers arrive late and all at once. */
 const BASE_SECONDS = 3
 const BASE_SHARE = 0.1
 
-/** Estimated from bytes, because files differ in size. */
+/** Estimates the time left from bytes, because files differ in size. */
 export class TimeLeft {
   readonly #totalBytes: number
   #doneBytes = 0
@@ -104,7 +123,7 @@ export class TimeLeft {
     this.#totalBytes = files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
   }
 
-  /** @returns seconds left after this file; null: unknown so far */
+  /** @returns the seconds left after this file; null if unknown */
   after({ sizeBytes }: Pick<LocalFile, 'sizeBytes'>, seconds: number): number | null {
     this.#doneBytes += sizeBytes
     const share = this.#doneBytes / this.#totalBytes
@@ -117,7 +136,10 @@ function leftText(seconds: number | null): string {
   return seconds === null ? '' : `${durationText(seconds)} left`
 }
 
-/** Loads files of this machine into a knowledge base, and removes those that are gone. */
+type InsertCounts = Pick<
+  Wire<typeof KNOWLEDGE_BASE>,
+  'insert_finished_at' | 'insert_embedded_chunks'
+>
 
 export interface LocalIngest {
   readonly kb: NamedObject
@@ -151,7 +173,7 @@ export async function ingestLocal(
   if (!isRemoving) return
   const present = new Set(found.files.map(({ id }) => id))
   const gone = known.paths.filter((id) => {
-    // An existing file that the rules leave out, or an unreadable one, has not vanished.
+    // A file that exists but is excluded or unreadable does not count as removed.
     const root = roots.find((one) => isBelowRoot(id, one))
     return root !== undefined && !present.has(id) && !existsSync(resolve(root.base, id))
   })
@@ -159,7 +181,7 @@ export async function ingestLocal(
   counts.removed += gone.length
 }
 
-/** Asks on a terminal whether the OCR model reads the scans, and sends their files again. */
+/** Asks at a terminal whether the OCR model should read the scans, then sends those files again. */
 async function sendUnconfirmed(
   files: readonly LocalFile[],
   ingest: LocalIngest,
@@ -191,10 +213,28 @@ export async function sendAll(
   context: Parts,
 ): Promise<void> {
   const progress = await progressOf({ files, counts }, context.output)
-  const onFile = (file: LocalFile) => progress.step(file)
+  let stepAt = performance.now()
+  const onFile = (file: LocalFile) => {
+    stepAt = performance.now()
+    progress.step(file)
+  }
+  let isAsking = false
+  let isOver = false
+  const asking = setInterval(async () => {
+    // A slow server gets one request at a time.
+    if (isAsking || performance.now() - stepAt < ASK_MS) return
+    isAsking = true
+    const path = pathOf('knowledge_bases', kb)
+    const found = await context.client.send<InsertCounts>('GET', path).catch(() => null)
+    isAsking = false
+    if (isOver || found?.insert_finished_at !== null) return
+    progress.embedded(found.insert_embedded_chunks ?? 0)
+  }, ASK_MS)
   try {
     await sendFiles(files, { kb, known, counts, isReplacing, fields, onFile }, context)
   } finally {
+    isOver = true
+    clearInterval(asking)
     progress.stop()
   }
 }

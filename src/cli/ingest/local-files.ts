@@ -1,4 +1,4 @@
-/** Files on this machine that shall be documents, and what their documents are called. */
+/** Finds the local files to ingest, and the ids of their documents. */
 
 import type { Dirent } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
@@ -7,46 +7,43 @@ import { errorText } from '../../core/errors.ts'
 import { CommandError, usageError } from '../command-error.ts'
 
 export interface LocalFile {
-  /** Absolute. */
   readonly path: string
-  /** The id of its document: its path with `/`. */
+  /** The document's id: the path, written with `/`. */
   readonly id: string
   readonly sizeBytes: number
 }
 
 export interface FileRules {
-  /** Includes hidden files and folders, `node_modules`, and formats without text. */
+  /** Whether to include hidden files and folders, `node_modules`, and formats without text. */
   readonly isAll: boolean
-  /** Only files that match one of these; empty: any. */
+  /** Only files that match one of these patterns are included; if empty, all files. */
   readonly include: readonly string[]
   readonly exclude: readonly string[]
-  /** The folder that ids are relative to; null: the current folder, or the parent of a folder outside it. */
+  /** The folder that ids are relative to; null: the current folder, or that of a file elsewhere. */
   readonly base: string | null
 }
 
-/** The files behind an argument. */
+/** The files that one argument refers to. */
 export interface FileRoot {
-  /** Absolute: a folder, a file, or the base folder of a pattern. */
+  /** The absolute path of a folder, a file, or a pattern's base folder. */
   readonly path: string
   readonly kind: 'folder' | 'file' | 'pattern'
-  /** What ids are relative to. */
+  /** The folder that ids are relative to. */
   readonly base: string
-  /** Relative to `path`. */
+  /** A pattern relative to `path`. */
   readonly pattern: string | null
 }
 
 export interface LeftOut {
-  /** A folder ends with a slash. */
+  /** Folder paths end with a slash. */
   readonly path: string
   readonly reason: string
 }
 
-export interface FoundFiles {
+interface FoundFiles {
   readonly files: readonly LocalFile[]
-  /** Files left out by default rules: the first of them, and their number. */
   readonly leftOut: readonly LeftOut[]
   readonly leftOutCount: number
-  /** Folders that could not be read. */
   readonly failed: readonly { readonly path: string; readonly message: string }[]
 }
 
@@ -85,13 +82,15 @@ function patternRoot(path: string, base: string | null): FileRoot {
   return { path: folder, kind: 'pattern', base: baseOf(folder, 'folder', base), pattern }
 }
 
-/** The current folder if it contains the path, so that the folder `docs` gives ids such as `docs/a`; else the path's parent. */
+/**
+ * The current folder if it contains the path, so that `docs` gives `docs/a`; or else the parent.
+ */
 function baseOf(path: string, kind: 'folder' | 'file', base: string | null): string {
   const isBelow = (folder: string) => path === folder || path.startsWith(withSeparator(folder))
   if (base !== null) {
     const folder = resolve(base)
     if (isBelow(folder)) return folder
-    throw usageError(`--base: ${path} does not lie in ${folder}`)
+    throw usageError(`--base: ${path} is not in ${folder}`)
   }
   if (isBelow(process.cwd())) return process.cwd()
   return kind === 'folder' || isAbsolute(path) ? dirname(path) : process.cwd()
@@ -105,7 +104,7 @@ export function documentIdOf(path: string, { base }: Pick<FileRoot, 'base'>): st
   return relative(base, path).split(sep).join('/').normalize('NFC')
 }
 
-/** All files of the roots, each once, in the order of their names. @throws CommandError where two have one id */
+/** All files, each once, ordered by name. @throws CommandError if two have the same id */
 export async function findFiles(
   roots: readonly FileRoot[],
   rules: FileRules,
@@ -139,7 +138,7 @@ class FoundInRoots {
     const twice = files.find((file, index) => files[index + 1]?.id === file.id)
     if (twice !== undefined) {
       const hint = 'give --base, or ingest them one after the other'
-      throw usageError(`Two files would be the document ${twice.id}: ${hint}`)
+      throw usageError(`Two files would get the document id ${twice.id}: ${hint}`)
     }
     return {
       files,
@@ -149,7 +148,7 @@ class FoundInRoots {
     }
   }
 
-  /** Links to folders are not followed, so that none leads in a circle. */
+  /** Links to folders are not followed, because they could form a loop. */
   async #addFolder(folder: string, root: FileRoot): Promise<void> {
     this.#signal.throwIfAborted()
     let entries: Dirent[]
@@ -174,13 +173,14 @@ class FoundInRoots {
     const found = await stat(path).catch(() => null)
     const id = documentIdOf(path, root)
     if (this.#byPath.has(path) || (!isNamed && !isAskedFor(path, root, this.#rules))) return
-    if (found === null) return this.#leaveOut(id, 'it leads nowhere, or went meanwhile')
+    if (found === null) return this.#leaveOut(id, 'a broken link, or deleted meanwhile')
     if (!isNamed) {
-      if (found.isDirectory()) return this.#leaveOut(id, 'a link to a folder; name it to read it')
+      if (found.isDirectory())
+        return this.#leaveOut(id, 'a link to a folder; give its path to read it')
       if (!found.isFile()) return this.#leaveOut(id, 'no file')
       if (found.size === 0) return this.#leaveOut(id, 'empty')
       if (!isReadable(path, root, this.#rules)) {
-        return this.#leaveOut(id, 'no text in this format; --all takes it')
+        return this.#leaveOut(id, 'no text in this format; --all includes it')
       }
     }
     this.#byPath.set(path, { path, id, sizeBytes: found.size })
@@ -194,19 +194,18 @@ class FoundInRoots {
 
 const SKIPPED_FOLDERS: ReadonlySet<string> = new Set(['node_modules', '__pycache__'])
 
-/** Decided by its name alone, also for a folder. */
+/** Decides by name only, also for a folder. */
 export function isLeftOut(name: string, rules: Pick<FileRules, 'isAll'>): boolean {
   return leftOutByName(name, rules) !== null
 }
 
-/** null: it is not. */
 function leftOutByName(name: string, { isAll }: Pick<FileRules, 'isAll'>): string | null {
   if (isAll) return null
-  if (name.startsWith('.')) return 'hidden; --all takes it'
-  return SKIPPED_FOLDERS.has(name) ? 'what programs put there; --all takes it' : null
+  if (name.startsWith('.')) return 'hidden; --all includes it'
+  return SKIPPED_FOLDERS.has(name) ? 'generated by programs; --all includes it' : null
 }
 
-/** Endings of formats without text, which an ingested folder may contain. */
+/** Extensions of formats without text that an ingested folder may contain. */
 const OTHER_ENDINGS =
   /\.(?:png|jpe?g|gif|bmp|tiff?|webp|avif|heic|ico|icns|psd|svg|mp[34]|m4[av]|mov|avi|mkv|webm|wav|flac|og[gv]|aac|woff2?|ttf|otf|eot|zip|tar|t?gz|bz2|xz|zst|7z|rar|jar|war|whl|deb|rpm|dmg|iso|exe|dll|so|dylib|a|o|obj|class|pyc|wasm|bin|dat|db|sqlite3?|duckdb|wal|onnx|pt|safetensors|gguf|npy|npz|pkl|map|lock|bak|swp|tmp|part)$/i
 
@@ -214,7 +213,7 @@ export function isWanted(path: string, root: FileRoot, rules: FileRules): boolea
   return isAskedFor(path, root, rules) && isReadable(path, root, rules)
 }
 
-/** By the user's patterns. */
+/** Whether the path matches the user's patterns. */
 function isAskedFor(path: string, root: FileRoot, { include, exclude }: FileRules): boolean {
   const id = documentIdOf(path, root)
   const fits = (pattern: string) => {
@@ -228,12 +227,12 @@ function isAskedFor(path: string, root: FileRoot, { include, exclude }: FileRule
   return (include.length === 0 || include.some(fits)) && !exclude.some(fits)
 }
 
-/** A pattern that names a format includes it. */
+/** A pattern that names a format includes files of that format. */
 function isReadable(path: string, root: FileRoot, { isAll, include }: FileRules): boolean {
   return root.pattern !== null || isAll || include.length > 0 || !OTHER_ENDINGS.test(path)
 }
 
-/** Whether the document with that id was read from that folder. */
+/** Whether the document with this id was read from this folder. */
 export function isBelowRoot(id: string, root: FileRoot): boolean {
   const path = resolve(root.base, id)
   if (root.kind === 'file') return path === root.path

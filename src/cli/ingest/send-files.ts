@@ -1,7 +1,11 @@
-/** Sends local files to the server: several requests at a time, small files together, each file read as it is sent. */
+/**
+ * Sends local files to the server: several requests at a time, with small files grouped; files are
+ * read while being sent.
+ */
 import { randomUUID } from 'node:crypto'
 import type { INSERT_FILES_RESULT } from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
+import { quote } from '../../core/domain/names.ts'
 import { errorText } from '../../core/errors.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
@@ -15,21 +19,18 @@ export interface FileFailure {
   readonly message: string
 }
 
-/** The counts so far. */
 export interface IngestCounts {
-  /** Files. */
   stored: number
   unchanged: number
   removed: number
   documents: number
   chunks: number
   failed: FileFailure[]
-  /** Jobs of sources that the server reads itself. */
+  /** The jobs of sources that the server reads itself. */
   readonly jobs: number[]
   readonly warnings: FileFailure[]
-  /** The first files left out by default rules. */
+  /** The first files skipped by default rules. */
   left_out: readonly LeftOut[]
-  /** Their number. */
   skipped: number
 }
 
@@ -48,27 +49,27 @@ export function noCounts(): IngestCounts {
   }
 }
 
-export interface SendOptions {
+interface SendOptions {
   readonly kb: NamedObject
   readonly known: KnownFiles
   readonly counts: IngestCounts
-  /** Also files already stored unchanged. */
+  /** Whether to send files again that are already stored unchanged. */
   readonly isReplacing: boolean
-  /** `format`, `encoding` …, for all of them. */
+  /** `format`, `encoding` and similar fields, for all files. */
   readonly fields: Readonly<Record<string, string>>
-  /** After each file: it is stored, unchanged or failed. */
+  /** Called for each file once it is stored, unchanged or failed. */
   readonly onFile: (file: LocalFile) => void
 }
 
 const REQUESTS_AT_ONCE = 3
 
-/** @throws CommandError if continuing makes no sense: no server, no right, no space */
+/** @throws CommandError if continuing makes no sense (no server, no permission, no space) */
 export async function sendFiles(
   files: readonly LocalFile[],
   options: SendOptions,
   context: Pick<CommandContext, 'client' | 'output' | 'signal'>,
 ): Promise<void> {
-  // The lanes share one iterator.
+  // Parallel requests take files from one shared iterator.
   const remaining = files.values()
   const stop = new AbortController()
   const signal = AbortSignal.any([context.signal, stop.signal])
@@ -99,7 +100,7 @@ async function fileHash(path: string, signal: AbortSignal): Promise<string> {
   return hash.digest('hex')
 }
 
-export type InsertFilesAnswer = Wire<typeof INSERT_FILES_RESULT>
+type InsertFilesAnswer = Wire<typeof INSERT_FILES_RESULT>
 
 async function sendFile(
   file: LocalFile,
@@ -130,12 +131,12 @@ async function sendFile(
   }
 }
 
-/** The code of a file whose scans the OCR model would have to read. */
+/** The error code for a file with scans that only the OCR model can read. */
 export const UNCONFIRMED = 'ocr_unconfirmed'
 
 export function addFailed(failed: InsertFilesAnswer['failed'], counts: IngestCounts): void {
   for (const { name, code, detail } of failed) {
-    // The server names fields of a request, which this program has as options.
+    // The server's advice names a request field; this program has an option for it.
     const [message = detail] = code === UNCONFIRMED ? detail.split('. Send it again') : []
     counts.failed.push({ path: name, code, message })
   }
@@ -153,7 +154,7 @@ export function addStored(file: InsertFilesAnswer['files'][number], counts: Inge
   }
 }
 
-/** The next file would meet the same. */
+/** With these codes, the next file would fail too. */
 const ENDS_ALL: ReadonlySet<string> = new Set([
   'no_server',
   'connection_lost',
@@ -170,7 +171,7 @@ const ENDS_ALL: ReadonlySet<string> = new Set([
 const SENDS_MAX = 6
 const FIRST_PAUSE_MS = 500
 
-/** Temporary failures: the server is restarting or overloaded. */
+/** Temporary failures, while the server is restarting or overloaded. */
 const PASSES: ReadonlySet<string> = new Set([
   'no_server',
   'connection_lost',
@@ -181,7 +182,7 @@ const PASSES: ReadonlySet<string> = new Set([
 export async function postFiles(
   files: readonly FormFile[],
   given: Pick<SendOptions, 'kb' | 'fields'> & {
-    /** Piped data cannot be sent again. */
+    /** Set for piped data, which cannot be sent again. */
     readonly isOnce?: boolean
   },
   { client, output, signal }: Pick<CommandContext, 'client' | 'output' | 'signal'>,
@@ -214,10 +215,10 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   return promise.finally(() => signal.removeEventListener('abort', onAbort))
 }
 
-// A `multipart/form-data` body of files, read from disk as it is sent.
+// Builds a `multipart/form-data` body. Files are read from disk while it is sent.
 
 interface FormFile {
-  /** The name for the receiver. */
+  /** The name that the server sees. */
   readonly name: string
   readonly content: () => AsyncIterable<Uint8Array>
 }
@@ -265,7 +266,8 @@ async function* formPieces(
     yield end
   }
   for (const { name, content } of files) {
-    // RFC 5987: a name may hold quotes, line ends and every script.
+    // Encoded as in RFC 5987, because a name may contain quotes, line breaks and letters of any
+    // script.
     yield head(`name="file"; filename*=UTF-8''${encoded(name)}`)
     yield* content()
     yield end
@@ -279,7 +281,7 @@ function encoded(name: string): string {
   })
 }
 
-export interface KnownFile {
+interface KnownFile {
   readonly hash: string
   readonly documents: number
   /** The id of one of its documents. */
@@ -300,7 +302,7 @@ export class KnownFiles {
 
   async read(signal: AbortSignal): Promise<void> {
     const [path, hash] = KNOWN_FIELDS.map((name) => `metadata->>'${name}'`)
-    const sql = `SELECT ${path}, any_value(${hash}), count(DISTINCT id), min(id) FROM ${quoted(this.#kb.name)}
+    const sql = `SELECT ${path}, any_value(${hash}), count(DISTINCT id), min(id) FROM ${quote(this.#kb.name)}
       WHERE ${path} IS NOT NULL GROUP BY 1`
     const request = { sql, project: this.#kb.project, params: {} }
     const answer = await runSql(request, this.#client, signal)
@@ -321,17 +323,17 @@ export class KnownFiles {
     return [...this.#files.keys()]
   }
 
-  /** Removes documents of an earlier version of the file that the stored one no longer contains. */
+  /** Removes documents of the file's earlier version that the new one no longer has. */
   async stored(path: string, now: KnownFile, signal: AbortSignal): Promise<void> {
     const former = this.#files.get(path)
     this.#files.set(path, now)
     if (former === undefined) return
-    // A document with the same id was replaced.
+    // The document has the same id, so it was replaced.
     if (former.documents === 1 && now.documents === 1 && former.id === path) return
     await this.#delete(`file_path = :path AND file_hash <> :hash`, { path, hash: now.hash }, signal)
   }
 
-  /** @returns the number of documents */
+  /** @returns the number of removed documents */
   async remove(paths: readonly string[], signal: AbortSignal): Promise<void> {
     for (let start = 0; start < paths.length; start += PATHS_AT_ONCE) {
       const some = paths.slice(start, start + PATHS_AT_ONCE)
@@ -345,13 +347,9 @@ export class KnownFiles {
     params: Readonly<Record<string, unknown>>,
     signal: AbortSignal,
   ): Promise<void> {
-    const sql = `DELETE FROM ${quoted(this.#kb.name)} WHERE ${condition}`
+    const sql = `DELETE FROM ${quote(this.#kb.name)} WHERE ${condition}`
     await runSql({ sql, project: this.#kb.project, params }, this.#client, signal)
   }
 }
 
 const PATHS_AT_ONCE = 200
-
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}

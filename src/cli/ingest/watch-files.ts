@@ -1,4 +1,4 @@
-/** Follows the files of an ingest as they change. */
+/** Watches the ingested files for changes. */
 
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
@@ -9,15 +9,12 @@ import { type LocalIngest, sendAll } from './ingest-progress.ts'
 import { documentIdOf, type FileRoot, isLeftOut, isWanted, type LocalFile } from './local-files.ts'
 import { type IngestCounts, noCounts } from './send-files.ts'
 
-/** Changes are read after this long without another: editors write a file in several steps. */
+/** Editors write a file in several steps, so a file must be unchanged this long. */
 const QUIET_MS = 300
-/** Files that change without a pause are read after this long anyway. */
+/** Files that keep changing are read after this time at the latest. */
 const WAITING_MS_MAX = 2000
 
-/**
- * Sends changes and removes vanished files until the signal aborts, then resolves.
- * @param report after each pass in which something happened
- */
+/** Resolves when the signal aborts. @param report called after each pass that changed something */
 export async function watchLocal(
   ingest: LocalIngest,
   context: CommandContext,
@@ -39,7 +36,7 @@ export async function watchLocal(
   const ready = new Promise<void>((resolve) => watcher.once('ready', () => resolve()))
   try {
     await Promise.race([ready, changes.stopped])
-    output.warn('Watching; Ctrl-C ends it')
+    output.warn('Watching for changes; press Ctrl-C to stop')
     for (;;) {
       const paths = await changes.next()
       if (paths === null) return
@@ -48,18 +45,17 @@ export async function watchLocal(
       if (pass.stored + pass.removed + pass.failed.length > 0) await report(pass)
     }
   } catch (error) {
-    // Ending the watch is intended, not a failure.
+    // Stopping the watch is intended, so it is not a failure.
     if (!signal.aborted) throw error
   } finally {
     await watcher.close()
   }
 }
 
-/** Paths that changed, given out when it has been quiet for a moment. */
 class Changes {
   readonly stopped: Promise<null>
   #paths = new Set<string>()
-  /** When the first of them arrived. */
+  /** When the first of these changes arrived. */
   #firstAt = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #quiet = Promise.withResolvers<void>()
@@ -80,7 +76,7 @@ class Changes {
     this.#timer = setTimeout(() => this.#quiet.resolve(), waitMs)
   }
 
-  /** null: it is over. */
+  /** Returns null at the end of the watch. */
   async next(): Promise<readonly string[] | null> {
     const isOver = (await Promise.race([this.#quiet.promise, this.stopped])) === null
     if (isOver) {
@@ -109,7 +105,7 @@ async function step(
     const id = documentIdOf(path, root)
     const found = await stat(path).catch(() => null)
     if (found === null) {
-      // A vanished folder takes its files along.
+      // Deleting a folder also deletes the files in it.
       for (const one of known.paths) if (one === id || one.startsWith(`${id}/`)) gone.add(one)
     } else if (
       found.isFile() &&

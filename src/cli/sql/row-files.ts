@@ -1,4 +1,4 @@
-/** Rows in a format for programs: to stdout, or into a file that exists only once it is complete. */
+/** Writes rows for programs, to stdout or to a file that appears only when it is complete. */
 
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises'
@@ -10,17 +10,14 @@ import type { Output } from '../output.ts'
 
 export type Write = (bytes: Uint8Array) => Promise<void>
 
-/**
- * Lets `use` write, to stdout without a file.
- * @throws CommandError `file_failed`; the errors of `use`, and then no file is left
- */
+/** Lets `use` write to the file or stdout. If it throws, no file is left behind. */
 export async function withTarget(
   file: string | undefined,
   output: Output,
   use: (write: Write) => Promise<void>,
 ): Promise<void> {
   if (file === undefined || file === '-') return use((bytes) => output.write(bytes))
-  // A pipe or a device has no half-written state.
+  // A pipe or a device is written directly.
   const isPlain = await stat(file).then(
     (found) => found.isFile(),
     () => true,
@@ -55,14 +52,14 @@ function fileFailed(file: string, cause: unknown): CommandError {
   return new CommandError('file_failed', `${file} cannot be written: ${why}`, { cause })
 }
 
-/** @throws CommandError `usage`: bytes on a terminal cannot be read */
+/** @throws CommandError `usage`, because a terminal cannot show binary data */
 export function refuseBinaryTerminal(file: string | undefined, output: Output, what: string): void {
   if (file === undefined && output.isTerminal) {
-    throw usageError(`${what} is not for reading: write it to a file with -o, or into a pipe`)
+    throw usageError(`${what} is binary: write it to a file with -o, or to a pipe`)
   }
 }
 
-/** The bytes of an answer. @throws CommandError `connection_lost` */
+/** Copies the body of an answer. @throws CommandError `connection_lost` */
 export async function copyBytes(
   response: Response,
   address: string,
@@ -72,7 +69,7 @@ export async function copyBytes(
   for await (const bytes of checkedBytes(response, address, signal)) await write(bytes)
 }
 
-/** One JSON object per line → a list of them. */
+/** Converts one JSON object per line to a JSON array. */
 export async function copyAsJsonList(
   response: Response,
   address: string,
@@ -84,7 +81,7 @@ export async function copyAsJsonList(
   await write(encoder.encode('['))
   let isBetween = false
   for await (const bytes of checkedBytes(response, address, signal)) {
-    // Each line end followed by more becomes a comma and a line end.
+    // Replaces every line break but the last by a comma and a line break.
     let start = 0
     while (start < bytes.length) {
       if (isBetween) await write(between)

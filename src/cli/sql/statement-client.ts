@@ -1,4 +1,4 @@
-/** One statement over HTTP: its rows as they arrive, or in a format of the server. */
+/** Runs a statement over HTTP. Rows arrive as they are read, or in a format of the server. */
 import { CommandError } from '../command-error.ts'
 import { connectionLost, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
@@ -7,7 +7,7 @@ import { safeLine } from '../terminal-text.ts'
 
 export interface StatementRequest {
   readonly sql: string
-  /** The project in which its names are looked up. */
+  /** The project for unqualified names. */
   readonly project: string
   readonly params: Readonly<Record<string, unknown>>
 }
@@ -20,11 +20,12 @@ type StatementAnswer = (
       readonly batches: AsyncIterable<readonly (readonly unknown[])[]>
     }
 ) & {
-  /** What did not go as asked, although there is an answer. */
   readonly warnings: readonly string[]
 }
 
-/** @throws CommandError `sql_failed` with the place in the statement; also between batches */
+/**
+ * @throws CommandError `sql_failed` with the position in the statement, possibly after some rows
+ */
 export async function runSql(
   request: StatementRequest,
   client: HttpClient,
@@ -35,7 +36,7 @@ export async function runSql(
   const lines = streamLines(response, client, signal)
   const first = await lines.next()
   if (first.done === true) throw connectionLost(client.address, null)
-  // The answer of the server's route for SQL: a record, then batches of rows.
+  // The server sends a record first, then batches of rows.
   const head = parsedLine(first.value, client.address) as SqlRecord
   if (head.type === 'error') throw statementFailure(head)
   const { warnings = [] } = head
@@ -58,7 +59,6 @@ const MEDIA_TYPES = {
 
 export type RowFormat = keyof typeof MEDIA_TYPES
 
-/** The answer in that format; null: the statement has no rows. */
 export async function openRows(
   request: StatementRequest,
   format: RowFormat,
@@ -70,7 +70,7 @@ export async function openRows(
   const response = await client.open('POST', '/api/sql/query', { json, headers, signal })
   const isRecord = response.headers.get('content-type')?.startsWith('application/json') === true
   if (!isRecord) return response
-  // As above: a statement that has no rows answers in JSON.
+  // A statement without rows is answered in JSON.
   const record = (await response.json()) as SqlRecord
   if (record.type === 'error') throw statementFailure(record)
   return null
@@ -103,7 +103,7 @@ async function* rowBatches(
   for await (const line of lines) {
     if (line.trim() === '') continue
     const value = parsedLine(line, address)
-    // A list is a batch of rows; anything else is the record of a failure.
+    // A list is a batch of rows; anything else is a failure.
     if (Array.isArray(value)) yield value as readonly (readonly unknown[])[]
     else throw statementFailure(value as SqlRecord)
   }
@@ -125,7 +125,6 @@ export async function showAnswer(
   answer: StatementAnswer,
   given: {
     readonly expanded: TableStyle['expanded']
-    /** Says how long it took. */
     readonly isTimed: boolean
     readonly startedAt: number
   },
@@ -158,16 +157,16 @@ function shownTime(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`
 }
 
-/** Statements of a text that end with `;`, outside of strings, names and comments. */
+/** Splits a text into statements at each `;` outside strings, names and comments. */
 
-/** A token that may contain a semicolon, to its end, or to the end of the text if it is unclosed. */
+/** Matches a token that may contain a semicolon; an unclosed one extends to the end of the text. */
 const UNSPLIT =
   /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|'(?:[^']|'')*(?:'|$)|"(?:[^"]|"")*(?:"|$)|`(?:[^`]|``)*(?:`|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|;/g
 
 export function splitStatements(text: string): {
-  /** Without semicolons, none empty. */
+  /** The statements without semicolons; empty ones are left out. */
   readonly statements: readonly string[]
-  /** Text without a semicolon so far; blank if only spaces and comments are left. */
+  /** The text after the last semicolon; empty if it contains only white space and comments. */
   readonly rest: string
 } {
   const statements: string[] = []
@@ -182,7 +181,6 @@ export function splitStatements(text: string): {
   return { statements, rest: isBlank(rest) ? '' : rest }
 }
 
-/** Nothing but spaces and comments. */
 function isBlank(text: string): boolean {
   return text.replaceAll(/--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g, '').trim() === ''
 }

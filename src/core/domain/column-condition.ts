@@ -1,17 +1,16 @@
-/** A column whose values can be compared as numbers in memory: words are numbered, and equal texts have equal hashes. */
+/**
+ * A column whose values can be compared as numbers in memory: numbers as they are, texts by their
+ * hash.
+ */
 export interface ConditionColumn {
-  /** Its physical name. */
   readonly name: string
   readonly kind: 'number' | 'truth' | 'word' | 'day' | 'time' | 'hash'
 }
 
-/** A value written in the statement, or the name it is bound to. */
+/** A literal in the statement, or the name of a bound parameter. */
 export type ConditionValue = { readonly written: string } | { readonly parameter: string }
 
-/**
- * A condition with SQL's three truth values: true, false, unknown. `certain`: unknown counts as false. `in`: the value is
- * a list.
- */
+/** SQL's three truth values; `certain` turns unknown into false. `in` takes a list. */
 export type ColumnCondition =
   | { readonly kind: 'and' | 'or'; readonly parts: readonly ColumnCondition[] }
   | { readonly kind: 'not' | 'certain'; readonly part: ColumnCondition }
@@ -22,13 +21,12 @@ export type ColumnCondition =
       readonly value: ConditionValue
     }
 
-/** Each column that a condition names. */
 export function columnsOf(condition: ColumnCondition): readonly ConditionColumn[] {
   if ('parts' in condition) return condition.parts.flatMap(columnsOf)
   return 'part' in condition ? columnsOf(condition.part) : [condition.column]
 }
 
-/** undefined: nothing is bound to that name. */
+/** Returns undefined if nothing is bound to that name. */
 export function conditionValue<Bound>(
   value: ConditionValue,
   bound: Readonly<Record<string, Bound>>,

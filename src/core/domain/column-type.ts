@@ -1,6 +1,6 @@
-/** The types that a metadata column can have, by DuckDB's names for them. */
+/** The types that a metadata column can have, by their DuckDB names. */
 
-/** Built as a tree, so that two spellings of one type are one. */
+/** A tree, so that different spellings of a type compare as equal. */
 export type ColumnType =
   | { readonly kind: 'plain'; readonly name: PlainTypeName }
   | { readonly kind: 'decimal'; readonly width: number; readonly scale: number }
@@ -14,7 +14,7 @@ interface StructField {
   readonly type: ColumnType
 }
 
-/** The types without parts. */
+/** Types without type parameters. */
 export const COLUMN_TYPE_NAMES = [
   'BOOLEAN',
   'TINYINT',
@@ -45,7 +45,7 @@ export const COLUMN_TYPE_NAMES = [
 
 type PlainTypeName = (typeof COLUMN_TYPE_NAMES)[number]
 
-/** Their other names in DuckDB's SQL. */
+/** Aliases accepted by DuckDB. */
 const ALIASES: Readonly<Record<string, PlainTypeName>> = {
   BOOL: 'BOOLEAN',
   LOGICAL: 'BOOLEAN',
@@ -107,18 +107,18 @@ export function typeText(type: ColumnType): string {
   }
 }
 
-/** null: not a type for metadata columns. */
+/** Returns null for a type that metadata columns cannot have. */
 export function parseColumnType(text: string): ColumnType | null {
   if (text.length > TYPE_CHARS_MAX) return null
   const tokens = text.match(TOKENS) ?? []
-  // Anything between two tokens but white space is a mistake.
+  // Only white space may come between tokens.
   if (text.replaceAll(TOKENS, '').trim() !== '') return null
   const reader = new TypeReader(tokens)
   const type = reader.type(0)
   return type !== null && reader.isAtEnd ? type : null
 }
 
-/** The type of the items of a list; null for anything else. */
+/** The item type of a list; null for anything else. */
 export function itemType(text: string): string | null {
   const type = parseColumnType(text)
   return type?.kind === 'list' || type?.kind === 'array' ? typeText(type.item) : null
@@ -164,7 +164,7 @@ class TypeReader {
     return name === undefined ? null : { kind: 'plain', name }
   }
 
-  /** `TIMESTAMP WITH TIME ZONE` and `DOUBLE PRECISION` are names of several words. */
+  /** Reads names of several words, such as `TIMESTAMP WITH TIME ZONE` and `DOUBLE PRECISION`. */
   #wholeName(first: string): string {
     const rest = this.#tokens.slice(this.#at, this.#at + 3).map((token) => token.toUpperCase())
     for (const count of [3, 1]) {
@@ -242,7 +242,7 @@ class TypeReader {
   }
 }
 
-/** Which type holds the values of two types without losing anything. */
+/** Finds a type that holds the values of two types without loss. */
 
 const INTEGER_BITS: Partial<
   Record<PlainTypeName, { readonly bits: number; readonly signed: boolean }>
@@ -259,7 +259,7 @@ const INTEGER_BITS: Partial<
   UHUGEINT: { bits: 128, signed: false },
 }
 
-/** Ascending. */
+/** From narrow to wide. */
 const SIGNED: readonly PlainTypeName[] = ['TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT']
 const UNSIGNED: readonly PlainTypeName[] = [
   'UTINYINT',
@@ -289,7 +289,7 @@ function isFloat(type: ColumnType): boolean {
   return type.kind === 'plain' && (type.name === 'FLOAT' || type.name === 'DOUBLE')
 }
 
-/** Timestamps, from coarse to fine. */
+/** From coarse to fine. */
 const TIMESTAMPS: readonly PlainTypeName[] = [
   'DATE',
   'TIMESTAMP_S',
@@ -298,10 +298,7 @@ const TIMESTAMPS: readonly PlainTypeName[] = [
   'TIMESTAMP_NS',
 ]
 
-/**
- * The narrowest type for the values of both; null if only text fits. Numbers of different kinds become DECIMAL if its 38
- * digits suffice, else DOUBLE.
- */
+/** null if only text fits. Number types become DECIMAL up to 38 digits, or DOUBLE. */
 export function commonType(one: ColumnType, other: ColumnType): ColumnType | null {
   if (one.kind === 'list' && other.kind === 'list') {
     const item = commonType(one.item, other.item)
@@ -362,7 +359,7 @@ function commonNumber(one: ColumnType, other: ColumnType): ColumnType {
   return decimalWith(Math.max(p.whole, q.whole), Math.max(p.scale, q.scale))
 }
 
-/** The type of integers from `min` to `max`: the first that fits both, signed if possible. */
+/** The first integer type that holds both `min` and `max`, signed if possible. */
 function narrowestInteger(min: bigint, max: bigint): ColumnType {
   const names = min < 0n ? SIGNED : UNSIGNED
   const found = names.find((name) => {
@@ -372,7 +369,7 @@ function narrowestInteger(min: bigint, max: bigint): ColumnType {
   return plainType(found ?? 'DOUBLE')
 }
 
-/** Digits before and after the point. */
+/** How many digits a type has before and after the decimal point. */
 function digitsOf(type: ColumnType): { readonly whole: number; readonly scale: number } {
   if (type.kind === 'decimal') return { whole: type.width - type.scale, scale: type.scale }
   const range = integerRange(type)
@@ -381,10 +378,7 @@ function digitsOf(type: ColumnType): { readonly whole: number; readonly scale: n
 
 const DECIMAL_WIDTHS = [18, 38]
 
-/**
- * A DECIMAL with this many digits before and after the point, or DOUBLE if none is wide enough. Has spare digits unless it
- * is to be narrow, so that a column does not grow digit by digit.
- */
+/** Or DOUBLE. Unless narrowest, with spare digits, so that columns are not widened each time. */
 export function decimalWith(
   whole: number,
   scale: number,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Language } from './language.ts'
 import { nameKey, quote } from './names.ts'
 
-/** The preprocessor that cut a chunk, by the name that existing clients know. */
+/** The preprocessor that made a chunk, under the name existing clients expect. */
 export type ChunkSource =
   | 'TextChunkingPreprocessor'
   | 'JSONChunkingPreprocessor'
@@ -12,47 +12,46 @@ export type ChunkSource =
 /** A span of a document's column; the unit of embedding and retrieval. */
 export interface Chunk {
   readonly documentId: string
-  /** `<document id>:<column>:<n>of<total>:<start>to<end>`, n from 1. */
+  /** `<document id>:<column>:<n>of<total>:<start>to<end>`; n starts at 1. */
   readonly chunkId: string
   readonly contentColumn: string
-  /** Code units into the column's text: `content === text.slice(startChar, endChar)`. */
+  /** Offsets are code units of the column's text: `content === text.slice(startChar, endChar)`. */
   readonly content: string
   readonly startChar: number
   readonly endChar: number
   readonly chunkIndex: number
   readonly source: ChunkSource
-  /** The text embedded before the content: title, headings, its table's header, a model's sentence. */
+  /** Title, headings, the table's header, or a sentence from a model. */
   readonly context?: string
-  /** Facts about this chunk only, such as `heading`, `page` and `line`. */
+  /** Metadata of this chunk only, such as `heading`, `page` and `line`. */
   readonly facts?: Row
-  /** Tokens of the embedded text; missing: unknown. */
+  /** Token count of the embedded text; missing if unknown. */
   readonly tokenCount?: number
-  /** The embedding model does not read it whole. */
+  /** Whether the chunk is longer than the embedding model can read. */
   readonly isCut?: boolean
-  /** On the first chunk of a text: the text's layout, if known. */
+  /** On a text's first chunk: the text's layout, if known. */
   readonly layout?: TextLayout
-  /** On the first chunk of a text: text outside its chunks, in order. */
+  /** On a text's first chunk: the text between its chunks, in order. */
   readonly between?: string
 }
 
-/** The embedded text of a chunk. */
 export function embeddedText({ context, content }: Pick<Chunk, 'context' | 'content'>): string {
   return context === undefined || context === '' ? content : `${context}\n${content}`
 }
 
-/** A text in the keyword index: its distinct terms, and how often each occurs. */
+/** The terms of a text for the keyword index, and how often each occurs. */
 export interface TermCounts {
-  /** A term as the first 64 bits of its hash, see `termKey`. */
+  /** The first 64 bits of each term's hash, see `termKey`. */
   readonly keys: BigInt64Array
   /** The frequency of the term at the same index. */
   readonly frequencies: Int32Array
-  /** The text's length in terms. */
+  /** The length of the text in terms. */
   readonly termCount: number
-  /** The language they were made with. */
+  /** The language whose rules produced the terms. */
   readonly language: Language
 }
 
-/** A vector that is already known: just computed, or that of a stored chunk with the same text. */
+/** A chunk's vector: just computed, or reused from a stored chunk with the same text. */
 export type ChunkVector =
   | { readonly kind: 'new'; readonly vector: Float32Array }
   | { readonly kind: 'stored'; readonly chunkKey: bigint }
@@ -63,53 +62,49 @@ export interface EmbeddedChunk {
   readonly vector: ChunkVector
 }
 
-/** A document with all its chunks, which replaces everything stored under its id. */
+/** A document with all its chunks, replacing everything stored under its id. */
 export interface EmbeddedDocument {
   readonly document: Document
   readonly chunks: readonly EmbeddedChunk[]
 }
 
-/** A stored chunk whose vector a new chunk with equal text may reuse. */
+/** A stored chunk; a new chunk with the same text may reuse its vector. */
 export interface StoredChunkText {
   readonly chunkKey: bigint
   readonly documentId: string
   readonly content: string
-  /** The text embedded before it. */
+  /** The text put in front of the content when it is embedded. */
   readonly context: string
 }
 
-/** Changes to one stored chunk; missing parts stay. `chunk_id` and offsets always stay. */
+/** Changes to one stored chunk; missing fields stay. `chunk_id` and offsets never change. */
 export interface ChunkChange {
   readonly chunkKey: bigint
   readonly content?: {
     readonly text: string
     readonly vector: Float32Array
-    /** The text embedded before it; missing: none. */
+    /** The text embedded before the content, if any. */
     readonly context?: string
     readonly isCut?: boolean
   }
-  /** Metadata values that override the stored ones. */
+  /** Overrides the stored metadata values. */
   readonly metadata?: Row
 }
 
-/** The changes to one stored document; fields not named stay. */
 export interface DocumentChange {
   readonly documentId: string
-  /** Content columns whose chunks go. */
+  /** Content columns whose chunks are removed. */
   readonly columns: readonly string[]
-  /** The new chunks. */
   readonly chunks: readonly EmbeddedChunk[]
-  /** Metadata values that override the stored ones in all chunks of the document. */
+  /** Overrides the stored metadata values in all chunks of the document. */
   readonly metadata: Row
-  /** A null removes the key; unset: it is stored as null. */
+  /** Whether a null removes the key instead of being stored as null. */
   readonly nullRemoves?: boolean
-  /**
-   * The keys of all chunks it must still have, all with equal metadata; otherwise nothing changes. Unset: no condition.
-   */
+  /** If set, nothing changes unless these are still all chunks, all with the same metadata. */
   readonly readKeys?: readonly bigint[]
 }
 
-/** Keys of `metadata` that every chunk has; a metadata column with such a name is not shown there. */
+/** A metadata column with such a name is not shown in `metadata`. */
 export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
   'chunk_index',
   'content_column',
@@ -120,26 +115,26 @@ export const STANDARD_METADATA_KEYS: ReadonlySet<string> = new Set([
   'source',
 ])
 
-/** The document's own metadata: a chunk's metadata without the standard keys. */
+/** The document's metadata: a chunk's metadata without the standard keys. */
 export function ownMetadata(metadata: Row): Row {
   if (!isOfChunk(metadata)) return metadata
   const isPart = partTest(metadata)
   return Object.fromEntries(Object.entries(metadata).filter(([key], index) => !isPart(key, index)))
 }
 
-/** The chunk's part of its metadata: the standard keys, and facts about this chunk only. */
+/** The part of the metadata that belongs to this chunk: standard keys and its own keys. */
 export function chunkPart(metadata: Row): Row {
   const isPart = partTest(metadata)
   return Object.fromEntries(Object.entries(metadata).filter(([key], index) => isPart(key, index)))
 }
 
-/** Fields of the chunk alone come before the last standard key, fields of its document after it. */
+/** In stored metadata, the chunk's own keys precede this one; the document's keys follow it. */
 const LAST_STANDARD_KEY = 'source'
 
-/** An object puts keys such as `2023` first, wherever they were written: their position says nothing. */
+/** JavaScript moves keys such as `2023` to the front, so their position is meaningless. */
 function partTest(metadata: Row): (key: string, index: number) => boolean {
   const last = Object.keys(metadata).indexOf(LAST_STANDARD_KEY)
-  // Only fields of JSON are known of a chunk alone under such a name.
+  // Only chunks of JSON can have such a key of their own.
   const isMadeOfJson = metadata.source === ('JSONChunkingPreprocessor' satisfies ChunkSource)
   return (key, index) => {
     if (STANDARD_METADATA_KEYS.has(key)) return true
@@ -153,13 +148,12 @@ function isIndex(key: string): boolean {
   return /^(0|[1-9]\d{0,9})$/.test(key) && Number(key) <= LARGEST_INDEX
 }
 
-/** Facts about this chunk only in its metadata, such as `page`. */
+/** The metadata of this chunk only, such as `page`. */
 export function chunkFacts(metadata: Row): Row {
   const entries = Object.entries(chunkPart(metadata))
   return Object.fromEntries(entries.filter(([key]) => !STANDARD_METADATA_KEYS.has(key)))
 }
 
-/** Whether these are the metadata of one document, all alike. null counts as missing. */
 export function areAlike(owns: readonly Row[]): boolean {
   const [first, ...others] = owns.map(withoutEmpty)
   return others.every((own) => isDeepStrictEqual(own, first))
@@ -181,7 +175,7 @@ export function withoutNulled(row: Row, changed: Row): Row {
   return Object.fromEntries(Object.entries(row).filter(([name]) => !nulled.has(nameKey(name))))
 }
 
-/** Merges values into a row. Names ignore case; the existing spelling stays. */
+/** Merges values into a row. Names ignore case; the existing spelling is kept. */
 export function mergedMetadata(stored: Row, changed: Row): Row {
   const changes = new Map(Object.entries(changed).map((entry) => [nameKey(entry[0]), entry]))
   const merged: [string, CellValue][] = []
@@ -197,57 +191,55 @@ export function mergedMetadata(stored: Row, changed: Row): Row {
   return Object.fromEntries(merged)
 }
 
-/** The DuckDB schema of a project's tables. Callers' names never become table names. */
+/** By id, because user-chosen names never become table names. */
 export function projectSchema(projectId: number): string {
   return `project_${projectId}`
 }
 
-/** The schema of uploaded files' rows, and the tables of a file in it. */
+/** The schema that holds the rows of uploaded files. */
 export const FILES_SCHEMA = 'uploaded'
 
-/** @param index of a sheet; 0: the first, or the only table */
+/** @param index the sheet's index; 0 is the first sheet or the only table */
 export function fileTable(fileId: number, index = 0): string {
   return index === 0 ? `file_${fileId}` : `file_${fileId}_${index + 1}`
 }
 
-/** The parts of a knowledge base's table names. */
+/** What a knowledge base's table names are made of. */
 export interface TableIds {
   readonly projectId: number
   readonly id: number
-  /** Vectors of another model are in a table with another number. */
+  /** Increases with each new embedding model, so that its vectors get their own table. */
   readonly vectorsNumber: number
-  /** Set for the keyword index being built, next to the one that searches read. */
+  /** Set for the keyword index being built while searches still read the old one. */
   readonly isNextKeywordIndex?: boolean
 }
 
-/** The same knowledge base with the tables of its next keyword index. */
+/** The same knowledge base, pointing to the keyword index being built. */
 export function withNextKeywords({ projectId, id, vectorsNumber }: TableIds): TableIds {
   return { projectId, id, vectorsNumber, isNextKeywordIndex: true }
 }
 
-/** The tables as they will be once the vectors of the next model are complete. */
+/** The same knowledge base, pointing to the vectors of the next model. */
 export function withNextVectors({ projectId, id, vectorsNumber }: TableIds): TableIds {
   return { projectId, id, vectorsNumber: vectorsNumber + 1 }
 }
 
-/** Quoted full names of a knowledge base's tables, joined by `chunk_key`. */
+/** Quoted, qualified names of a knowledge base's tables, which are joined on `chunk_key`. */
 interface ChunkTables {
   /** `chunk_key, document_id, chunk_id, chunk_content, metadata`, then the typed metadata columns. */
   readonly chunks: string
-  /** `chunk_key, vector FLOAT[dimensions]`: missing until the number of dimensions is known. */
+  /** `chunk_key, vector FLOAT[dimensions]`. Missing until the number of dimensions is known. */
   readonly vectors: string
-  /**
-   * `term, chunk_key, frequency, term_count`: how often a term occurs among the terms of a chunk. Sorted by term, so that
-   * few blocks hold a term's rows.
-   */
+  /** Sorted by term, so that the rows of one are in few blocks. */
   readonly postings: string
-  /** The same for chunks added since the postings were last sorted, in insertion order. */
+  /** The same for chunks added since the last sort, in insertion order. */
   readonly recentPostings: string
-  /** `chunk_key, term_count`: one row for each chunk. */
+  /** `chunk_key, term_count`: one row per chunk. */
   readonly termCounts: string
   /**
-   * `chunk_key, context, is_cut, layout`: the text embedded before a chunk, whether the chunk exceeds what the embedding
-   * model reads, and on the first chunk of a text its layout. Only for chunks with any of these.
+   * `chunk_key, context, is_cut, layout`: the text embedded before a chunk, whether the chunk is
+   * longer than the embedding model can read, and on a text's first chunk its layout. Only chunks
+   * with any of these have a row.
    */
   readonly contexts: string
 }
@@ -288,17 +280,17 @@ export function chunkTableName(
   return `${knowledgeBaseTablePrefix({ id })}${next}${part}${number}`
 }
 
-/** The prefix of all tables of a knowledge base. */
+/** The prefix of all table names of a knowledge base. */
 export function knowledgeBaseTablePrefix({ id }: Pick<TableIds, 'id'>): string {
   return `kb_${id}_`
 }
 
-/** The table in a project's schema that holds the rows of a `ProjectTable`. */
+/** The table that holds the rows of a `ProjectTable`, in its project's schema. */
 export function projectTable(tableId: number): string {
   return `table_${tableId}`
 }
 
-/** A value in a row: anything JSON can express. */
+/** Any JSON value. */
 export type RowValue =
   | null
   | boolean
@@ -307,12 +299,9 @@ export type RowValue =
   | readonly RowValue[]
   | { readonly [key: string]: RowValue }
 
-/**
- * A value of a type that JSON does not have, exactly as its source holds it: only the store looks into `exact`. As JSON it
- * is what an answer shows.
- */
+/** Exactly as in the source. Only the store reads `exact`; JSON has the answer's form. */
 export class TypedValue {
-  /** As `typeText` writes it. */
+  /** In the notation of `typeText`. */
   readonly type: string
   readonly shown: RowValue
   readonly exact: unknown
@@ -328,26 +317,24 @@ export class TypedValue {
   }
 }
 
-/** A value of a row: a JSON value, or one with a type. */
+/** A cell's value: JSON, or a typed value. */
 export type CellValue = RowValue | TypedValue
 
-/** The value as JSON says it. */
 export function shownValue(value: CellValue): RowValue {
   return value instanceof TypedValue ? value.shown : value
 }
 
-/** A row from a source: column name → value. */
 export type Row = Readonly<Record<string, CellValue>>
 
-/** One text of a document: a content column and what it holds. */
+/** A content column and its text. */
 export interface DocumentText {
   readonly column: string
   readonly text: string
-  /** Missing: a row without a known layout. */
+  /** Missing if the layout is unknown. */
   readonly layout?: TextLayout
 }
 
-/** The layout of a text, if known. Chunking follows it. */
+/** The layout of a text, which chunking follows. */
 export interface TextLayout {
   readonly title: string | null
   readonly syntax: TextSyntax
@@ -356,21 +343,21 @@ export interface TextLayout {
 
 export type TextSyntax = 'text' | 'markdown' | 'code'
 
-/** Pages, slides or chapters of a text. */
+/** The pages, slides or chapters of a text. */
 export interface TextParts {
   readonly unit: 'page' | 'slide' | 'chapter' | 'cell'
-  /** The start of each in the text, in code units, ascending; its number is its index plus 1. */
+  /** In code units, ascending. A part's number is its index plus 1. */
   readonly starts: readonly number[]
 }
 
-/** One inserted row, file or page, ready to be cut into chunks. */
+/** One inserted row, file or page, ready to be chunked. */
 export interface Document {
   readonly id: string
-  /** Position of the row in its insert, from 0. */
+  /** The row's position in its insert, from 0. */
   readonly rowIndex: number
   readonly texts: readonly DocumentText[]
   readonly metadata: Row
 }
 
-/** Longer strings in one cell are refused: a chunk id would have to count a million chunks. */
+/** Longer strings are refused, because they would become about a million chunks. */
 export const CELL_CHARS_MAX = 100_000_000

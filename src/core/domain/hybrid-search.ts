@@ -1,112 +1,111 @@
 /**
- * How a vector's distance and a keyword score become one relevance: `convex` (convex combination) scales each by its
- * possible range, `scaled` by the best hundred of the knowledge base, `rrf` (reciprocal rank fusion) uses only the ranks.
+ * How vector distance and keyword score are combined into one relevance: `convex` (convex
+ * combination) scales each by its possible range, `scaled` by the range of the knowledge base's
+ * best hundred, `rrf` (reciprocal rank fusion) uses only the ranks.
  */
 export const FUSIONS = ['convex', 'scaled', 'rrf'] as const
 
 export type Fusion = (typeof FUSIONS)[number]
 
-/** By vectors and keywords together, or by one of them. */
 export const SEARCH_MODES = ['hybrid', 'vector', 'keyword'] as const
 
 export type SearchMode = (typeof SEARCH_MODES)[number]
 
 export const DEFAULT_FUSION: Fusion = 'convex'
 
-/**
- * How many of the nearest chunks, and of the best keyword hits, take part in `scaled` or `rrf`, plus ties with the last. In
- * a convex combination all take part.
- */
+/** Of nearest chunks and best keyword hits, plus ties. A convex combination uses all. */
 export const PART_CHUNKS = 100
 
 /**
- * How much the first ranks stand out. G. Cormack, C. Clarke, S. Büttcher: Reciprocal Rank Fusion outperforms Condorcet
- * and individual Rank Learning Methods, 2009. Theirs is the sum of 1 / (60 + rank); times 61 the first of all has 1.
+ * The constant k of reciprocal rank fusion: the smaller, the more the first ranks stand out. G.
+ * Cormack, C. Clarke, S. Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual Rank
+ * Learning Methods, 2009. The paper sums 1 / (60 + rank); Eider multiplies that by 61, so that the
+ * best hit scores 1.
  */
 export const RRF_K = 60
 
-/** The fusion of that name, in any case. */
+/** The fusion with this name, ignoring case. */
 export function fusionNamed(name: string): Fusion | undefined {
   const key = name.trim().toLowerCase()
   return FUSIONS.find((fusion) => fusion === key)
 }
 
-/** What holds for searches of a knowledge base that do not say otherwise. */
 export interface SearchDefaults {
   readonly isHybrid: boolean
-  /** The weight of the vectors, 0 to 1; null: it depends on the query text. */
+  /** The weight of the vectors, 0 to 1; null if it depends on the query text. */
   readonly alpha: number | null
   readonly fusion: Fusion
-  /** Whether a convex combination moves the vector of a text towards its first chunks. */
+  /** Whether a convex combination moves the query vector towards its top chunks. */
   readonly hasFeedback: boolean
 }
 
-/** The terms of a searched text: two lists of one length. */
+/** The terms of a query, as two lists of equal length. */
 export interface QueryTerms {
-  /** As in the keyword index; distinct. */
+  /** Distinct term keys, as in the keyword index. */
   readonly keys: readonly bigint[]
-  /** How often each occurs in the text. */
+  /** How often each term occurs in the query. */
   readonly counts: readonly number[]
 }
 
 /** The chunks that contain the quoted phrases of a query. */
 export interface PhraseHits {
-  /** Ascending. */
   readonly keys: readonly bigint[]
-  /** The bonus to each score, in the same order. */
+  /** The score bonus of each chunk, in the same order. */
   readonly bonuses: readonly number[]
-  /** What they can add at most. */
+  /** The largest possible bonus. */
   readonly bound: number
-  /** The query is nothing but phrases: no other chunk is a keyword hit. */
+  /** Whether the query consists only of phrases, so that only these chunks are keyword hits. */
   readonly isFilter: boolean
 }
 
-/** The keyword part of a hybrid search. */
 export interface KeywordSearch {
   readonly terms: QueryTerms
-  /** null: nothing is quoted. */
+  /** null if nothing is quoted. */
   readonly phrases: PhraseHits | null
-  /** The number of results wanted. */
   readonly count: number
-  /**
-   * The nearest chunks can be skipped if this many keyword hits beat every chunk without a hit; null: they are always
-   * needed.
-   */
+  /** This many hits beat every chunk without a hit; null: vector search is always needed. */
   readonly enoughCount: number | null
   readonly fusion: Fusion
 }
 
-/**
- * Feedback: the query's vector is moved towards those of the chunks that a hybrid search ranks first, as far as they contain
- * a word of the query, and relevances use the moved vector. J. Rocchio: Relevance Feedback in Information Retrieval, 1971.
- */
+/** Moves the query vector towards top chunks by their query words. J. Rocchio, 1971. */
 export const FEEDBACK = {
-  /** The number of top results assumed to be relevant. */
+  /** How many top results are assumed to be relevant. */
   firstCount: 5,
-  /** What they weigh together; the text weighs 1. */
+  /** Their combined weight; the query's own weight is 1. */
   weight: 0.5,
 } as const
 
 export interface KeywordHit {
   readonly key: bigint
-  /** The BM25 score, by the formula below. */
+  /** The BM25 score, see `BM25`. */
   readonly score: number
 }
 
 /**
- * BM25, of a chunk for a text: with N chunks, df of them with the term, tf the term's occurrences in the chunk and l / L its
- * length over the mean one, both in terms, and qtf the term's occurrences in the text: the sum over the text's terms of
- * qtf · ln(1 + (N - df + 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
+ * The BM25 score of a chunk: with N chunks, df chunks that contain a term, tf occurrences of the
+ * term in the chunk, l / L the chunk's length relative to the mean length, both in terms, and qtf
+ * occurrences of the term in the query, the sum over the query's terms of qtf · ln(1 + (N - df +
+ * 0.5) / (df + 0.5)) · tf · (k1 + 1) / (tf + k1 · (1 - b + b · l / L)).
  *
- * S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009; the idf is Lucene's, which is
- * never negative. A chunk's score is below (k1 + 1) · the sum over the text's terms of qtf · ln(…), including terms without
- * a chunk: a convex combination divides by that.
+ * S. Robertson, H. Zaragoza: The Probabilistic Relevance Framework: BM25 and Beyond, 2009; the idf
+ * is Lucene's, which is never negative. A score is always below (k1 + 1) · the sum over the query's
+ * terms of qtf · ln(…), including terms without a chunk. A convex combination divides by that
+ * bound.
  */
 export const BM25 = {
-  /** How much further occurrences of a term in a chunk add. */
+  /** How much repeated occurrences of a term in a chunk add. */
   k1: 1.2,
-  /** How much a chunk's length counts. */
+  /** How strongly a chunk's length counts. */
   b: 0.75,
-  /** Decimals of a score: terms are added in any order, and what is equally good must be equal. */
+  /** Rounded, so that equal matches get equal scores in any order of addition. */
   scoreDigits: 9,
 } as const
+
+/** Whether `enoughCount` of these hits beat chunks whose score adds nothing. @param best best first */
+export function areEnoughHits(best: readonly KeywordHit[], search: KeywordSearch): boolean {
+  const { enoughCount, fusion, count } = search
+  const isAnyScoreGood = fusion === 'convex' || best.length < count
+  const least = isAnyScoreGood ? 0 : (best.at(-1)?.score ?? 0)
+  return enoughCount === 0 || (best[(enoughCount ?? 0) - 1]?.score ?? 0) > least
+}

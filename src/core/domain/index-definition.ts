@@ -1,48 +1,42 @@
-/** How a knowledge base's vectors are searched, if its owner chose a way. */
+/** The vector index that the knowledge base's owner chose. */
 export type VectorIndexType = 'exact' | 'ivf' | 'hnsw'
 
-/** What CREATE INDEX asked for. */
 export interface VectorIndexDefinition {
   readonly type: VectorIndexType
-  /** By their names in the statement: `m`, `nlist`, …; a missing one has its default. */
+  /** By their names in the statement: `m`, `nlist`, …; a missing option has its default. */
   readonly options: Readonly<Record<string, number>>
 }
 
-/**
- * `ready`: in use. `building`: soon. `exact`: all vectors are compared, because no other index was requested or worthwhile.
- * `unavailable`: the same, because the requested one is not available.
- */
-export type VectorIndexPhase = 'ready' | 'building' | 'exact' | 'unavailable'
+/** `exact`: no index was requested or would help. `unavailable`: the requested one is not. */
+type VectorIndexPhase = 'ready' | 'building' | 'exact' | 'unavailable'
 
-/** How one knowledge base is searched now. */
 export interface VectorIndexState {
   readonly project: string
   readonly knowledgeBase: string
-  /** `auto`: Eider chooses. */
+  /** `auto` means that Eider chooses. */
   readonly type: VectorIndexType | 'auto'
   readonly state: VectorIndexPhase
-  /** Vectors in the index; null: unknown. */
+  /** Vectors in the index; null if unknown. */
   readonly vectorCount: number | null
-  /** A reason, a recall, a size: a clause. */
+  /** One clause with a reason, a recall or a size. */
   readonly detail: string
 }
 
-/** The current state of a requested index. */
 export type IndexReport = Pick<VectorIndexState, 'state' | 'vectorCount' | 'detail'>
 
-/** Whether a type of index is available here. */
+/** Whether an index type is available on this server. */
 export type IndexPossibility =
   | { readonly possible: true }
   | { readonly possible: false; readonly reason: string }
 
-/** Fewer vectors than these are compared one by one as quickly as any index finds them. */
+/** With fewer vectors, comparing all of them is as fast as any index. */
 export const INDEXED_VECTORS_MIN = 1000
 
-/** The report of an index of few vectors, for which none is built. */
+/** The report for a knowledge base with too few vectors for an index. */
 export function fewVectors(count: number): IndexReport {
   const detail = `all vectors are compared while there are fewer than ${INDEXED_VECTORS_MIN}`
   return { state: 'exact', vectorCount: count, detail }
 }
 
-/** Published defaults of HNSW as the `vss` extension has them. */
+/** HNSW's published defaults, the same as in the `vss` extension. */
 export const HNSW_DEFAULTS = { m: 16, ef_construction: 128, ef_search: 64 } as const

@@ -5,10 +5,7 @@ import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
 import { nameKey } from './names.ts'
 
-/**
- * How documents are chunked. Sizes in characters (UTF-16 code units). `auto`: by the layout of each text, plain text if
- * unknown.
- */
+/** Sizes in UTF-16 code units. `auto` follows each text's layout, or takes it as plain text. */
 export interface Preprocessing {
   readonly type:
     | 'auto'
@@ -20,34 +17,31 @@ export interface Preprocessing {
     | 'contextual'
   readonly chunkSizeChars: number
   readonly chunkOverlapChars: number
-  /** The size was chosen: chunks may be longer than the embedding model reads. */
+  /** Set if the user chose the size; chunks may then exceed what the embedding model reads. */
   readonly isSizeChosen?: boolean
-  /** For `text_chunking`, best first; missing: paragraphs, lines, sentences and words. */
+  /** For `text_chunking`, preferred first; if missing: paragraphs, lines, sentences, words. */
   readonly separators?: readonly string[]
-  /** Of `json_chunking`. */
   readonly json?: JsonChunking
-  /** Of `sentence_chunking`. */
   readonly sentences?: SentenceWindows
-  /** Of `contextual`. */
   readonly contextual?: ContextualChunking
-  /** As sent by the caller; `params` shows it. */
+  /** As sent by the client, for display in `params`. */
   readonly sent: Readonly<Record<string, unknown>> | null
 }
 
 export interface JsonChunking {
-  /** Nested values as lines `a.b: value`; otherwise as JSON. */
+  /** Whether nested values become lines `a.b: value` instead of JSON. */
   readonly flattenNested: boolean
   readonly includeMetadata: boolean
-  /** An object is one chunk; otherwise each of its fields. */
+  /** Whether each object becomes one chunk, instead of each of its fields. */
   readonly chunkByObject: boolean
   readonly excludeFields: readonly string[]
-  /** Empty: all. */
+  /** Empty means all. */
   readonly includeFields: readonly string[]
-  /** Empty: the top-level values that are not objects or lists. */
+  /** Empty means all top-level values that are not objects or lists. */
   readonly metadataFields: readonly string[]
   readonly extractAllPrimitives: boolean
   readonly nestedDelimiter: string
-  /** The column that chunk ids name; null: that of the content. */
+  /** The column named in chunk ids; null means the content column. */
   readonly contentColumn: string | null
 }
 
@@ -63,22 +57,22 @@ export const DEFAULT_JSON_CHUNKING: JsonChunking = {
   contentColumn: null,
 }
 
-/** Sentences of a chunk, and how many of them the next chunk repeats. */
+/** How many sentences a chunk has, and how many the next chunk repeats. */
 export interface SentenceWindows {
   readonly windowSize: number
   readonly windowOverlap: number
 }
 
-/** A chat model writes what each chunk is about. */
+/** A chat model writes a sentence about each chunk. */
 export interface ContextualChunking {
-  /** null: that of the settings. */
+  /** null means the model from the settings. */
   readonly model: ModelRef | null
   readonly template: string | null
-  /** Calls of the model that one transaction may make. */
+  /** The maximum number of model calls in one transaction. */
   readonly chunksMax: number
 }
 
-/** Older data folders lack some fields. */
+/** Fills in fields that data folders of older versions lack. */
 export function completePreprocessing(stored: Preprocessing): Preprocessing {
   const { isSizeChosen, type, sent } = stored
   if (isSizeChosen !== undefined) return stored
@@ -88,19 +82,18 @@ export function completePreprocessing(stored: Preprocessing): Preprocessing {
   return { ...stored, ...json, type: sent === null ? 'auto' : type, isSizeChosen: hasSize }
 }
 
-/** A stored metadata column: `name` as first inserted, `column` the physical column of the chunks table. */
+/** A stored metadata column: `name` as inserted, `column` its column in the chunks table. */
 export interface MetadataColumn {
   readonly name: string
-  /** Its type for comparing in SQL, as `typeText` writes it. The original value stays in `metadata`. */
+  /** The type for comparisons in SQL, as `typeText` writes it; `metadata` keeps the original. */
   readonly type: string
   readonly column: string
-  /** Set if the knowledge base's creator chose the type: a value that does not fit is refused. */
+  /** Set if the knowledge base's creator declared the type: values that do not fit are refused. */
   readonly isDeclared?: boolean
-  /** The count of values that did not fit the type: they are in `metadata` only. */
+  /** How many values did not fit the type and are only in `metadata`. */
   readonly strayCount?: number
 }
 
-/** A metadata column whose type was chosen. */
 export type DeclaredColumn = Pick<MetadataColumn, 'name' | 'type'>
 
 export interface KnowledgeBase {
@@ -112,44 +105,43 @@ export interface KnowledgeBase {
   readonly vectorDatabaseTable: string
   readonly embeddingModel: ModelRef
   readonly rerankingModel: ModelRef | null
-  /** null: not set by the caller, the default of docs/contract.md 5 applies. */
+  /** null if the client set none: the default in docs/contract.md 5 applies. */
   readonly contentColumns: readonly string[] | null
   readonly metadataColumns: readonly string[] | null
   readonly idColumn: string | null
   readonly preprocessing: Preprocessing
-  /** Defaults for searches. */
   readonly search: SearchDefaults
-  /** The language of the keyword index, and so of searches. */
+  /** The language of the keyword index and of queries. */
   readonly language: Language
-  /** The language of the running rebuild of the keyword index; null: none. */
+  /** The language for which the keyword index is being rebuilt; null if none. */
   readonly nextLanguage: Language | null
-  /** The keyword index has terms of an earlier version, and is being rebuilt. */
+  /** Whether the keyword index has terms of an older version and is being rebuilt. */
   readonly hasOlderTerms: boolean
-  /** false: no language was given, and the texts have not shown it yet. */
+  /** false if no language was given and none has been detected yet. */
   readonly isLanguageKnown: boolean
-  /** The caller's other fields, plus `warnings`, as `GET` shows them. Searches read the fields above. */
+  /** The client's other fields plus `warnings`, for `GET`. Searches use the fields above. */
   readonly params: Readonly<Record<string, unknown>>
-  /** The pages that the last crawl left out, and why. */
+  /** Pages skipped by the last crawl, and why. */
   readonly crawlWarnings: readonly string[]
-  /** Length of the stored vectors; null until the first one is known. */
+  /** The number of dimensions of the stored vectors; null until known. */
   readonly dimensions: number | null
-  /** The number of the vectors table: it grows with each change of the embedding model. */
+  /** The number of the vectors table; it increases with each change of the model. */
   readonly vectorsNumber: number
-  /** The model whose vectors are being computed; null: the model stays. */
+  /** The model whose vectors are being computed; null if the model is not changing. */
   readonly nextEmbeddingModel: ModelRef | null
-  /** The metadata columns seen so far, in order of first appearance. */
+  /** Metadata columns in order of first appearance. */
   readonly storedMetadata: readonly MetadataColumn[]
-  /** null: no type of index was chosen, so Eider chooses. */
+  /** null if no index type was chosen, so that Eider chooses. */
   readonly vectorIndex: VectorIndexDefinition | null
-  /** Counts the committed writes; a derived copy with another number is stale. */
+  /** Counts committed writes; derived copies with another number are stale. */
   readonly revision: number
-  /** Set where a connected PostgreSQL holds its rows. */
+  /** Set if the rows are stored in a connected PostgreSQL. */
   readonly remote?: RemoteStorage
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** A new knowledge base; `search` and `language` follow from its `params`. */
+/** A new knowledge base; `search` and `language` come from its `params`. */
 export type KnowledgeBaseDraft = Omit<
   KnowledgeBase,
   | 'id'
@@ -168,17 +160,16 @@ export type KnowledgeBaseDraft = Omit<
   | 'createdAt'
   | 'updatedAt'
 > & {
-  /** The metadata columns with declared types. */
   readonly declaredColumns?: readonly DeclaredColumn[]
 }
 
-/** The model that re-embeds all chunks and then takes over, and the length of its vectors if known. */
+/** The model that takes over once it has embedded all chunks, and its dimensions if known. */
 export interface ReembeddingTarget {
   readonly model: ModelRef
   readonly dimensions: number | null
 }
 
-/** What may change after creation; a missing field stays. */
+/** What can change after creation; missing fields stay unchanged. */
 export type KnowledgeBaseChanges = Partial<
   Pick<
     KnowledgeBase,
@@ -191,13 +182,13 @@ export type KnowledgeBaseChanges = Partial<
     | 'params'
     | 'vectorIndex'
   > & {
-    /** null: the model stays, and the new vectors are dropped. */
+    /** null cancels a pending change of the model and drops its vectors. */
     readonly reembedding: ReembeddingTarget | null
     readonly declaredColumns: readonly DeclaredColumn[]
   }
 >
 
-/** `metadata_columns` as sent: names, or names with types; null: not set by the caller. */
+/** `metadata_columns` as sent: names, or names with types; null if not sent. */
 export function sentMetadataColumns(
   kb: Pick<KnowledgeBase, 'metadataColumns' | 'storedMetadata'>,
 ): readonly (string | DeclaredColumn)[] | null {
@@ -212,24 +203,25 @@ export function sentMetadataColumns(
   })
 }
 
-/** What its `params` warn of: what was sent with it, what the last crawl left out, and values that did not fit the type of their column. */
+/** Stored ones, pages that the last crawl skipped, and values that do not fit. */
 function shownWarnings(kb: KnowledgeBase): readonly string[] {
   const { warnings } = kb.params
   const known = Array.isArray(warnings) ? warnings.map(String) : []
   const strays = kb.storedMetadata.flatMap(({ name, type, strayCount = 0 }) => {
     if (strayCount === 0) return []
-    const values = strayCount === 1 ? '1 value that came is' : `${strayCount} values that came are`
-    const where = 'null in the column and as they came in metadata; declare VARCHAR to have text'
+    const values = strayCount === 1 ? '1 inserted value is' : `${strayCount} inserted values are`
+    const where =
+      'null in the column and unchanged in metadata; declare VARCHAR to keep them as text'
     return [`Column ${name}: ${values} not of its type ${type}: ${where}`]
   })
   const ofIndex = keywordWarningOf(kb)
   return [...known, ...kb.crawlWarnings, ...strays, ...(ofIndex === null ? [] : [ofIndex])]
 }
 
-/** The warning of a keyword search about its index; null: none. */
+/** The warning about the index that a keyword search returns; null if none. */
 export function keywordWarningOf({ name, hasOlderTerms }: KnowledgeBase): string | null {
   if (!hasOlderTerms) return null
-  const what = `The keyword index of ${name} is being brought up to date after an upgrade`
+  const what = `The keyword index of ${name} is being rebuilt after an upgrade`
   return `${what}: until then, keywords may miss some chunks. Nothing needs to be done`
 }
 
@@ -262,12 +254,12 @@ export const KNOWLEDGE_BASE_COLUMNS = [
   'distance',
 ] as const
 
-/** The maximum number of chunks for a reranker in one search. */
+/** The most chunks a reranker scores in one search. */
 export const RERANK_CANDIDATES_MAX = 1000
 
 /**
- * Default of the option `candidates`. The same for each LIMIT, because LIMIT n must be the start of LIMIT m: a candidate
- * that only a larger number admits could come first.
+ * Default of the option `candidates`. It does not depend on LIMIT: with more candidates a new one
+ * could rank first, and the results for LIMIT n would no longer be the first n of a larger LIMIT.
  */
 export const RERANK_CANDIDATES = 50
 
@@ -277,13 +269,12 @@ export function rerankCandidateCount(model: ModelRef | null): number {
   return typeof candidates === 'number' ? candidates : RERANK_CANDIDATES
 }
 
-/** Chunks still without a vector of the next embedding model. */
+/** Chunks that have no vector of the next embedding model yet. */
 export interface MissingVectors {
-  /** In key order, with the text to embed for each. */
+  /** In key order, with the text to embed. */
   readonly chunks: readonly { readonly chunkKey: bigint; readonly content: string }[]
-  /** Vectors that already exist, perhaps also of deleted chunks. */
+  /** How many vectors exist already, possibly including those of deleted chunks. */
   readonly doneCount: number
-  /** The number of all chunks. */
   readonly chunkCount: number
 }
 
@@ -294,35 +285,34 @@ export interface NextVector {
 
 export type SwitchOutcome =
   | { readonly kind: 'switched' }
-  /** New chunks arrived: nothing has changed. */
+  /** Nothing was switched, because new chunks had arrived. */
   | { readonly kind: 'missing'; readonly count: number }
-  /** The next model is gone. */
+  /** No change of model is pending: it was cancelled, or the next model is already in use. */
   | { readonly kind: 'settled' }
 
-/** The progress of a change of the embedding model. */
 export interface ReembeddingProgress {
   readonly doneCount: number
-  /** null: not counted yet. */
+  /** null if not counted yet. */
   readonly chunkCount: number | null
-  /** The error of the last attempt; the next one follows. */
+  /** The error of the last attempt; another attempt follows. */
   readonly error: string | null
 }
 
 const EMBEDDING_ATTEMPTS_MAX = 3
 
-/** A write was refused, as another embedding model has taken over since its vectors were made. */
+/** A write was refused because the embedding model changed after its vectors were computed. */
 export class SupersededVectors extends AppError {
-  /** Its current state. */
+  /** The knowledge base as it is now. */
   readonly knowledgeBase: KnowledgeBase
 
   constructor(knowledgeBase: KnowledgeBase) {
-    const what = `Another embedding model has taken over ${knowledgeBase.name} meanwhile`
+    const what = `The embedding model of ${knowledgeBase.name} has changed meanwhile`
     super('insert_failed', `${what}: nothing was stored, write again`)
     this.knowledgeBase = knowledgeBase
   }
 }
 
-/** Embeds and writes; a second time if another model has taken over in between. */
+/** Embeds and writes; if the embedding model changed meanwhile, does both again. */
 export async function withModelInForce<T>(
   kb: KnowledgeBase,
   embedAndWrite: (kb: KnowledgeBase) => Promise<T>,
@@ -338,12 +328,11 @@ export async function withModelInForce<T>(
   }
 }
 
-/** A knowledge base as a file: one Parquet file, its rows the chunks, its definition under the key `eider`. */
+/** An export is one Parquet file with a row per chunk; the key `eider` holds the definition. */
 
 export const EXPORT_FORMAT = 1
 export const EXPORT_NOTE_KEY = 'eider'
 
-/** The columns that every such file has, in this order. Those of metadata follow, each under its name after a prefix. */
 export const EXPORT_COLUMNS = [
   'document_id',
   'chunk_id',
@@ -354,22 +343,19 @@ export const EXPORT_COLUMNS = [
   'is_cut',
 ] as const
 
-/** The prefix of columns with typed metadata. */
 export const EXPORT_METADATA_PREFIX = 'metadata.'
 
-/** A metadata column of a file. */
 export interface ExportedColumn {
   readonly name: string
-  /** As `typeText` writes it. */
   readonly type: string
 }
 
-/** The description in an export file, checked. */
+/** The definition from an export file, validated. */
 export interface ExportDefinition {
-  /** The fields with which such a knowledge base is created, without its name and without secrets. */
+  /** The fields for recreating the knowledge base, without its name and secrets. */
   readonly fields: Readonly<Record<string, unknown>>
   readonly embeddingModel: { readonly provider: string; readonly modelName: string }
-  /** null: it holds no chunk. */
+  /** null if the knowledge base is empty. */
   readonly dimensions: number | null
   readonly chunkCount: number
   readonly columns: readonly ExportedColumn[]
@@ -384,10 +370,10 @@ export function vectorsText(
   return dimensions === null ? name : `${name} (${dimensions} dimensions)`
 }
 
-/** For a knowledge base whose rows a connected PostgreSQL holds. */
+/** Where the rows of a knowledge base in a connected PostgreSQL are. */
 export interface RemoteStorage {
-  /** Its name among those that use the tables there. */
+  /** Identifies this server among those that share the remote tables. */
   readonly attachment: string
-  /** Whether all rows are here, too; false: only those that were needed, and searches run there. */
+  /** Whether all rows are also stored locally. If not, searches run on PostgreSQL. */
   readonly isCopied: boolean
 }

@@ -1,4 +1,4 @@
-/** Languages whose words the keyword search can reduce to stems; `none` leaves words as they are. */
+/** Languages for which keyword search reduces words to stems; `none` leaves words unchanged. */
 export const LANGUAGES = [
   'arabic',
   'armenian',
@@ -30,7 +30,7 @@ export type Language = (typeof LANGUAGES)[number]
 
 export const DEFAULT_LANGUAGE: Language = 'english'
 
-/** The language of that name, in any case. */
+/** The language with this name, ignoring case. */
 export function languageNamed(name: string): Language | undefined {
   const key = name.trim().toLowerCase()
   return LANGUAGES.find((language) => language === key)

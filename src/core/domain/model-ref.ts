@@ -1,57 +1,56 @@
-import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '../errors.ts'
 import { nearestName } from '../short-text.ts'
 
-/** Which model to call and how to reach it. `apiKey` and `baseUrl` override the settings' defaults. */
+/** Which model to call, and how. `apiKey` and `baseUrl` override the defaults from the settings. */
 export interface ModelRef {
   readonly provider: string
   readonly modelName: string
   readonly apiKey?: string
   readonly baseUrl?: string
-  /** Everything else the caller sent (`api_version`, `method`, …), kept and returned unchanged. */
+  /** Everything else the client sent (`api_version`, `method`, …), returned unchanged. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** The private addresses that models may have, and the setting for that. It can be cloned between threads. */
+/** Which private addresses models may use. Can be cloned between threads. */
 export interface NetworkRules {
   readonly setting: string
   /** Hosts, addresses and CIDR blocks. */
   readonly entries: readonly string[]
-  /** All addresses. */
+  /** Whether all addresses are allowed. */
   readonly isOpen: boolean
 }
 
-/** The settings for chat models: keys and addresses for models without their own. */
+/** Settings for chat models: the keys and addresses for models that have none of their own. */
 export interface ChatDefaults {
-  /** Unset: models may have any address. */
+  /** If unset, models may use any address. */
   readonly network?: NetworkRules | undefined
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
   readonly anthropicApiKey?: string | undefined
   readonly anthropicBaseUrl?: string | undefined
-  /** Keys of services by short name. Each is sent only to that service's own address. */
+  /** Keys of services by short name. Each key is sent only to that service's own address. */
   readonly serviceKeys?: Readonly<Record<string, string | undefined>> | undefined
-  /** The provider that the operator has chosen: its usual address may be connected to, wherever it is. */
+  /** The operator's chosen provider; its default address is always allowed. */
   readonly operatorProvider?: string | undefined
-  /** The operator's provider's actual address, with a key sent only there. */
+  /** The address that the operator set for the provider. The operator's key is sent only there. */
   readonly operatorBaseUrl?: string | undefined
   readonly operatorApiKey?: string | undefined
 }
 
-/** Whether both certainly give the same vectors: only their keys may differ. */
+/** Whether both references certainly give the same vectors: only their keys may differ. */
 export function isSameSource(one: ModelRef, other: ModelRef): boolean {
   const { apiKey: _, ...source } = one
   const { apiKey: __, ...otherSource } = other
-  return isDeepStrictEqual(source, otherSource)
+  return Bun.deepEquals(source, otherSource, true)
 }
 
 type ModelApi = 'builtin' | 'openai' | 'anthropic'
 
-/** A server or service with OpenAI's API and a short name. */
+/** A server or service that is compatible with OpenAI's API and has a short name. */
 interface CompatibleServer {
-  /** Its default address; null: there is no usual one. */
+  /** Its default address; null if it has none. */
   readonly address: string | null
-  /** A service that wants a key. Its own address may be connected to by everybody. */
+  /** Whether it is a public service with API keys; every user may use its default address. */
   readonly isPublic: boolean
 }
 
@@ -65,7 +64,7 @@ function service(address: string | null): CompatibleServer {
 
 const GEMINI = service('https://generativelanguage.googleapis.com/v1beta/openai')
 
-/** Short names of the provider `openai` at an address. */
+/** Short names for OpenAI-compatible servers, and their addresses. */
 const COMPATIBLE: Readonly<Record<string, CompatibleServer>> = {
   ollama: onThisMachine(11434),
   lmstudio: onThisMachine(1234),
@@ -88,12 +87,12 @@ const COMPATIBLE: Readonly<Record<string, CompatibleServer>> = {
 
 export const COMPATIBLE_PROVIDERS: readonly string[] = Object.keys(COMPATIBLE)
 
-/** undefined: not a short name. */
+/** undefined if it is not a short name. */
 export function compatibleServer(provider: string): CompatibleServer | undefined {
   return Object.hasOwn(COMPATIBLE, provider) ? COMPATIBLE[provider] : undefined
 }
 
-/** The API of a provider; undefined: unknown provider. */
+/** The API that a provider uses; undefined if the provider is unknown. */
 export function apiOf(provider: string): ModelApi | undefined {
   if (provider === BUILTIN_PROVIDER || provider === 'openai' || provider === 'anthropic') {
     return provider
@@ -101,7 +100,7 @@ export function apiOf(provider: string): ModelApi | undefined {
   return compatibleServer(provider) === undefined ? undefined : 'openai'
 }
 
-/** @param kind the kind of model that was requested */
+/** @param kind the kind of model requested */
 export function unknownProvider(
   kind: 'model' | 'embedding' | 'reranking',
   provider: string,
@@ -112,33 +111,30 @@ export function unknownProvider(
     : ''
   const meant = nearestName(provider, known)
   const said = meant === undefined ? '' : `. Did you mean ${meant}?`
-  // Clients match on its beginning.
+  // Clients match on the start of this message.
   const message = `Wrong ${kind} provider: ${provider}. Available providers: ${known.join(', ')}${said || hint}`
   return new AppError('unknown_provider', message)
 }
 
-/** The provider that needs no key, download or network. */
+/** The built-in provider, which works without a key, a download or a network. */
 export const BUILTIN_PROVIDER = 'builtin'
 
 export const BUILTIN_EMBEDDING_MODEL = 'all-MiniLM-L6-v2'
 export const BUILTIN_CHAT_MODEL = 'extractive'
 
-/** One try of an embedding model when a knowledge base is created or altered. */
+/** The time limit for testing an embedding model when a knowledge base is created or altered. */
 export const EMBED_PROBE_MS = 3_000
 
-/** The maximum length of a vector. */
+/** The maximum number of dimensions. */
 export const DIMENSIONS_MAX = 65_536
 
-/**
- * Foreign texts may contain credentials: this decides what may be kept and shown. Every pattern is bounded, because texts
- * are long and hostile.
- */
+/** From external texts. Every pattern is bounded: texts may be long and hostile. */
 
 export const HIDDEN = '******'
 
-/** Each with its replacement. */
+/** Each pattern with its replacement. */
 const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
-  // The user and the password of an address.
+  // User and password in an address.
   [/(:\/\/)[^\s/@"']{1,1000}@/g, `$1${HIDDEN}@`],
   [/([?&](?:key|token|sig|signature|code)=)[^\s&"'#]+/gi, `$1${HIDDEN}`],
   [
@@ -150,20 +146,19 @@ const CREDENTIALS: readonly (readonly [RegExp, string])[] = [
     `$1${HIDDEN}`,
   ],
   [/\b(bearer|basic) {1,20}(?=[\w.~+/=-]*[\d=])[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
-  // Keys as their makers mark them, and JSON web tokens.
+  // Keys with a provider's prefix, and JSON Web Tokens.
   [/\b((?:sk|pk|rk|hf|gsk|gh[a-z]|xox[a-z]|glpat)[-_])[\w-]{8,}/g, `$1${HIDDEN}`],
   [/\b(AIza|AKIA|ASIA)[\w-]{12,}/g, `$1${HIDDEN}`],
   [/\beyJ[\w-]{8,}(?:\.[\w-]+){0,2}/g, HIDDEN],
 ]
 
-/** The text without marked credentials: in addresses and headers, by their name, or by their maker's prefix. */
+/** In addresses and headers, after a field name, or with a provider's prefix. */
 export function withoutMarkedCredentials(text: string): string {
   return CREDENTIALS.reduce((shown, [pattern, kept]) => shown.replace(pattern, kept), text)
 }
 
-/** The options of a model besides its name, key and address, by its use. */
+/** Which options of a model each use allows, besides its name, key and address. */
 
-/** Options passed on unchanged in a chat request. */
 export const OPENAI_SAMPLING = [
   'temperature',
   'top_p',
@@ -184,7 +179,7 @@ export const ANTHROPIC_SAMPLING = [
 
 export const EMBEDDING_OPTIONS = ['dimensions', 'api_version'] as const
 
-/** `rerankOptionsOf` says what each may be. */
+/** `rerankOptionsOf` checks their values. */
 export const RERANKING_OPTIONS = [
   'candidates',
   'filtering_threshold',
@@ -203,20 +198,19 @@ export const RERANKING_OPTIONS = [
   'api_version',
 ] as const
 
-/** The options of an agent's model. */
 export function agentModelOptionsOf(provider: string): readonly string[] {
   const options = chatOptionsOf(provider)
   return options.length === 0 ? [] : [...options, 'context_tokens']
 }
 
-/** The built-in model has none: it only quotes. */
+/** The built-in model has none, because it only quotes. */
 export function chatOptionsOf(provider: string): readonly string[] {
   if (provider === 'builtin') return []
   if (provider === 'anthropic') return [...ANTHROPIC_SAMPLING, 'max_tokens']
   return [...OPENAI_SAMPLING, 'max_tokens', 'max_completion_tokens', 'api_version']
 }
 
-/** What servers of chat models may refuse, and what is then done without. */
+/** Features that some chat model servers refuse. Requests are then sent without them. */
 
 const MODEL_FEATURES = [
   'streaming',
@@ -224,17 +218,17 @@ const MODEL_FEATURES = [
   'response_format',
   'system_role',
   'sampling',
-  /** `stream_options`, which asks for the counts of tokens. */
+  /** `stream_options`, which requests token counts. */
   'usage',
-  /** Several calls in one message of the conversation. */
+  /** Several tool calls in one message. */
   'parallel_calls',
-  /** Rejects call ids that are not nine letters and digits. */
+  /** Tool call ids in any format; some servers accept only nine letters and digits. */
   'call_ids',
-  /** Rejects messages unless user and assistant alternate. */
+  /** Any order of roles; some servers require user and assistant to alternate. */
   'role_order',
   'max_completion_tokens',
   'max_tokens',
-  /** Earlier reasoning, sent back. */
+  /** Sending back earlier reasoning. */
   'reasoning_history',
   'caching',
 ] as const
@@ -245,18 +239,18 @@ export function isModelFeature(value: unknown): value is ModelFeature {
   return MODEL_FEATURES.some((feature) => feature === value)
 }
 
-/** The known features of one model's server. */
+/** Which features one model's server has refused. */
 export interface FeatureMemory {
   readonly refused: ReadonlySet<ModelFeature>
   add(feature: ModelFeature): void
 }
 
-/** The known features of all model servers. */
+/** Which features each model server has refused. */
 export interface RefusedFeatures {
   of(ref: ModelRef): FeatureMemory
 }
 
-/** For one conversation only. */
+/** Remembers refusals for one conversation only. */
 export function newFeatureMemory(
   known: readonly ModelFeature[] = [],
   onAdded: (feature: ModelFeature) => void = () => {},
@@ -272,15 +266,15 @@ export function newFeatureMemory(
   }
 }
 
-/** Losses worth reporting to the reader of the answer. */
+/** Refused features that affect the answer, with the warning for its reader. */
 const LOSSES: Partial<Readonly<Record<ModelFeature, string>>> = {
-  streaming: 'streaming: its answers come whole',
-  tools: 'tool calls of its own: tools are called through text',
-  response_format: 'response_format: only the instruction asks for the form of the answer',
-  sampling: 'temperature and the other options of sampling',
+  streaming: 'streaming: answers arrive all at once',
+  tools: 'native tool calls: tools are called through text',
+  response_format: 'response_format: only the instruction describes the form of the answer',
+  sampling: 'temperature and other sampling options',
 }
 
-/** One sentence for each feature that an answer had to do without. */
+/** One sentence for each feature the answer had to do without. */
 export function lossWarnings(
   modelName: string,
   features: Iterable<ModelFeature>,

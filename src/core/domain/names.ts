@@ -1,4 +1,4 @@
-/** A namespace with relations besides knowledge bases: views and tables. */
+/** Projects and the names of what they contain. */
 import { AppError } from '../errors.ts'
 
 export interface Project {
@@ -9,13 +9,12 @@ export interface Project {
   readonly updatedAt: string
 }
 
-/** The project that every data folder has and that cannot be deleted. Existing clients name it. */
+/** Cannot be deleted; existing clients expect this name. */
 export const DEFAULT_PROJECT = 'mindsdb'
 
-/** The namespace of uploaded files, like a project's name before a view: `files.teas`. */
+/** The namespace of uploaded files, used like a project name: `files.teas`. */
 export const FILES_DATABASE = 'files'
 
-/** A relation as people name it outside its project. */
 export function fullName(relation: {
   readonly projectName: string
   readonly name: string
@@ -23,7 +22,7 @@ export function fullName(relation: {
   return `${relation.projectName}.${relation.name}`
 }
 
-/** A SELECT with a name. Its names are resolved each time it is read. */
+/** A named SELECT. The names in it are resolved each time the view is read. */
 export interface View {
   readonly id: number
   readonly name: string
@@ -31,15 +30,15 @@ export interface View {
   readonly projectName: string
   /** One SELECT, as written. */
   readonly sql: string
-  /** The project of its unqualified names, or `files`: `context.db` of the statement that created it. */
+  /** The `context.db` of the statement that created the view: a project or `files`. */
   readonly database: string
-  /** As of its creation or last change. */
+  /** As of the view's creation or last change. */
   readonly columns: readonly RelationColumn[]
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** A column of a view or table and DuckDB's name of its type. */
+/** A column of a view or table, with its DuckDB type. */
 export interface RelationColumn {
   readonly name: string
   readonly type: string
@@ -49,7 +48,7 @@ export type ViewDraft = Omit<View, 'id' | 'projectName' | 'createdAt' | 'updated
 
 export type ViewChanges = Pick<ViewDraft, 'sql' | 'database' | 'columns'>
 
-/** A table of a project. Its rows are in a table of DuckDB, see domain/chunk-tables.ts. */
+/** A table of a project. Its rows are in a DuckDB table, see domain/chunk-tables.ts. */
 export interface ProjectTable {
   readonly id: number
   readonly name: string
@@ -60,11 +59,11 @@ export interface ProjectTable {
   readonly createdAt: string
 }
 
-/** The columns that identify a row that was read: its position, and a hash of all its values. */
+/** Columns that identify a row: its position, and a hash of all its values. */
 export const ROW_ID = 'eider_row'
 export const ROW_HASH = 'eider_hash'
 
-/** SQL for both. @param alias of the table */
+/** SQL for both of those columns. @param alias the table's alias */
 export function rowIdentity(alias: string, table: Pick<ProjectTable, 'columns'>): string {
   return `${quote(alias)}.rowid AS ${ROW_ID}, ${rowHash(alias, table)} AS ${ROW_HASH}`
 }
@@ -76,24 +75,32 @@ export function rowHash(alias: string, { columns }: Pick<ProjectTable, 'columns'
 
 export const NAME_CHARS_MAX = 128
 
-/** An identifier for DuckDB: `a"b` → `"a""b"`. */
+/** Quotes an identifier for DuckDB: `a"b` → `"a""b"`. */
 export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-/** A string literal for DuckDB: `it's` → `'it''s'`. For our own constants; values of callers are bound. */
+/** `it's` → `'it''s'`. Only for Eider's own constants; user values are bound. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** Names are compared without case, as SQL does. */
+/** The form of a name for comparison, ignoring case as SQL does. */
 export function nameKey(name: string): string {
   return name.toLowerCase()
 }
 
+/** A full name for DuckDB: `shop.public.orders` → `"shop"."public"."orders"`. */
+export function quotedPath(name: string): string {
+  const [first = '', ...rest] = name.split('.')
+  // Only a file's name may contain dots itself.
+  const parts = nameKey(first) === FILES_DATABASE ? [rest.join('.')] : rest
+  return [first, ...parts].map(quote).join('.')
+}
+
 const COLUMN_CHARS_MAX = 256
 
-/** Non-empty column names that differ even without case: `a`, `A` → `a`, `A_1`. */
+/** Makes column names non-empty and distinct, ignoring case: `a`, `A` → `a`, `A_1`. */
 export function distinctNames(names: readonly string[]): readonly string[] {
   const taken = new Set<string>()
   return names.map((raw, index) => {
@@ -111,8 +118,9 @@ export function distinctNames(names: readonly string[]): readonly string[] {
 const FORBIDDEN_IN_NAMES = /[\u0000-\u001f\u007f/\\.]/u
 
 /**
- * A name for a project, knowledge base, agent or file, as the caller wrote it. Quotes, spaces, emoji and SQL's key words are
- * fine; characters that do not work in a path or in `project.name` are not.
+ * Checks a name for a project, knowledge base, agent or file, and returns it unchanged. Quotes,
+ * spaces, emoji and SQL keywords are allowed; characters that break a path or `project.name` are
+ * not.
  * @throws AppError `invalid_name`
  */
 export function checkedName(kind: string, name: string): string {
@@ -124,13 +132,13 @@ export function checkedName(kind: string, name: string): string {
     throw refuse(`has at most ${NAME_CHARS_MAX} characters; this one has many more`)
   }
   if (name.trim() === '') throw refuse('must not be empty')
-  if (name !== name.trim()) throw refuse('must not begin or end with white space')
+  if (name !== name.trim()) throw refuse('must not start or end with white space')
   const length = [...name].length
   if (length > NAME_CHARS_MAX) {
     throw refuse(`has at most ${NAME_CHARS_MAX} characters; this one has ${length}`)
   }
   if (!name.isWellFormed() || FORBIDDEN_IN_NAMES.test(name)) {
-    throw refuse('must not hold control characters, "/", "\\" or "."')
+    throw refuse('must not contain control characters, "/", "\\" or "."')
   }
   return name
 }

@@ -1,19 +1,19 @@
 import { oneLine, shortened } from '../short-text.ts'
 import type { VectorIndexState } from './index-definition.ts'
 
-/** The state of the server for its operator. `/api/status` shows it to logged-in users. */
+/** The server's state for its operator. `/api/status` shows it to signed-in users. */
 export interface ServerState {
   readonly statements: StatementCounts
   readonly restarts: RestartState
   readonly disk: DiskState
   readonly memory: MemoryState & {
-    /** Limit of each process that reads files, in bytes. */
+    /** The limit for each process that reads files, in bytes. */
     readonly readers: number
   }
   readonly backups: BackupState
 }
 
-/** The inputs of a health check. */
+/** What a health check looks at. */
 export interface HealthChecks {
   readonly database: 'ok' | 'not answering'
   readonly disk: 'ok' | 'full'
@@ -21,47 +21,45 @@ export interface HealthChecks {
 
 /** How often this server was restarted. */
 export interface RestartState {
-  /** Since its supervisor was started. */
+  /** Restarts since the supervisor started. */
   readonly count: number
   readonly last: LastRestart | null
 }
 
 export interface LastRestart {
   readonly at: string
-  /** `SIGSEGV`, `exit code 134` or `planned`. */
+  /** For example `SIGSEGV`, `exit code 134` or `planned`. */
   readonly reason: string
   readonly running: readonly RunningRequest[]
 }
 
-/** A request that ran when the server crashed. */
+/** A request that was running when the server crashed. */
 export interface RunningRequest {
   readonly since: string
   readonly request: string
-  /** The first characters of a SELECT without values, the first words of anything else. */
+  /** The start of a SELECT without its values, or the first words of any other statement. */
   readonly statement: string | null
 }
 
-/** For the process, in bytes. */
+/** The process's memory, in bytes. */
 export interface MemoryState {
-  /** The current memory. */
   readonly rss: number
-  /** Private writable memory as the kernel counts it, most of it reserved by JavaScript and never used; null: unknown. */
+  /** As the kernel counts; null if unknown. JavaScript reserves most and never uses it. */
   readonly data: number | null
-  /** `data` when the server had started; null: unlimited. */
+  /** The value of `data` after startup; null if unlimited. */
   readonly start: number | null
-  /** The limit of `data`: beyond it, allocations fail and their statements end; null: the system has none. */
+  /** null if none. Beyond it, allocations fail and the statements that need them end. */
   readonly limit: number | null
-  /** Statements that ended because memory was short, since the start. */
+  /** Statements that ended for lack of memory since startup. */
   readonly interrupted: number
 }
 
-/** SQL statements of callers, by what they do at the moment. */
 export interface StatementCounts {
-  /** Computed by DuckDB, including abandoned ones. */
+  /** Executed by DuckDB, including abandoned ones. */
   readonly running: number
-  /** For a slot. */
+  /** Waiting for a concurrency slot. */
   readonly waiting: number
-  /** They have rows to give and wait for their client to read. */
+  /** Waiting for their clients to read more rows. */
   readonly parked: number
   readonly abandoned: readonly {
     readonly since: string
@@ -70,62 +68,58 @@ export interface StatementCounts {
   }[]
 }
 
-/** A setting as people see it. */
 export interface ShownSetting {
   readonly name: string
-  /** As written in the environment; null: not set, or secret. */
+  /** As written in the environment; null if unset or secret. */
   readonly value: string | null
-  /** null: not set. */
+  /** null without a default. */
   readonly default: string | null
   readonly meaning: string
-  /** Its value is never shown. */
+  /** Whether the value is never shown. */
   readonly isSecret: boolean
   readonly isSet: boolean
 }
 
-/** The disk of the data folder, in bytes. */
+/** The disk that holds the data folder, in bytes. */
 export interface DiskState {
-  /** null: unknown, or nothing is on disk. */
+  /** null if unknown, or if nothing is stored on disk. */
   readonly free: number | null
-  /** Nothing is stored with less than this free. */
+  /** If less than this is free, nothing is stored. */
   readonly reserve: number
-  /** The database file. */
   readonly data: number
-  /** Its log. */
   readonly log: number
-  /** Uploaded files as they were sent. */
+  /** The size of uploaded files as they were sent. */
   readonly files: number
-  /** Writes are refused; reading and removing continue. */
+  /** Whether writes are refused; reading and deleting still work. */
   readonly full: boolean
 }
 
-/** A knowledge base's size on disk, in bytes: whole blocks of the database file, without the log. */
+/** In bytes, in whole blocks of the database file, without the log. */
 export interface StoredSize {
   /** Chunks with their metadata. */
   readonly texts: number
-  /** For all models: two while one is being changed. */
+  /** Vectors of all models; there are two while the model is being changed. */
   readonly vectors: number
-  /** What finds words. */
   readonly keywords: number
 }
 
-/** The copy of the vectors in memory, in which searches find the nearest. */
+/** The in-memory copy of the vectors that searches use. */
 export interface VectorCopy {
-  /** `codes`: a fifth of the bytes, with the vectors read from disk. `none`: searches read all of them from disk. */
+  /** `codes`: a fifth; the best vectors are then read from disk. `none`: all are. */
   readonly kind: 'whole' | 'codes' | 'loading' | 'none'
   readonly count: number
   readonly bytes: number
 }
 
-/** Resources of one knowledge base. */
+/** The resources that one knowledge base uses. */
 export interface KnowledgeBaseUsage {
   readonly project: string
   readonly knowledgeBase: string
-  /** Length of a vector; null: none stored yet. */
+  /** The number of dimensions; null if no vector is stored yet. */
   readonly dimensions: number | null
   readonly documentCount: number
   readonly chunkCount: number
-  /** null: not requested. */
+  /** null if not requested. */
   readonly disk: StoredSize | null
   readonly vectors: VectorCopy
   /** Bytes of chunk rows cached for search results. */
@@ -133,10 +127,10 @@ export interface KnowledgeBaseUsage {
   readonly index: VectorIndexState
 }
 
-/** The first lines of a statement are enough. */
+/** Only the start of a statement is read. */
 const READ_CHARS_MAX = 4_000
 
-/** The start of a statement for the log and the status, without literal values. */
+/** The start of a statement without literal values, for the log and the status. */
 export function shownStatement(sql: string, charsMax: number): string {
   const text = sql
     .slice(0, READ_CHARS_MAX)
@@ -145,33 +139,31 @@ export function shownStatement(sql: string, charsMax: number): string {
   return shortened(oneLine(text), charsMax)
 }
 
-/** White space, comments and parentheses before a statement. Each comment has one end, so that nothing is tried twice. */
+/** Each comment can end in only one place, so the pattern cannot backtrack. */
 export const BEFORE_STATEMENT = String.raw`^(?:[\s(]|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*`
 const QUERY = new RegExp(`${BEFORE_STATEMENT}(?:select|with|from|values)\\b`, 'i')
 
-/** A SELECT in any of its forms, which changes nothing. */
+/** Whether the statement is a SELECT in any form, which changes nothing. */
 export function isQuery(sql: string): boolean {
   return QUERY.test(sql.slice(0, READ_CHARS_MAX))
 }
 
 /** A copy of everything stored, as of one moment. */
 export interface Backup {
-  /** The name of its folder, made from the time, so that names sort by age. */
   readonly name: string
   readonly sizeBytes: number
-  /** The moment of the copied state. */
+  /** The moment that the copy shows. */
   readonly createdAt: string
-  /** False where secrets cannot be read after a restore, as the key files were left out. */
+  /** False if the key files were left out: secrets cannot be read after a restore. */
   readonly hasKeys: boolean
-  /** Copied rows. */
+  /** How many rows were copied. */
   readonly rowCount: number
 }
 
-/** What `/api/status` says about backups. */
+/** The backups in `/api/status`. */
 export interface BackupState {
-  /** The newest one that there is. */
+  /** The newest existing backup. */
   readonly last: Backup | null
-  /** When the schedule makes the next one. */
   readonly next: string | null
   /** The last attempt, if it failed. */
   readonly failed: { readonly at: string; readonly message: string } | null

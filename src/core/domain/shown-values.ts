@@ -1,4 +1,4 @@
-/** DuckDB's values as what JSON can say (docs/contract.md 4.11). */
+/** Converts DuckDB values to JSON values (docs/contract.md 4.11). */
 import {
   DuckDBArrayType,
   DuckDBArrayValue,
@@ -26,13 +26,10 @@ import {
 import { timestampOf } from '../time.ts'
 import { exactJson, isExactNumber, type ResultValue } from './query-result.ts'
 
-/**
- * The library puts a struct's values into an object by name: in a struct without names all names are empty, and `__proto__`
- * is not a usable key. Numbering them keeps every value.
- */
+/** By number: in an unnamed struct all names are empty, and `__proto__` cannot be a key. */
 export function numberFields(type: DuckDBType): void {
   if (type instanceof DuckDBStructType) {
-    // Read-only by its declaration. The type is this vector's own.
+    // Declared read-only, but this type object belongs to this vector alone.
     const names = type.entryNames as string[]
     for (const index of names.keys()) names[index] = String(index)
   }
@@ -46,21 +43,21 @@ function innerTypes(type: DuckDBType): readonly DuckDBType[] {
   return type instanceof DuckDBUnionType ? type.memberTypes : []
 }
 
-/** For values that are not null. */
+/** Converts a value that is not null. */
 type ValueConverter = (value: DuckDBValue) => ResultValue
 
-/** What JSON says of a value. Chosen once per column. */
+/** The converter to JSON for a type. Call it once per column. */
 export function converterOf(type: DuckDBType): ValueConverter {
   return converterFor(type, converterOf) ?? CONVERTERS[type.typeId] ?? textOrNull
 }
 
-/** The same, with texts for what a number of JSON cannot say: NaN, infinities, more than 15 digits of a DECIMAL. */
+/** Like `converterOf`, but NaN, infinities and DECIMALs with more than 15 digits become strings. */
 export function exactConverterOf(type: DuckDBType): ValueConverter {
   const own = EXACT_CONVERTERS[type.typeId] ?? CONVERTERS[type.typeId]
   return converterFor(type, exactConverterOf) ?? own ?? textOrNull
 }
 
-/** @param inner for the types within it; undefined: it has none */
+/** @param inner the converter for nested types; undefined for a type without any */
 function converterFor(
   type: DuckDBType,
   inner: (type: DuckDBType) => ValueConverter,
@@ -76,14 +73,14 @@ function converterFor(
 
 /** `DECIMAL(18,3)`, `JSON`, `STRUCT("a" INTEGER)`. */
 export function typeName(type: DuckDBType): string {
-  // DuckDB's JSON is a VARCHAR under another name, which the library forgets within lists.
+  // DuckDB's JSON type is a VARCHAR with an alias, which the library drops inside lists.
   if (type instanceof DuckDBListType) return `${typeName(type.valueType)}[]`
   if (type instanceof DuckDBArrayType) return `${typeName(type.valueType)}[${type.length}]`
   return type.alias ?? type.toString()
 }
 
 const unchanged: ValueConverter = (value) => {
-  // Only for types whose values are booleans, texts or small integers already.
+  // Only reached for types whose values are already booleans, strings or small integers.
   return value as ResultValue
 }
 
@@ -126,7 +123,7 @@ const EXACT_CONVERTERS: Partial<Record<DuckDBTypeId, ValueConverter>> = {
   [DuckDBTypeId.DECIMAL]: exactDecimal,
 }
 
-/** UUID, INTERVAL, BIT, TIMETZ and all types that a later DuckDB adds. */
+/** For UUID, INTERVAL, BIT, TIMETZ and any types added by later DuckDB versions. */
 function textOrNull(value: DuckDBValue): ResultValue {
   return value === null ? null : String(value)
 }
@@ -144,7 +141,7 @@ function numberOrText(value: DuckDBValue): ResultValue {
   return Number.isFinite(value) ? finiteNumber(value) : textOrNull(value)
 }
 
-/** A double returns this many digits unchanged. */
+/** A double represents this many decimal digits exactly. */
 const EXACT_DIGITS = 15
 
 function exactDecimal(value: DuckDBValue): ResultValue {
@@ -160,7 +157,7 @@ function dateText(value: DuckDBValue): ResultValue {
   return value.isFinite ? value.toString() : infinity(value.days)
 }
 
-/** Always with six digits of the second, as timestamps have. */
+/** Always six digits for the fraction of a second, like timestamps. */
 function timeText(value: DuckDBValue): ResultValue {
   if (!(value instanceof DuckDBTimeValue)) return null
   const [time = '', fraction = ''] = value.toString().split('.')
@@ -173,11 +170,11 @@ function timestampText(value: DuckDBValue): ResultValue {
   const canBeInfinite = typeof value === 'object' && value !== null && 'isFinite' in value
   if (canBeInfinite && !value.isFinite) return infinity(micros)
   const shown = timestampOf(micros)
-  // DuckDB's calendar reaches twenty thousand years further than JavaScript's.
+  // DuckDB's calendar extends about twenty thousand years beyond JavaScript's.
   return shown === 'infinity' ? String(value) : shown
 }
 
-/** UTC for a TIMESTAMPTZ; what is finer than a microsecond is cut off. */
+/** In UTC for a TIMESTAMPTZ; precision beyond microseconds is cut off. */
 function microsOf(value: DuckDBValue): bigint | null {
   if (value instanceof DuckDBTimestampValue) return value.micros
   if (value instanceof DuckDBTimestampTZValue) return value.micros
@@ -199,7 +196,7 @@ function listConverter(item: ValueConverter): ValueConverter {
   }
 }
 
-/** An object, or a list if the fields have no names. */
+/** Converts to an object, or to an array if the fields have no names. */
 function structConverter(
   type: DuckDBStructType,
   inner: (type: DuckDBType) => ValueConverter,
@@ -220,7 +217,7 @@ function structConverter(
   }
 }
 
-/** A JSON object, as DuckDB's own `to_json` writes a map. */
+/** Converts to a JSON object, like DuckDB's `to_json` for a map. */
 function mapConverter(
   type: DuckDBMapType,
   inner: (type: DuckDBType) => ValueConverter,
@@ -239,7 +236,7 @@ function keyText(key: ResultValue): string {
   return typeof key === 'object' ? JSON.stringify(key) : String(key)
 }
 
-/** `{"<tag>": value}`, as DuckDB's own `to_json` writes a union. */
+/** Converts to `{"<tag>": value}`, like DuckDB's `to_json` for a union. */
 function unionConverter(
   type: DuckDBUnionType,
   inner: (type: DuckDBType) => ValueConverter,
@@ -261,24 +258,20 @@ function jsonValue(value: DuckDBValue): ResultValue {
   return typeof value === 'string' ? exactJson(value) : null
 }
 
-/** CSV in the excel dialect (RFC 4180): rows end with `\r\n`, quotes are doubled in quotes. */
+/** CSV in the Excel dialect (RFC 4180): rows end with `\r\n`, inner quotes are doubled. */
 
-/** One row with its end. A null is an empty cell; an empty string is quoted, so that the two differ. */
+/** With its line end. A null becomes an empty cell; an empty string is quoted. */
 export function csvRow(cells: readonly (string | null)[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`
 }
 
-/** One cell. */
 export function csvCell(text: string | null): string {
   if (text === null) return ''
   const isPlain = text !== '' && !/[",\r\n]/.test(text)
   return isPlain ? text : `"${text.replaceAll('"', '""')}"`
 }
 
-/**
- * The rows of a text. Rows may also end with `\n`. Lenient: an unclosed quote lasts to the end, and text after a closed one
- * belongs to the cell.
- */
+/** Rows may end with `\n`, an unclosed quote with the text. Text after a quote is kept. */
 export function parseCsv(text: string): readonly (readonly string[])[] {
   const rows: string[][] = []
   let row: string[] = []
@@ -288,7 +281,7 @@ export function parseCsv(text: string): readonly (readonly string[])[] {
     row.push(cell.value)
     start = cell.end + 1
     if (text[cell.end] === ',') {
-      // A comma at the very end still promises an empty cell.
+      // A comma at the very end is followed by an empty cell.
       if (start >= text.length) row.push('')
       continue
     }
@@ -302,7 +295,7 @@ export function parseCsv(text: string): readonly (readonly string[])[] {
 
 interface Cell {
   readonly value: string
-  /** Index of what ends it: a comma, the end of a line or of the text. */
+  /** The index after the cell: of the comma, the line end or the end of the text. */
   readonly end: number
 }
 

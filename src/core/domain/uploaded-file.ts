@@ -2,7 +2,7 @@ import { AppError } from '../errors.ts'
 import { nameKey } from './names.ts'
 
 const ROW_FORMATS = ['csv', 'json', 'jsonl', 'parquet', 'xlsx', 'ods'] as const
-/** Formats that hold texts: one, or one for each message. */
+/** Formats with one text, or one text per message. */
 const DOCUMENT_FORMATS = [
   ...(['pdf', 'docx', 'pptx', 'odt', 'odp', 'rtf', 'epub', 'html', 'markdown'] as const),
   ...(['asciidoc', 'rst', 'org', 'latex', 'eml', 'mbox', 'ipynb', 'code', 'subtitles'] as const),
@@ -11,12 +11,10 @@ const DOCUMENT_FORMATS = [
 
 export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number]
 
-/**
- * `zip`: a ZIP of other files, each stored separately. `table`: made by `CREATE TABLE files.<name> AS …`, not uploaded.
- */
+/** `zip`: of files stored separately. `table`: by `CREATE TABLE files.<name> AS …`. */
 export type FileFormat = (typeof ROW_FORMATS)[number] | 'zip' | 'table' | DocumentFormat
 
-/** The formats that a sender may name. */
+/** The formats a sender may specify. */
 export const FORMAT_NAMES: readonly FileFormat[] = [...ROW_FORMATS, ...DOCUMENT_FORMATS]
 
 export function isFileFormat(name: string): name is FileFormat {
@@ -27,7 +25,7 @@ export function isDocumentFormat(format: FileFormat): format is DocumentFormat {
   return DOCUMENT_FORMATS.some((known) => known === format)
 }
 
-/** The detected format, as `GET /api/files/{name}` shows it, with known facts only. */
+/** The detected format, as `GET /api/files/{name}` shows it. Unknown details are left out. */
 export interface Recognized {
   readonly encoding?: string
   readonly compression?: string
@@ -36,45 +34,44 @@ export interface Recognized {
   readonly pages?: number
   readonly sheets?: readonly string[]
   readonly messages?: number
-  /** For source code. */
+  /** Set for source code. */
   readonly language?: string
-  /** For pages and pictures read by a model. */
+  /** Set for pages and pictures that a model has read. */
   readonly ocr?: {
     readonly model: string
     readonly images: number
-    /** null: the provider did not say. */
+    /** null if the provider did not report it. */
     readonly tokens: number | null
-    /** By the price table; null: no price for the model. */
+    /** From the price table; null if the model has no price. */
     readonly cost: number | null
   }
 }
 
-/** An uploaded file: its rows, or its texts as rows, are `files.<name>` in SQL. */
 export interface UploadedFile {
   readonly id: number
   readonly name: string
-  /** The client's own name for it: shown, never used as a path. */
+  /** The client's name for the file; shown, but never used as a path. */
   readonly originalName: string
   readonly format: FileFormat
   readonly sizeBytes: number
-  /** For its table, or its first sheet. */
+  /** The columns of the only table, or of the first sheet. */
   readonly columns: readonly string[]
   readonly rowCount: number
-  /** For a workbook, each a separate table; else empty. */
+  /** The sheets of a workbook, each a separate table; empty for other files. */
   readonly sheets: readonly FileSheet[]
   readonly createdAt: string
   readonly recognized: Recognized
   /** What could not be read or was changed. */
   readonly warnings: readonly string[]
-  /** Sent with it. */
+  /** The `Content-Type` sent with the file. */
   readonly contentType: string | null
-  /** The address it was fetched from. */
+  /** The URL the file was fetched from. */
   readonly sourceUrl: string | null
-  /** Key of the original bytes; null: not kept, or created by a statement. */
+  /** null if the bytes were not kept, or a statement created the file. */
   readonly contentKey: string | null
 }
 
-/** For a file without other facts. */
+/** Defaults for a file about which nothing else is known. */
 export const PLAIN_FILE = {
   sheets: [],
   recognized: {},
@@ -90,10 +87,10 @@ export interface FileSheet {
   readonly rowCount: number
 }
 
-/** A table of a file. The first is `files.<name>`, the other sheets are `files."<name>.<sheet>"`. */
+/** A table of a file: the first is `files.<name>`, other sheets `files."<name>.<sheet>"`. */
 export interface FileTable {
   readonly file: UploadedFile
-  /** Among the sheets of its file. */
+  /** Its index among the file's sheets. */
   readonly index: number
   readonly name: string
   readonly columns: readonly string[]
@@ -108,10 +105,7 @@ export function tablesOfFile(file: UploadedFile): readonly FileTable[] {
   return [{ file, index: 0, name, columns, rowCount }, ...others]
 }
 
-/**
- * The file a name refers to: an exact match, else the only file or sheet that matches without its ending.
- * @throws AppError `file_ambiguous` that lists them
- */
+/** Exactly, or without extension if unambiguous. @throws AppError `file_ambiguous` */
 export function fileTableNamed(
   files: readonly UploadedFile[],
   name: string,
@@ -129,7 +123,7 @@ export function fileTableNamed(
   return found[0]
 }
 
-/** @param names of the file, as keys */
+/** @param names the file's names, as name keys */
 function sheetsNamed(
   { sheets }: UploadedFile,
   tables: readonly FileTable[],
@@ -152,12 +146,12 @@ function ambiguous(name: string, found: readonly FileTable[]): AppError {
 
 const SHOWN_NAMES_MAX = 20
 
-/** Names of files are compared without case, and however their accents are written. */
+/** The form of a file name for comparison: ignores case and how accents are encoded. */
 export function fileKey(name: string): string {
   return nameKey(name.normalize('NFC'))
 }
 
-/** Must contain a letter: the name `Report 2.5` has no ending. */
+/** A file extension. It must contain a letter, so the name `Report 2.5` has none. */
 const ENDING = /^(.*[^.])\.(?=[a-z0-9]*[a-z])[a-z0-9]{1,10}$/is
 const COMPRESSED = /\.(gz|zst|bz2|xz)$/i
 
@@ -176,18 +170,12 @@ const FORBIDDEN_IN_FILE_NAMES = /[\u0000-\u001f\u007f-\u009f/\\]/u
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const FORBIDDEN_IN_MEMBER_NAMES = /[\u0000-\u001f\u007f-\u009f\\]/u
 
-/**
- * A name for a file: any that a file has, with spaces and dots. It is never used as a path.
- * @throws AppError `invalid_name`
- */
+/** Any file's name, with spaces and dots. Never a path. @throws AppError `invalid_name` */
 export function checkedFileName(sent: string): string {
   return checked(sent, FORBIDDEN_IN_FILE_NAMES)
 }
 
-/**
- * The same for a member of a ZIP: `docs/report.pdf`.
- * @throws AppError `invalid_name`
- */
+/** For a ZIP member: `docs/report.pdf`. @throws AppError `invalid_name` */
 export function checkedMemberName(sent: string): string {
   for (const part of sent.split('/')) checked(part, FORBIDDEN_IN_FILE_NAMES)
   return checked(sent, FORBIDDEN_IN_MEMBER_NAMES)
@@ -197,13 +185,13 @@ function checked(sent: string, forbidden: RegExp): string {
   const name = sent.normalize('NFC')
   const refuse = (why: string) => new AppError('invalid_name', `The name of a file ${why}`)
   if (name.trim() === '' || /^\.+$/.test(name)) throw refuse('must not be empty or only dots')
-  if (name !== name.trim()) throw refuse('must not begin or end with white space')
+  if (name !== name.trim()) throw refuse('must not start or end with white space')
   const length = name.length > FILE_NAME_CHARS_MAX * 2 ? name.length : [...name].length
   if (length > FILE_NAME_CHARS_MAX) {
     throw refuse(`has at most ${FILE_NAME_CHARS_MAX} characters; this one has ${length}`)
   }
   if (!name.isWellFormed() || forbidden.test(name)) {
-    throw refuse('must not hold control characters, "/" or "\\"')
+    throw refuse('must not contain control characters, "/" or "\\"')
   }
   return name
 }

@@ -5,11 +5,11 @@ import { abortable } from './cancellation.ts'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Which addresses may be connected to: public ones, and those that the operator names. */
+/** Decides which addresses the server may connect to: public ones, and those the operator lists. */
 export interface AddressPolicy {
-  /** The setting that allows more, for messages. */
+  /** The setting that allows more addresses, named in messages. */
   readonly setting: string
-  /** Private addresses too. */
+  /** Whether private addresses are allowed too. */
   readonly isOpen: boolean
   readonly hosts: ReadonlySet<string>
   readonly blocks: readonly (readonly [Address, number])[]
@@ -20,7 +20,7 @@ const ADDRESS_BITS = { ipv4: 32, ipv6: 128 } as const
 /** @throws AppError `invalid_request` for an entry that is not a host, address or CIDR block */
 export function addressPolicy(given: {
   readonly setting: string
-  /** Hosts, addresses and CIDR blocks that are allowed though not public. */
+  /** Hosts, addresses and CIDR blocks that are allowed although they are not public. */
   readonly entries: readonly string[]
   readonly isOpen?: boolean
 }): AddressPolicy {
@@ -45,20 +45,17 @@ function hostOf(entry: string, setting: string): string {
   throw new AppError('invalid_request', `${setting}: ${expected}, found "${entry.slice(0, 80)}"`)
 }
 
-/** `example.com.` is `example.com`. */
+/** Removes the dot at the end: `example.com.` becomes `example.com`. */
 export function withoutDot(host: string): string {
   return host.endsWith('.') ? host.slice(0, -1) : host
 }
 
-/** All addresses of the host: the operator has named it, or allows all. */
+/** Whether all the host's addresses are allowed: the operator lists it or allows everything. */
 export function isTrustedHost(host: string, policy: AddressPolicy): boolean {
   return policy.isOpen || policy.hosts.has(withoutDot(host))
 }
 
-/**
- * All addresses of a host must be allowed, because a connection may take any of them.
- * @throws AppError `address_refused`
- */
+/** A connection may use any of them. @throws AppError `address_refused` */
 export function requireAllowed(
   host: string,
   addresses: readonly string[],
@@ -74,7 +71,7 @@ export function requireAllowed(
 
 function isAllowed(text: string, policy: AddressPolicy): boolean {
   if (!ipaddr.isValid(text)) return false
-  // An IPv4 address within an IPv6 one is judged as what it is.
+  // Treats an IPv4 address embedded in an IPv6 address as IPv4.
   const address = ipaddr.process(text)
   if (policy.blocks.some(([block, bits]) => isInBlock(address, block, bits))) return true
   return isPublic(address)
@@ -84,19 +81,16 @@ function isInBlock(address: Address, block: Address, bits: number): boolean {
   return address.kind() === block.kind() && address.match(block, bits)
 }
 
-/** Only 2000::/3 is handed out for global use (RFC 4291); ipaddr.js calls unassigned space unicast. */
+/** Only 2000::/3 is assigned (RFC 4291), but ipaddr.js says unicast for more. */
 function isPublic(address: Address): boolean {
   if (address.range() !== 'unicast') return false
   return !('parts' in address) || (address.parts[0] ?? 0) >> 13 === 1
 }
 
-/** What one IPv6 client usually has for itself. */
+/** The prefix length of the block that usually belongs to one IPv6 client. */
 const IPV6_CLIENT_BITS = 64
 
-/**
- * The client behind an address: an IPv4 address itself, the /64 of an IPv6 address, in which one machine can have any
- * number. Anything else is returned as it is.
- */
+/** IPv4 as it is, or an IPv6 /64 block, in which one machine can have any address. */
 export function clientBlock(address: string): string {
   if (!ipaddr.isValid(address)) return address
   const found = ipaddr.process(address)
@@ -105,9 +99,7 @@ export function clientBlock(address: string): string {
   return `${network.toString()}/${IPV6_CLIENT_BITS}`
 }
 
-/** What reaches the network, passed in so that a test decides what a name means. */
 export interface Network {
-  /** All addresses of a host. */
   resolve(host: string): Promise<readonly string[]>
   fetch(url: string, init: BunFetchRequestInit): Promise<Response>
 }
@@ -123,10 +115,11 @@ export interface Guard {
 }
 
 /**
- * Fetches from a checked address only: the host is resolved, every address of it is checked, and the connection goes to
- * exactly the address that was checked, so that a name which changes its meaning in between gains nothing. A connection that
- * is kept belongs to its address, and with TLS to the name whose certificate was checked. A redirect is an answer like any
- * other. A proxy of the environment is not used, because the check would be its affair then.
+ * Resolves the host, checks every address, and connects to exactly the checked address, so that a
+ * DNS answer that changes in between has no effect. Connections are reused only for the same
+ * address and, with TLS, the same verified host name. Redirects are returned like any other
+ * response. Proxies from the environment are ignored, because a proxy would resolve the name
+ * itself.
  * @throws AppError `address_refused`
  */
 export async function pinnedFetch(
@@ -146,17 +139,14 @@ export async function pinnedFetch(
     redirect: 'manual',
     signal,
     ...(url.protocol === 'https:' ? { tls: { serverName: url.hostname } } : {}),
-    // Bun 1.4: `false` is the one value that ignores HTTP_PROXY; its type does not know it.
+    // Bun 1.4 ignores HTTP_PROXY only for `false`, which its type does not allow.
     ...NO_PROXY,
   })
 }
 
 const NO_PROXY: object = { proxy: false }
 
-/**
- * An address of the host, if all of its addresses are allowed.
- * @throws AppError `address_refused`; Error for a host that has none
- */
+/** @throws AppError `address_refused`; Error for a host without an address */
 export async function checkedAddress(
   url: URL,
   { policy, network }: Guard,
@@ -169,13 +159,10 @@ export async function checkedAddress(
   return address
 }
 
-/** Limit for resolving when an address is named; the connection resolves it again. */
+/** Time limit for resolving an address before it is stored; each connection resolves it again. */
 const RESOLVE_MS = 3_000
 
-/**
- * Checks an address before storing it. One that does not resolve passes.
- * @throws AppError `address_refused`
- */
+/** Before it is stored. A name that does not resolve is accepted. @throws AppError */
 export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {
   if (isTrustedHost(url.hostname, guard.policy)) return
   try {
@@ -185,7 +172,7 @@ export async function checkNamedAddress(url: URL, guard: Guard): Promise<void> {
   }
 }
 
-/** A resolver takes no signal, so it is abandoned at the timeout. */
+/** DNS lookups cannot be aborted, so after the timeout the result is ignored. */
 async function addressesOf(
   url: URL,
   network: Network,

@@ -1,57 +1,51 @@
-/** Ending work: by its caller, by its deadline, or by no longer waiting. Leaves no listener or timer behind. */
+/** Ends work when its caller aborts or its time is up, and leaves no listeners or timers. */
 import { AppError } from '../errors.ts'
 
 export interface Deadline {
-  /** Aborts with a caller's reason, or with the deadline's own error when its time is over. */
+  /** Aborts with a caller's reason, or with `timeoutError` when the time is up. */
   readonly signal: AbortSignal
   abort(reason: unknown): void
   /** Restarts the countdown. */
   restart(timeoutMs: number): void
-  /** Releases the timer and the callers' signals. */
   end(): void
 }
 
-export interface DeadlineOptions {
+interface DeadlineOptions {
   readonly timeoutMs: number
-  /** The first to abort ends the deadline, with its reason. */
+  /** The first of these to abort ends the deadline, with its reason. */
   readonly signals: readonly AbortSignal[]
-  /** The error when the time is up. */
+  /** Makes the error for the timeout. */
   readonly timeoutError: (timeoutMs: number) => AppError
-  /** Set: a caller's reason that is not an `AppError` becomes `cancelled` with this message. */
   readonly cancelledMessage?: string
 }
 
-/** A field would make signals, of which each request has several, slow objects. */
+/** A WeakMap, because an extra property would make signals slow, and each request has several. */
 const CALLERS = new WeakMap<AbortSignal, string>()
 
-/**
- * Records whose work a signal ends. A signal passes through the whole way from a request to the database, also between
- * threads, and derived signals keep the caller.
- */
+/** Travels with the signal, also between threads and to derived signals. */
 export function setCaller(signal: AbortSignal, caller: string | undefined): void {
   if (caller !== undefined) CALLERS.set(signal, caller)
 }
 
-/** undefined: internal work of the server. */
+/** Returns undefined for the server's own work. */
 export function callerOf(signal: AbortSignal): string | undefined {
   return CALLERS.get(signal)
 }
 
 const ORIGINS = new WeakMap<AbortSignal, object>()
 
-/** Records the origin of the work that a signal ends: it travels with the signal, like the caller. */
 export function setOrigin(signal: AbortSignal, origin: object | undefined): void {
   if (origin !== undefined) ORIGINS.set(signal, origin)
 }
 
-/** undefined: internal work of the server. */
+/** Returns undefined for the server's own work. */
 export function abortOrigin(signal: AbortSignal): object | undefined {
   return ORIGINS.get(signal)
 }
 
 const STATEMENTS = new WeakMap<AbortSignal, string>()
 
-/** Records the caller's statement that a signal ends, as sent. */
+/** Records the client's statement that a signal belongs to, as sent. */
 export function setStatement(signal: AbortSignal, sql: string): void {
   STATEMENTS.set(signal, sql)
 }
@@ -94,10 +88,7 @@ function abortReason({ reason }: AbortSignal, { cancelledMessage }: DeadlineOpti
   return new AppError('cancelled', cancelledMessage, { cause: reason })
 }
 
-/**
- * Runs `work` with a signal that ends it in time.
- * @throws the caller's reason when it aborted, `timeoutError` when the time was over, what `work` throws
- */
+/** @throws the caller's reason, `timeoutError`, or the error of `work` */
 export async function withDeadline<T>(
   given: {
     readonly timeoutMs: number
@@ -112,7 +103,7 @@ export async function withDeadline<T>(
   try {
     return await work(deadline.signal)
   } catch (error) {
-    // Aborted work may throw its own error.
+    // Aborted work may have thrown an error of its own.
     deadline.signal.throwIfAborted()
     throw error
   } finally {
@@ -120,7 +111,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** Calls `listener` once at the abort, or at once if already aborted. Returns a function that stops listening. */
+/** Or right away if already aborted. Returns a function that removes the listener. */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) {
     listener()
@@ -130,10 +121,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   return () => signal.removeEventListener('abort', listener)
 }
 
-/**
- * Waits for work that cannot be aborted itself, no longer than its signal allows.
- * @throws the signal's reason as soon as it aborts; what the work throws
- */
+/** @throws the signal's reason as soon as it aborts; the error of the work */
 export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const stopListening = onAbort(signal, () => aborted.reject(signal.reason))
@@ -144,7 +132,7 @@ export async function abortable<T>(work: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** @throws the signal's reason if it aborts meanwhile */
+/** @throws the signal's reason if it aborts while waiting */
 export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   if (ms <= 0) return
@@ -157,7 +145,7 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Waits until work has settled. @param ms null: without a limit. @returns false: not within this time */
+/** @param ms null for no limit @returns false if the time ran out first */
 export async function settlesWithin(work: Promise<unknown>, ms: number | null): Promise<boolean> {
   const settled = work.then(
     () => true,
@@ -171,4 +159,12 @@ export async function settlesWithin(work: Promise<unknown>, ms: number | null): 
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Aborts with the error for a server that does not answer. */
+export function silence(afterMs: number): AbortSignal {
+  const controller = new AbortController()
+  const error = Object.assign(new Error('no answer'), { code: 'ETIMEDOUT' })
+  setTimeout(() => controller.abort(error), afterMs).unref()
+  return controller.signal
 }

@@ -1,32 +1,29 @@
 import { AppError } from '../errors.ts'
 import { onAbort } from './cancellation.ts'
 
-export interface FairPoolOptions<Worker> {
+interface FairPoolOptions<Worker> {
   readonly workersMax: number
-  /** Running and waiting jobs. */
   readonly queueMax: number
-  /** What one more hears when the queue is full. */
   readonly tooBusyMessage: string
-  /** Makes a worker; it may start what it needs with its first job. */
+  /** Makes a worker. It may start its resources only with the first job. */
   readonly make: () => Worker
-  /** Prefers workers that could start at once. Unset: all are equal. */
+  /** Whether a worker could start right away, so that it is preferred. If unset, all are equal. */
   readonly isReady?: (worker: Worker) => boolean
 }
 
-/** One job and its owner's key. Jobs of one key run one after the other; keys take turns. */
-export interface PooledWork<Worker, Result> {
+interface PooledWork<Worker, Result> {
   readonly key: symbol
   readonly signal: AbortSignal
-  /** Its signal ends with the job's own and with the pool. */
+  /** The signal aborts with the job's own signal or when the pool closes. */
   work(worker: Worker, signal: AbortSignal): Promise<Result>
 }
 
-/** Shares workers fairly: each key has one at a time, and waiting keys take turns. */
+/** Shares workers fairly: each key uses one at a time, and waiting keys take turns. */
 export class FairPool<Worker> {
   readonly #options: FairPoolOptions<Worker>
   readonly #idle: Worker[] = []
   readonly #busy = new Map<symbol, Worker>()
-  /** The first key has waited longest for a turn. */
+  /** In the order of their turns: the first key has waited longest. */
   readonly #waiting = new Map<symbol, Waiting<Worker>[]>()
   readonly #closing = new AbortController()
   #jobCount = 0
@@ -35,7 +32,7 @@ export class FairPool<Worker> {
     this.#options = options
   }
 
-  /** @throws AppError that of the work, `too_busy`; the signal's reason, or that of `close` */
+  /** @throws AppError of the work, `too_busy`; the reason of the signal or of `close` */
   async run<Result>(job: PooledWork<Worker, Result>): Promise<Result> {
     const { queueMax, tooBusyMessage } = this.#options
     if (this.#jobCount >= queueMax) throw new AppError('too_busy', tooBusyMessage)
@@ -55,7 +52,7 @@ export class FairPool<Worker> {
     }
   }
 
-  /** The worker the next job would get now; null: all are busy. */
+  /** The worker that the next job would get now; null if all are busy. */
   next(): Worker | null {
     const index = this.#nextIndex()
     if (index !== -1) return this.#idle[index] ?? null
@@ -65,7 +62,7 @@ export class FairPool<Worker> {
     return worker
   }
 
-  /** Ends all work with this reason. @returns the workers, for the caller to stop */
+  /** Ends all work with this reason. @returns the workers, which the caller must stop */
   close(reason: AppError): readonly Worker[] {
     this.#closing.abort(reason)
     return [...this.#idle, ...this.#busy.values()]
@@ -100,7 +97,7 @@ export class FairPool<Worker> {
     for (const [key, [next, ...others]] of this.#waiting) {
       if (this.#busy.size >= this.#options.workersMax) return
       if (next === undefined || this.#busy.has(key)) continue
-      // A key with more to do goes to the end.
+      // A key with more waiting jobs goes to the end of the queue.
       this.#waiting.delete(key)
       if (others.length > 0) this.#waiting.set(key, others)
       const [worker = this.#options.make()] = this.#idle.splice(this.#nextIndex(), 1)
@@ -109,7 +106,7 @@ export class FairPool<Worker> {
     }
   }
 
-  /** The idle worker used last, ready ones first. -1: none. */
+  /** The index of the most recently used idle worker, preferring ready ones; -1 if none. */
   #nextIndex(): number {
     const { isReady } = this.#options
     const ready = isReady === undefined ? -1 : this.#idle.findLastIndex(isReady)

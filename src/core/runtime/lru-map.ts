@@ -1,12 +1,12 @@
-/** A map with limited room: the least recently used entry goes first. */
+/** A map with a size limit that drops the least recently used entries first. */
 export class LruMap<Key, Value> {
-  /** Each with its size when it was set: the value may have grown since. */
+  /** The size of each value when it was set; the value may have grown since. */
   readonly #entries = new Map<Key, { readonly value: Value; readonly size: number }>()
   readonly #sizeMax: number
   readonly #sizeOf: (value: Value, key: Key) => number
   #size = 0
 
-  /** @param options `sizeMax`: of all values together; `sizeOf`: unset, each value counts as one */
+  /** @param options without `sizeOf`, each value counts as one of `sizeMax` */
   constructor(options: {
     readonly sizeMax: number
     readonly sizeOf?: (value: Value, key: Key) => number
@@ -15,7 +15,6 @@ export class LruMap<Key, Value> {
     this.#sizeOf = options.sizeOf ?? (() => 1)
   }
 
-  /** The total size of the values. */
   get size(): number {
     return this.#size
   }
@@ -23,13 +22,13 @@ export class LruMap<Key, Value> {
   get(key: Key): Value | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
-    // A Map keeps insertion order.
+    // A Map keeps insertion order, so re-inserting makes the key the newest.
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     return entry.value
   }
 
-  /** An entry larger than the total limit is not kept. Set again after it has grown, it counts with its new size. */
+  /** A value larger than the limit is not kept. Setting a key again counts the new size. */
   set(key: Key, value: Value): void {
     this.delete(key)
     const size = this.#sizeOf(value, key)
@@ -42,7 +41,7 @@ export class LruMap<Key, Value> {
     }
   }
 
-  /** Most recently used last. */
+  /** The most recently used comes last. */
   *values(): Generator<Value, void> {
     for (const { value } of this.#entries.values()) yield value
   }

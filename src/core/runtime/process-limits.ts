@@ -1,28 +1,22 @@
 import { dlopen, ptr } from 'bun:ffi'
 import { readFileSync } from 'node:fs'
 
-/** For setrlimit(2): private writable memory, as `VmData` in `/proc/self/status` counts it. */
+/** The setrlimit(2) resource for private writable memory (`VmData`). */
 const RLIMIT_DATA = 2
 
-/** Beyond the ceiling, for the main thread while statements stay just below it. */
+/** So that the main thread can work while statements use everything below the ceiling. */
 const RESERVE_BYTES = 160 * 1024 ** 2
-/** Left below the ceiling when the reserve opens. */
+/** The reserve opens when less than this is left below the ceiling. */
 const CLOSE_BYTES = 96 * 1024 ** 2
 
-/**
- * A limit on this process's memory that the kernel keeps: beyond it an allocation fails, and only the statement that
- * needed it ends (docs/decisions/0021-memory-of-the-process.md).
- */
+/** Beyond it only an allocation fails (docs/decisions/0021-memory-of-the-process.md). */
 export class MemoryCeiling {
   #start: number | null = null
   #limit: number | null = null
   #raisedBytes = 0
   #isInReserve = false
 
-  /**
-   * Lets the process take this much more memory. To be called once JavaScript has reserved its own space, in which it then
-   * grows without being counted.
-   */
+  /** More than now. After JavaScript's reservation, inside which growth does not count. */
   set(moreBytes: number): void {
     const start = dataBytes()
     if (start === null || !limitData(start + moreBytes)) return
@@ -30,7 +24,9 @@ export class MemoryCeiling {
     this.#limit = start + moreBytes
   }
 
-  /** The same for memory with its own limit, before it is used; negative when returned. */
+  /**
+   * Raises the ceiling for memory that has its own limit; pass a negative number to lower it again.
+   */
   raise(bytes: number): void {
     this.#raisedBytes += bytes
     const reserve = this.#isInReserve ? RESERVE_BYTES : 0
@@ -46,10 +42,7 @@ export class MemoryCeiling {
     return this.#limit !== null
   }
 
-  /**
-   * Opens the reserve if it is needed and little is left below the ceiling, and closes it once there is enough again.
-   * @returns whether the reserve is open
-   */
+  /** Opens it if wanted and little memory is left. @returns whether the reserve is open */
   keepReserve(isWanted: boolean): boolean {
     if (!isWanted && !this.#isInReserve) return false
     const data = this.#limit === null ? null : dataBytes()
@@ -62,11 +55,11 @@ export class MemoryCeiling {
   }
 
   state(): {
-    /** Mostly address space that JavaScript reserves at startup. null: unknown. */
+    /** Mostly address space that JavaScript reserves at startup; null if unknown. */
     readonly data: number | null
-    /** `data` when the ceiling was set. */
+    /** The value of `data` when the ceiling was set. */
     readonly start: number | null
-    /** null: the system has no such limit. */
+    /** null if the system has no such limit. */
     readonly limit: number | null
   } {
     return { data: dataBytes(), start: this.#start, limit: this.#limit }
@@ -78,7 +71,7 @@ function dataBytes(): number | null {
     const kilobytes = /^VmData:\s+(\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
     return kilobytes === undefined ? null : Number(kilobytes) * 1024
   } catch {
-    // Not Linux.
+    // The system is not Linux.
     return null
   }
 }
@@ -87,7 +80,7 @@ function limitData(bytes: number): boolean {
   return setSoftLimit(RLIMIT_DATA, BigInt(Math.floor(bytes)))
 }
 
-/** The process may raise it again. False: the system has no such limit. */
+/** Soft: the process may raise it again. False if the system has none. */
 function setSoftLimit(resource: number, wanted: bigint): boolean {
   const limits = new BigUint64Array(2)
   if (LIBC === null || LIBC.getrlimit(resource, ptr(limits)) !== 0) return false
@@ -98,14 +91,13 @@ function setSoftLimit(resource: number, wanted: bigint): boolean {
 
 const RLIMIT_FSIZE = 1
 
-/** Prevents all threads of this process from writing to files. False: the system cannot guarantee it. */
+/** From all threads of this process. False if that cannot be guaranteed. */
 export function forbidFileWrites(): boolean {
-  // Otherwise the first attempt would end the process.
+  // Without a handler, the first attempt to write would end the process.
   process.on('SIGXFSZ', () => {})
   return setSoftLimit(RLIMIT_FSIZE, 0n)
 }
 
-/** Linux system calls. */
 const CALLS = {
   prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
   getrlimit: { args: ['i32', 'ptr'], returns: 'i32' },
@@ -114,7 +106,7 @@ const CALLS = {
 
 const MUSL_NAMES: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' }
 
-/** GNU's library or musl; null on other systems. */
+/** The C library, glibc or musl; null on other systems. */
 export const LIBC = process.platform === 'linux' ? openedLibrary() : null
 
 function openedLibrary() {
@@ -122,13 +114,13 @@ function openedLibrary() {
     try {
       return dlopen(name, CALLS).symbols
     } catch {
-      // Try the other one.
+      // Try the next library.
     }
   }
   return null
 }
 
-/** Processor time of the whole process since its start, in milliseconds. */
+/** CPU time of the whole process since it started, in milliseconds. */
 export function processorMs(): number {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000

@@ -1,4 +1,7 @@
-/** When a recurring schedule is due: `every 15 minutes`, `2 hours`, `month`, or a cron expression. All times are UTC. */
+/**
+ * When a recurring schedule is due: `every 15 minutes`, `2 hours`, `month`, or a cron expression.
+ * All times are UTC.
+ */
 
 import { Cron } from 'croner'
 import { AppError, type ErrorCode } from '../errors.ts'
@@ -21,18 +24,14 @@ const PERIOD_UNITS: Readonly<
 const INTERVAL = /^(?:every\s+)?(?:(\d{1,9})\s+)?([a-z]+?)s?$/i
 
 const SCHEDULE_CHARS_MAX = 200
-/** For a cron expression: enough to find the shortest interval. */
+/** Enough runs to find the shortest interval of a cron expression. */
 const RUNS_LOOKED_AT = 10
-/** The last point in time that a timestamp of four digits can say. */
+/** The latest time that a timestamp with a four-digit year can express. */
 const LAST_MS = Date.UTC(9999, 11, 31)
 
 type Period = { readonly ms: number } | { readonly months: number } | { readonly cron: Cron }
 
-/**
- * The first time after `afterMs`, in milliseconds since 1970; null: never. Periods start at `startMs`, which counts as the
- * first.
- * @throws Error for what `checkedSchedule` refuses
- */
+/** In ms since 1970; null if never. @throws Error for what `checkedSchedule` refuses */
 export function nextTime(schedule: string, startMs: number, afterMs: number): number | null {
   const period = periodOf(schedule)
   if ('cron' in period) {
@@ -44,15 +43,15 @@ export function nextTime(schedule: string, startMs: number, afterMs: number): nu
   return time !== null && time <= LAST_MS ? time : null
 }
 
-/** The schedule as it is stored. @throws AppError */
+/** The schedule in the form in which it is stored. @throws AppError */
 export function checkedSchedule(
   text: string,
   given: {
-    /** Between two runs. */
+    /** The shortest allowed time between two runs. */
     readonly secondsMin: number
-    /** Error code of a schedule that is invalid, never due, or due too often. */
+    /** The error code for a schedule that is invalid, never due, or due too often. */
     readonly code: ErrorCode
-    /** What else to say of the shortest time, such as the name of its setting. */
+    /** Added to the message about too short an interval, such as the name of the setting. */
     readonly hint?: string
   },
 ): string {
@@ -63,12 +62,12 @@ export function checkedSchedule(
   try {
     gapMs = schedule.length <= SCHEDULE_CHARS_MAX ? shortestGapMs(schedule) : null
   } catch {
-    // Said below.
+    // Handled below: such a schedule is never due.
   }
   if (gapMs === null) {
     const expected =
-      'expected "every 15 minutes", "2 hours", or a cron expression that comes again as "0 3 * * *" (UTC)'
-    throw new AppError(code, `${shown} is no period: ${expected}`)
+      'expected "every 15 minutes", "2 hours", or a recurring cron expression such as "0 3 * * *" (UTC)'
+    throw new AppError(code, `${shown} is not a valid schedule: ${expected}`)
   }
   if (gapMs >= secondsMin * SECOND_MS) return schedule
   throw new AppError(
@@ -77,7 +76,7 @@ export function checkedSchedule(
   )
 }
 
-/** null: never due. */
+/** Returns null if the schedule is never due. */
 function shortestGapMs(schedule: string): number | null {
   const period = periodOf(schedule)
   if ('ms' in period) return nextTime(schedule, 0, 0) === null || period.ms === 0 ? null : period.ms
@@ -103,13 +102,13 @@ function afterMillis(ms: number, startMs: number, afterMs: number): number {
   return startMs + (Math.floor((afterMs - startMs) / ms) + 1) * ms
 }
 
-/** The same day of later months, or their last one. */
+/** The same day of a later month, or that month's last day. */
 function afterMonths(months: number, startMs: number, afterMs: number): number | null {
   const start = new Date(startMs)
   const after = new Date(afterMs)
   const years = after.getUTCFullYear() - start.getUTCFullYear()
   const passed = years * 12 + after.getUTCMonth() - start.getUTCMonth()
-  // The first may be before, the second is after.
+  // The first candidate may be too early; the second never is.
   const first = Math.max(1, Math.floor(passed / months))
   for (const count of [first, first + 1]) {
     const month = new Date(startMs)

@@ -1,15 +1,14 @@
 import type { AppError } from '../errors.ts'
 import { onAbort } from './cancellation.ts'
 
-/** Frees the place; only the first call counts. */
+/** Frees the place. Calls after the first do nothing. */
 export type Release = () => void
 
-export interface SemaphoreOptions {
+interface SemaphoreOptions {
   readonly placesMax: number
-  /** Per key. Unset: unlimited. */
+  /** The limit per key; unlimited if unset. */
   readonly placesPerKeyMax?: number
   readonly waitingMax: number
-  /** What one more hears when all places of the queue are taken: usually `too_busy`. */
   readonly tooBusy: (waiting: number) => AppError
 }
 
@@ -21,14 +20,12 @@ interface Waiting {
   enter(): void
 }
 
-/**
- * A counting semaphore with a bounded queue: first come, first served, except for keys that hold all their places.
- */
+/** First come, first served, except that keys at their own limit wait. */
 export class Semaphore {
   readonly #options: SemaphoreOptions
   readonly #taken = new Map<Key, number>()
   readonly #waiting = new Set<Waiting>()
-  /** Low-priority callers: their places are among `#taken`. */
+  /** Places taken by low-priority callers, also counted in `#taken`. */
   readonly #takenPatiently = new Map<Key, number>()
   readonly #waitingPatiently = new Set<Waiting>()
 
@@ -36,7 +33,6 @@ export class Semaphore {
     this.#options = options
   }
 
-  /** Places in use. */
   get taken(): number {
     return sumOf(this.#taken)
   }
@@ -45,15 +41,14 @@ export class Semaphore {
     return this.#waiting.size
   }
 
-  /** @throws AppError `tooBusy` when the queue is full; the signal's reason when it aborts while waiting */
+  /**
+   * @throws AppError `tooBusy` if the queue is full; the signal's reason if it aborts while waiting
+   */
   async enter(
     signal: AbortSignal,
     key: Key = '',
     given: {
-      /**
-       * Low priority: enters only if no one is waiting, never queues, and takes at most half of all places and of its key's,
-       * so that the next caller need not wait for it.
-       */
+      /** Enters only if none wait, never queues, and takes at most half of all places. */
       readonly isPatient?: boolean
     } = {},
   ): Promise<Release> {
@@ -67,7 +62,7 @@ export class Semaphore {
     const waiting: Waiting = { key, isPatient, enter: () => turn.resolve(this.#take(waiting)) }
     queue.add(waiting)
     const stopListening = onAbort(signal, () => {
-      // A caller that has entered keeps its place until its release.
+      // A caller that has already entered keeps its place until it releases it.
       if (queue.delete(waiting)) turn.reject(signal.reason)
     })
     try {
@@ -100,7 +95,7 @@ export class Semaphore {
     }
   }
 
-  /** One place became free, so at most one enters. */
+  /** Called when one place became free, so at most one caller enters. */
   #letNextIn(): void {
     for (const queue of [this.#waiting, this.#waitingPatiently]) {
       for (const waiting of queue) {
@@ -121,7 +116,7 @@ function placesOf(counts: ReadonlyMap<Key, number>, key: Key): number {
   return counts.get(key) ?? 0
 }
 
-/** Few keys have places at the same time. */
+/** A sum on each call is fast enough, because few keys hold places at a time. */
 function sumOf(counts: ReadonlyMap<Key, number>): number {
   let sum = 0
   for (const count of counts.values()) sum += count

@@ -1,16 +1,15 @@
 import { callerOf, setCaller } from './cancellation.ts'
 
-/** Runs work one piece after the other, in order of arrival. A failure does not stop the next. */
+/** Runs one piece of work at a time, in order. A failure does not stop the next one. */
 export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve()
   #pending = 0
 
-  /** Nothing runs and nothing waits. */
   get isIdle(): boolean {
     return this.#pending === 0
   }
 
-  /** @returns what the work gives; its failure is the caller's to handle */
+  /** @returns the result of the work; the caller handles a failure */
   run<T>(work: () => Promise<T>): Promise<T> {
     this.#pending += 1
     const turn = this.#last.then(work)
@@ -27,16 +26,16 @@ export class SerialQueue {
   }
 }
 
-/** Work that several callers want at once is done by the first and shared with the others. */
+/** Runs work only once for all callers that want it at the same time; they share the result. */
 export class SingleFlight {
   readonly #running = new Map<string, Promise<unknown>>()
 
-  /** The running work of that name: it settles when the work is over, in any way. */
+  /** The running work of that name. It settles when the work ends, even if the work fails. */
   of(name: string): Promise<unknown> | undefined {
     return this.#running.get(name)
   }
 
-  /** Lets others wait for this work. */
+  /** Runs the work and lets other callers wait for it through `of`. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#running.set(name, promise)
@@ -49,10 +48,7 @@ export class SingleFlight {
   }
 }
 
-/**
- * The results of `work` on each item, in item order, with at most `concurrencyMax` running at once. The first failure stops
- * the others and is thrown when all have ended.
- */
+/** Results in order. The first failure stops further items, thrown once all ended. */
 export async function mapConcurrent<Item, Result>(
   items: readonly Item[],
   bounds: { readonly concurrencyMax: number; readonly signal: AbortSignal },
@@ -63,7 +59,7 @@ export async function mapConcurrent<Item, Result>(
   const stop = new AbortController()
   const signal = AbortSignal.any([bounds.signal, stop.signal])
   setCaller(signal, callerOf(bounds.signal))
-  // The lanes share one iterator: each takes the next item.
+  // All lanes share one iterator, and each takes the next item.
   const lane = async (): Promise<void> => {
     for (const [index, item] of remaining) {
       signal.throwIfAborted()
@@ -81,19 +77,19 @@ export async function mapConcurrent<Item, Result>(
   return [...results].toSorted(([first], [second]) => first - second).map(([, result]) => result)
 }
 
-/** Sharing the main thread: all requests run on it, so long work yields between its pieces. */
+/** Lets long work yield between its steps, because all requests share the main thread. */
 
-/** Lets everything else that waits run first. */
+/** Lets other waiting work run first. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)
   })
 }
 
-/** How long work may hold the main thread before it yields, unless it says otherwise. */
+/** The default time that work may block the main thread before it yields. */
 export const SLICE_MS = 5
 
-/** Makes long work yield the main thread regularly. */
+/** Makes long work yield to the event loop regularly. */
 export class TimeSlice {
   readonly #sliceMs: number
   #startedAt = performance.now()
@@ -106,7 +102,7 @@ export class TimeSlice {
     return performance.now() - this.#startedAt >= this.#sliceMs
   }
 
-  /** Await it between short pieces of work. @throws the signal's reason once aborted */
+  /** Await this between short steps of the work. @throws the signal's reason once aborted */
   async yieldIfSpent(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (!this.isSpent) return

@@ -1,24 +1,20 @@
 import { type Transferable, Worker } from 'node:worker_threads'
 import { AppError } from '../errors.ts'
 
-export interface WorkerHostOptions {
-  /** Entry of the thread: a file of `workers/`. */
+interface WorkerHostOptions {
   readonly url: string
   readonly onMessage: (data: unknown) => void
-  /**
-   * Called once when the thread has ended or failed; nothing follows. The cause may contain anything: it is for
-   * the log. The exit code is set if the thread ended without an error.
-   */
+  /** Once, with no message after. The cause is for the log; the code is set without an error. */
   readonly onEnd: (cause: unknown, exitCode?: number) => void
 }
 
-/** The main thread's side of one thread, from its start to its end. The thread alone does not keep the process up. */
+/** The main thread's handle on a worker thread. An idle one does not keep the process alive. */
 export class WorkerHost {
   readonly #worker: Worker
   readonly #options: WorkerHostOptions
   #hasEnded = false
 
-  /** @throws AppError `out_of_memory` if there is no room for its stack */
+  /** @throws AppError `out_of_memory` if there is no memory for the thread's stack */
   constructor(options: WorkerHostOptions) {
     this.#options = options
     this.#worker = started(options.url)
@@ -31,23 +27,23 @@ export class WorkerHost {
     this.#worker.on('exit', (code) => this.#end(`the thread ended with exit code ${code}`, code))
   }
 
-  /** A thread that has ended receives nothing more: start another one. */
+  /** Whether the thread has ended, so that messages no longer reach it. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
 
-  /** Does nothing once the thread has ended. */
+  /** Does nothing if the thread has ended. */
   post(message: unknown, transfer: readonly Transferable[] = []): void {
     if (!this.#hasEnded) this.#worker.postMessage(message, [...transfer])
   }
 
-  /** While it is busy the thread keeps the process up. */
+  /** A busy thread keeps the process alive. */
   setBusy(isBusy: boolean): void {
     if (isBusy) this.#worker.ref()
     else this.#worker.unref()
   }
 
-  /** Ends it at once, even during its work, without calling `onEnd`. */
+  /** Ends the thread immediately, even while it works, without calling `onEnd`. */
   async terminate(): Promise<void> {
     this.#hasEnded = true
     await this.#worker.terminate()
@@ -64,7 +60,8 @@ function started(url: string): Worker {
   try {
     return new Worker(new URL(url))
   } catch (cause) {
-    const message = 'There is no memory for another thread: try again, or raise EIDER_MEMORY_LIMIT'
+    const message =
+      'There is not enough memory for another thread: try again, or raise EIDER_MEMORY_LIMIT'
     throw new AppError('out_of_memory', message, { cause })
   }
 }

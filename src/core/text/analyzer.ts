@@ -3,21 +3,18 @@ import type { Language } from '../domain/language.ts'
 import { type FormsOf, WordForms } from './word-forms.ts'
 import { joinedWordsOf } from './words.ts'
 
-/** The unit of a keyword index: the stem of a word. */
+/** A unit of the keyword index, usually the stem of a word. */
 export interface Term {
   readonly text: string
-  /** The first 64 bits of the term in the index: XXH64 of its UTF-8 bytes, as a signed integer. */
+  /** The term's key in the index: XXH64 of its UTF-8 bytes as a signed 64-bit integer. */
   readonly key: bigint
 }
 
-/** For each of two generations: words in use stay. */
+/** The limit for each of two cache generations, so that words in use stay cached. */
 const REMEMBERED_WORDS_MAX = 25_000
 const REMEMBERED_CHARS_MAX = 64
 
-/**
- * Text → terms in one language. Changing the terms of a text requires a higher `TERM_RULES_VERSION`. Caches words, because
- * stemming one takes ten microseconds.
- */
+/** After a change to any text's terms, increase `TERM_RULES_VERSION`. Caches words. */
 export class Analyzer {
   readonly language: Language
   readonly #forms: WordForms
@@ -26,19 +23,19 @@ export class Analyzer {
   #formerWords = new Map<string, WordTerms>()
   #terms = new Map<string, KnownTerm>()
   #formerTerms = new Map<string, KnownTerm>()
-  /** Identifies the text being counted, so that counts of another one are not used. */
+  /** Numbers the texts being counted, so that counts left from another text are not used. */
   #textNumber = 0
   #generation = 0
 
-  /** @param of a query has fewer terms than the same text in a chunk, all among the chunk's */
+  /** @param of a query gives fewer terms than a chunk, all of them among the chunk's */
   constructor(language: Language, of: FormsOf = 'chunk') {
     this.language = language
     this.#forms = new WordForms(language, of)
-    // A capital I is another letter's in Turkish.
+    // In Turkish, the lower case of I is ı.
     this.#locale = language === 'turkish' ? 'tr' : undefined
   }
 
-  /** The terms of a text in order, with repetitions; in pieces of some thousands of characters. */
+  /** The terms of a text in order, with repetitions, in pieces of a few thousand characters. */
   *terms(text: string): Generator<readonly Term[]> {
     for (const words of joinedWordsOf(text.toWellFormed(), this.#locale)) {
       const terms: Term[] = []
@@ -51,7 +48,7 @@ export class Analyzer {
     }
   }
 
-  /** The combined terms of some texts: the result of `countTerms`, without a list. */
+  /** The combined terms of several texts, like `countTerms` but without building a list. */
   count(texts: readonly string[]): TermCounts {
     const counted: KnownTerm[] = []
     this.#textNumber += 1
@@ -62,13 +59,13 @@ export class Analyzer {
         for (const word of words) termCount += this.#countWord(word, counted)
       }
     }
-    // A term forgotten in between exists twice.
+    // If the cache dropped a term and created it again in between, there are two objects for it.
     return this.#generation === generation
       ? countsOf(counted, termCount, this.language)
       : mergedCounts(counted, termCount, this.language)
   }
 
-  /** @returns how many terms the word has */
+  /** @returns the number of terms of the word */
   #countWord(word: string, counted: KnownTerm[]): number {
     const found = this.#termsOf(word)
     if (found === null) return 0
@@ -124,13 +121,13 @@ export class Analyzer {
   }
 }
 
-/** The terms of a word; null: it has none. */
+/** The terms of a word; null if it has none. */
 type WordTerms = KnownTerm | readonly KnownTerm[] | null
 
 class KnownTerm implements Term {
   readonly text: string
   readonly key: bigint
-  /** The text it was last counted in, and its count there. */
+  /** The number of the text in which the term was last counted. */
   textNumber = 0
   count = 0
 
@@ -140,11 +137,11 @@ class KnownTerm implements Term {
   }
 }
 
-/** The engine's part of a text holds the whole text in memory; this one does not. */
+/** Copies a part of a text, because JavaScript's slice would keep the whole text in memory. */
 function ownText(part: string): string {
   return Buffer.from(part, 'utf16le').toString('utf16le')
 }
-/** The terms of some texts together, counted. @param pieces as `Analyzer.terms` gives them */
+/** Counts the terms of several texts together. @param pieces as returned by `Analyzer.terms` */
 export function countTerms(pieces: Iterable<readonly Term[]>, language: Language): TermCounts {
   const counted: CountedKey[] = []
   let termCount = 0
@@ -185,7 +182,7 @@ function mergedCounts(
   return countsOf(merged, termCount, language)
 }
 
-/** Analyzers by language, each created when first needed. */
+/** One analyzer per language, created on first use. */
 export class Analyzers {
   readonly #byLanguage = new Map<Language, Analyzer>()
 
@@ -198,10 +195,7 @@ export class Analyzers {
   }
 }
 
-/**
- * Two of a million different terms share a key with a probability of three in a hundred million.
- * XXH64 with seed 0: github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md
- */
+/** Among a million terms, two share a key with a probability of 3e-8. XXH64 with seed 0. */
 export function termKey(term: string): bigint {
   return BigInt.asIntN(64, Bun.hash.xxHash64(term))
 }

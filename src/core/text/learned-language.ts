@@ -1,19 +1,19 @@
 import type { Language } from '../domain/language.ts'
 import { stopWordsOf, textToWords } from './words.ts'
 
-/** Fewer words could be names. */
+/** A text with fewer words may consist only of names. */
 const WORDS_MIN = 40
 const WORDS_MAX = 20_000
-/** The share of words: even terse texts of a language have more of its function words. */
+/** The required share of function words; even terse texts have more of their language's. */
 const SHARE_MIN = 0.1
-/** Over the next language: Danish and Norwegian have much in common, and one of two mixed languages does not stand out. */
+/** Over the second language. Rejects mixes and close pairs such as Danish and Norwegian. */
 const LEAD_MIN = 1.15
 
-/** The language whose small words stand out in the texts. */
+/** Detects the language of texts by its function words. */
 export function learnedLanguage(texts: readonly string[]): {
-  /** null: too little, or none stands out. */
+  /** null if there is too little text, or no language is clearly ahead. */
   readonly language: Language | null
-  /** Examined words in Latin letters. */
+  /** The number of words examined, all in Latin letters. */
   readonly wordCount: number
 } {
   const counts = new Map<Language, number>()
@@ -38,7 +38,7 @@ export function learnedLanguage(texts: readonly string[]): {
   return { language: isClear ? language : null, wordCount }
 }
 
-/** Articles, prepositions, pronouns and forms of "to be": the most frequent words. */
+/** Articles, prepositions, pronouns and forms of "to be": each language's most frequent words. */
 const SMALL_WORDS_OF: Readonly<Partial<Record<Language, string>>> = {
   basque: 'eta da ez bat du dira ere izan zen baina dute hau bere den egin dela duen baten',
   catalan: 'el la els les de del i a en que és per un una amb no es al dels va més seva com són',
@@ -75,17 +75,14 @@ function languagesByWord(): ReadonlyMap<string, readonly Language[]> {
   for (const [language, words] of Object.entries(SMALL_WORDS_OF)) {
     for (const word of words.split(' ')) {
       const languages = found.get(word) ?? []
-      // The keys of the table are languages.
+      // All keys of the table are languages.
       found.set(word, [...languages, language as Language])
     }
   }
   return found
 }
 
-/**
- * Whether a text in Latin letters is not English, judging by its small words: more are foreign than English, or there are
- * none of either and two words have letters that English does not use.
- */
+/** More foreign than English function words, or none and two words with other letters. */
 export function isForeignToEnglish(text: string): boolean {
   const [words = []] = textToWords(text.slice(0, TEXT_CHARS), undefined)
   const english = stopWordsOf('english')
@@ -95,13 +92,14 @@ export function isForeignToEnglish(text: string): boolean {
   return words.filter((word) => /[ß-öø-ɏ]/.test(word)).length >= 2
 }
 
-/** A language shows soon. */
+/** This many characters are enough to detect the language. */
 const TEXT_CHARS = 4096
 
 /**
- * Articles, pronouns, question words and the like that occur in no English text, even in names and abbreviations: `der`,
- * `de`, `des`, `mit` are not included. Danish and Norwegian, Dutch, Finnish, French, German, Italian, Polish, Portuguese,
- * Romanian, Spanish, Swedish, Turkish.
+ * Articles, pronouns, question words and similar words that never occur in English texts, not even
+ * in names and abbreviations; `der`, `de`, `des`, `mit` are therefore missing. Danish and
+ * Norwegian, Dutch, Finnish, French, German, Italian, Polish, Portuguese, Romanian, Spanish,
+ * Swedish, Turkish.
  */
 const FOREIGN_WORDS = new Set(
   [

@@ -1,13 +1,13 @@
-/** Splits SQL of other databases into tokens, by a table of how their dialects differ. */
+/** Splits the SQL of other databases into tokens, using a table of dialect differences. */
 import { AppError } from '../errors.ts'
 
 export interface NativeDialect {
-  /** `$1` or `?`. */
+  /** Whether `$$…$$` quotes a string. */
   readonly hasDollarQuotes: boolean
-  /** `'it\'s'`, and `#` starts a comment. */
+  /** Whether `'it\'s'` is one string and `#` starts a comment. */
   readonly hasBackslashes: boolean
   readonly hasNestedComments: boolean
-  /** `[a name]` */
+  /** Whether `[a name]` is a quoted name. */
   readonly hasBracketNames?: boolean
 }
 
@@ -30,18 +30,17 @@ export const SQLITE_DIALECT: NativeDialect = {
   hasBracketNames: true,
 }
 
-/** Its parser is PostgreSQL's. */
+/** DuckDB uses PostgreSQL's parser. */
 export const DUCKDB_DIALECT: NativeDialect = POSTGRES_DIALECT
 
-export interface NativeToken {
+interface NativeToken {
   readonly kind: 'word' | 'name' | 'text' | 'placeholder' | 'sign'
-  /** A quoted name without its quotes. */
+  /** For a quoted name, the text without quotes. */
   readonly text: string
   readonly start: number
   readonly end: number
 }
 
-/** By engine name. */
 export const NATIVE_DIALECTS = {
   postgres: POSTGRES_DIALECT,
   mysql: MYSQL_DIALECT,
@@ -49,7 +48,7 @@ export const NATIVE_DIALECTS = {
   duckdb: DUCKDB_DIALECT,
 } as const
 
-/** @throws AppError `sql_syntax` for an unclosed quote or comment, `sql_forbidden` for what could hide one */
+/** @throws AppError `sql_syntax` if unclosed, `sql_forbidden` for what could hide that */
 export function* nativeTokens(
   sql: string,
   dialect: NativeDialect,
@@ -78,13 +77,13 @@ function matchAt(pattern: RegExp, sql: string, at: number): string | null {
   return pattern.exec(sql)?.[0] ?? null
 }
 
-/** The position of the next token at or after `at`, past blanks and comments. */
+/** The position of the next token at or after `at`, after white space and comments. */
 function skipped(sql: string, at: number, dialect: NativeDialect): number {
   const space = matchAt(SPACE, sql, at)
   if (space !== null) return at + space.length
   const isLine = sql.startsWith('--', at) || (dialect.hasBackslashes && sql[at] === '#')
   if (isLine) {
-    // MySQL: `--1` is a number. What follows is also read as what it may be.
+    // In MySQL, `--1` is a number, not a comment, so the rest is read as tokens.
     if (dialect.hasBackslashes && sql[at] === '-' && /\S/.test(sql[at + 2] ?? ' ')) return at
     const end = sql.slice(at).search(/[\n\r]/)
     return end === -1 ? sql.length : at + end
@@ -127,7 +126,7 @@ function tokenAt(sql: string, at: number, dialect: NativeDialect): NativeToken {
     return token('name', end + 1, sql.slice(at + 1, end))
   }
   if (dialect.hasDollarQuotes) {
-    // E'…' has backslashes; U&"…" could write any name.
+    // E'…' contains backslash escapes; U&"…" is refused, because it can spell any name.
     if (/^e'/i.test(sql.slice(at, at + 2))) return token('text', quotedEnd(sql, at + 1, true))
     if (/^u&["']/i.test(sql.slice(at, at + 3))) {
       throw forbidden('Names and texts with Unicode escapes (U&) are not allowed in native SQL')

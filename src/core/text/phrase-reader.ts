@@ -3,18 +3,18 @@ import { formsOf, localeOf, type Phrase } from './phrases.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
 import { normalText, stopWordsOf, textPieces, wordsOfNormal } from './words.ts'
 
-/** Per language; a missing one is built. */
+/** Words cached per language. Words beyond that are analyzed each time. */
 const KNOWN_WORDS_MAX = 25_000
 const KNOWN_CHARS_MAX = 32
 
-/** The pieces of the words that texts had last, by their language. */
+/** The pieces of recently seen words, by language. */
 const knownWords = new Map<Language, Map<string, WordPieces>>()
 
 const NOT_IN_WORD_BEFORE = /[\p{L}\p{M}\p{N}'’\-‐]$/u
 const NOT_IN_WORD_AFTER = /^[\p{L}\p{M}\p{N}'’\-‐]/u
 const PLAIN_WORD = /^[a-z]{1,64}$/
 
-/** Finds a phrase in texts: line breaks, punctuation, case, small words and spellings that meet do not matter. */
+/** Line breaks, punctuation, case, stop words and spelling variants do not matter. */
 export class PhraseReader {
   readonly #phrase: Phrase
   readonly #language: Language
@@ -22,7 +22,7 @@ export class PhraseReader {
   readonly #words: Map<string, WordPieces>
   readonly #stopWords: ReadonlySet<string>
   readonly #wanted: ReadonlySet<string>
-  /** An English stem starts like its word; null: in this language some do not. */
+  /** To skip other words fast. null where a stem may start differently from its word. */
   readonly #firstLetters: ReadonlySet<number> | null
 
   constructor(phrase: Phrase, language: Language) {
@@ -37,7 +37,7 @@ export class PhraseReader {
     this.#firstLetters = language === 'english' ? new Set(letters) : null
   }
 
-  /** Piece by piece, because a text may be long: yields after each, and ends as soon as the outcome is known. */
+  /** Yields after each piece of a long text; returns as soon as the result is certain. */
   *read(text: string): Generator<undefined, boolean> {
     const { literal } = this.#phrase
     const locale = localeOf(this.#language)
@@ -56,8 +56,9 @@ export class PhraseReader {
   }
 
   /**
-   * @param places the lengths of the phrase's beginnings that end right before the word
-   * @returns the places after it; null: the phrase ends in it
+   * @param places how many pieces of the phrase are matched before this word, one entry per
+   * possible match
+   * @returns the entries after the word, or null if the phrase ends in it
    */
   #after(word: string, places: readonly number[]): readonly number[] | null {
     const pieces = this.#piecesOf(word)
@@ -69,7 +70,7 @@ export class PhraseReader {
     reached[count]?.clear()
     for (const place of places) reached[0]?.add(place)
     const { ways } = this.#phrase
-    // In order of place: everything that leads to a place is known before it is left.
+    // Steps are sorted by position, so all steps to a position come before the steps from it.
     for (const { at, length, form } of steps.toSorted((one, other) => one.at - other.at)) {
       if (!this.#wanted.has(form)) continue
       for (const place of reached[at] ?? NO_PLACES) {
@@ -82,7 +83,6 @@ export class PhraseReader {
     return [...(reached[count] ?? NO_PLACES)]
   }
 
-  /** null: it contains nothing of the phrase. */
   #piecesOf(word: string): WordPieces | null {
     const known = this.#words.get(word)
     if (known !== undefined) return known
@@ -93,7 +93,7 @@ export class PhraseReader {
     const pieces = this.#forms.pieces(word)
     if (word.length > KNOWN_CHARS_MAX) return pieces
     if (this.#words.size >= KNOWN_WORDS_MAX) this.#words.clear()
-    // The engine's part of a text would hold the whole text in memory.
+    // A copy, because JavaScript's slice would keep the whole text in memory.
     this.#words.set(Buffer.from(word, 'utf16le').toString('utf16le'), pieces)
     return pieces
   }
@@ -102,16 +102,7 @@ export class PhraseReader {
 const NO_PLACES: readonly number[] = []
 const NO_PIECES: WordPieces = { count: 0, steps: [], needed: [], whole: null }
 
-/** Whether the text contains the phrase, computed at once: for long texts use a `PhraseReader`. */
-export function holdsPhrase(text: string, phrase: Phrase, language: Language): boolean {
-  const reading = new PhraseReader(phrase, language).read(text)
-  for (;;) {
-    const { done, value } = reading.next()
-    if (done === true) return value
-  }
-}
-
-/** As separate words: the same letters inside other words may not be the phrase. */
+/** As separate words, not merely the same letters inside other words. */
 function holdsLiteral(text: string, literal: string): boolean {
   const at = text.indexOf(literal)
   if (at === -1) return false

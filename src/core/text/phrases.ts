@@ -6,43 +6,40 @@ import { joinedWords, joinedWordsOf, normalText, weightOf } from './words.ts'
 
 const PHRASES_MAX = 16
 
-/** Compared pieces of a phrase; later ones make no difference. */
+/** Only this many pieces of a phrase are compared; more make no difference. */
 const PIECES_MAX = 64
 
-/** The quoted parts of a searched text. */
+/** A quoted phrase in a query. */
 export interface Phrase {
-  /** Without quotes. */
+  /** The phrase without quotes. */
   readonly text: string
-  /** Normalised for comparing; null: the phrase is too long to compare. */
+  /** Normalised for comparison; null if the phrase is too long to compare. */
   readonly literal: string | null
-  /** Every chunk with the phrase has a term of each group. */
+  /** Every chunk with the phrase has at least one term from each group. */
   readonly needed: readonly TermGroup[]
-  /** Terms of a search for the phrase: chunks with more of them are examined first. */
+  /** Terms for finding the phrase; chunks with more of them are checked first. */
   readonly terms: readonly bigint[]
-  /** For each of its pieces, where each form leads. The last is the end. */
+  /** Per piece, maps a form to the index of the next. The last index is the end. */
   readonly ways: readonly ReadonlyMap<string, readonly number[]>[]
 }
 
-/** All of some terms, or one that replaces them. */
+/** A list of terms, or one term that replaces all of them. */
 export interface TermGroup {
   readonly all: readonly bigint[]
   readonly or: bigint | null
 }
 
-/** A quote after a letter or digit opens nothing, so that inches (`a 24" screen`) are none. */
+/** A quote after a letter or digit does not open one: in `a 24" screen` it means inches. */
 const QUOTED =
   /(?<![\p{L}\p{N}])["＂“”„]([^"＂“”„]+)["＂“”](?![\p{L}\p{N}])|«([^«»]+)»|»([^«»]+)«|「([^「」]+)」|『([^『』]+)』/gu
 
-/**
- * The phrases of a text, as people of different languages quote: `"green tea" Japan`, `„grüner Tee“`, `« thé vert »`, `「緑茶」`.
- * One without a term, as of stop words alone, is none.
- */
+/** `"green tea" Japan`, `„grüner Tee“`, `« thé vert »`, `「緑茶」`, with at least a term. */
 export function phrasesOf(
   text: string,
   language: Language,
 ): {
   readonly phrases: readonly Phrase[]
-  /** Nothing but phrases has a term. */
+  /** Whether all terms of the query are within phrases. */
   readonly isWhole: boolean
 } {
   const phrases = new Map<string, Phrase>()
@@ -56,7 +53,6 @@ export function phrasesOf(
   return { phrases: [...phrases.values()], isWhole: phrases.size > 0 && !isOther() }
 }
 
-/** null: it has no term. */
 function phraseOf(text: string, language: Language): Phrase | null {
   const { keys: terms } = queryTerms(text, language)
   if (terms.length === 0) return null
@@ -68,14 +64,13 @@ function phraseOf(text: string, language: Language): Phrase | null {
   return {
     text,
     literal: isCut ? null : normalText(text, localeOf(language)).trim(),
-    // A single letter of some scripts is a term only if it is alone.
+    // In some scripts, a single letter is a term only on its own.
     needed: needed.length === 0 ? [{ all: terms, or: null }] : needed,
     terms,
     ways: waysOf(words),
   }
 }
 
-/** The first words of a phrase. */
 function comparedWords(text: string, language: Language) {
   const forms = formsOf(language, 'query')
   const words: WordPieces[] = []
@@ -113,7 +108,7 @@ function waysOf(words: readonly WordPieces[]): readonly ReadonlyMap<string, read
 
 const forms = new Map<string, WordForms>()
 
-/** The forms of the words of chunks, or of a searched text. */
+/** The word forms for chunks, or for queries. */
 export function formsOf(language: Language, of: 'chunk' | 'query'): WordForms {
   const name = `${language} ${of}`
   const known = forms.get(name) ?? new WordForms(language, of)
@@ -121,16 +116,15 @@ export function formsOf(language: Language, of: 'chunk' | 'query'): WordForms {
   return known
 }
 
-/** A capital I is another letter's in Turkish. */
+/** The locale for case conversion: in Turkish, the lower case of I is ı. */
 export function localeOf(language: Language): string | undefined {
   return language === 'turkish' ? 'tr' : undefined
 }
 
-/** Distinct terms of a query; more of them cost time and add nothing. */
+/** The limit for a query's distinct terms; more cost time and add nothing. */
 const QUERY_TERMS_MAX = 256
 
-/** A searched text's distinct terms, and how much each counts: by its number of occurrences, as far as the
- * text is read, and the start of a word half as much. */
+/** The query's distinct terms and weights: each occurrence counts 1, or 0.5 for a word start. */
 export function queryTerms(text: string, language: Language): QueryTerms {
   const counts = new Map<bigint, number>()
   for (const terms of new Analyzer(language, 'query').terms(text)) {
@@ -142,27 +136,25 @@ export function queryTerms(text: string, language: Language): QueryTerms {
   return { keys: first.map(([key]) => key), counts: first.map(([, count]) => count) }
 }
 
-/** Finds the words of a query in another text by the rules of keyword search. */
+/** Finds the query's words in other texts, by the rules of keyword search. */
 
 /** Offsets in UTF-16 units: `text.slice(start, end)` is the word. */
 export type TextRange = readonly [start: number, end: number]
 
-/** The rest of a longer text is not read. */
+/** Only this much of a longer text is searched. */
 const MATCHED_CHARS_MAX = 200_000
 const RANGES_MAX = 1000
-/** The number of distinct forms of the searched text to find. */
+/** The limit for distinct forms of the query. */
 const FORMS_MAX = 1000
 
-/** Hyphenated words are matched part by part, then as one word. */
+/** A part of a hyphenated word. Parts are matched first, then the joined word. */
 const PART = /(?:[\p{L}\p{M}\p{N}]|\u00ad|\u200c|\u200d|\u2060)+(?:['’][\p{L}\p{M}\p{N}]+)*/gu
 const WHOLE = /(?:[\p{L}\p{M}\p{N}]|\u00ad|\u200c|\u200d|\u2060)+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
-/** Scripts without spaces, and Korean: any two adjacent characters are a term. */
+/** Scripts without spaces, and Korean, where any two adjacent characters are a term. */
 const COMPACT =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-/**
- * Finds, in many texts, the ranges of words they share with one query, in order and without overlaps.
- */
+/** As ranges in order, without overlaps. */
 export function matchedWords(
   searched: string,
   language: Language,
@@ -214,7 +206,7 @@ function rangesIn(
   return found.map((part) => [start + part.index, start + part.index + part[0].length])
 }
 
-/** Matching pairs of characters, joined if they touch. */
+/** Matching pairs of characters, merged if they touch. */
 function compactRanges(
   run: string,
   start: number,

@@ -10,44 +10,43 @@ import {
   stopWordsOf,
 } from './words.ts'
 
-/** A word of a text → the forms under which it is found. */
+/** Turns a word into the forms under which the index finds it. */
 
-/** Longer words are cut: they are not words of a language, and equal starts are enough to find them. */
+/** Longer words are truncated: they are not real words, and their start is enough to find them. */
 const FORM_CHARS_MAX = 64
-/** What hyphens join into one word is short: `e-mail`, `x-ray`. */
+/** Only words with few hyphenated parts, such as `e-mail`, also count as one joined word. */
 const JOINED_PARTS_MAX = 3
 const JOINED_CHARS_MAX = 32
-/** The minimum length of a part if the query means the joined word too: more would count `boundary-layer` twice. */
+/** Only with such a part, else `boundary-layer` would count twice in a query. */
 const SHORT_PART_CHARS = 2
 
-/** For a chunk, or a query, which has fewer forms: those of a chunk match all spellings. */
+/** A query gives fewer forms than a chunk, because the chunk's forms cover all spellings. */
 export type FormsOf = 'chunk' | 'query'
 
-/** A form that covers this many pieces of a word from one of them on. */
+/** A form that covers `length` pieces of a word, starting at piece `at`. */
 interface WordStep {
   readonly at: number
   readonly length: number
   readonly form: string
 }
 
-/** A word as phrases are compared: piece by piece, and in every way to read some pieces as one. */
+/** A word prepared for phrase comparison: its pieces, and ways to read several as one. */
 export interface WordPieces {
-  /** 0: a stop word. */
+  /** 0 for a stop word. */
   readonly count: number
   readonly steps: readonly WordStep[]
-  /** Forms that each chunk has which holds all pieces apart. */
+  /** Forms in every chunk that has all pieces written separately. */
   readonly needed: readonly string[]
-  /** A form only of chunks that contain them as one word; null: the word does not exist. */
+  /** A form that only chunks with the joined word have; null without a joined word. */
   readonly whole: string | null
 }
 
-/** The forms of words in one language. */
 export class WordForms {
   readonly #language: Language
   readonly #of: FormsOf
   readonly #stopWords: ReadonlySet<string>
   readonly #stemLatin: Stem
-  /** English words change little: their starts would be half an index more for nothing. */
+  /** Not in English: its words change little, and the index would grow by half. */
   readonly #hasLatinStarts: boolean
 
   constructor(language: Language, of: FormsOf) {
@@ -59,10 +58,7 @@ export class WordForms {
       language !== 'english' && language !== 'none' && !hasOtherScript(language)
   }
 
-  /**
-   * For each part of a hyphenated word, then for the word without hyphens, each followed by its start if it has one; for a
-   * run in a script without spaces, for its characters together. Stop words have none.
-   */
+  /** Parts, then the joined word, each with its start. No forms for stop words. */
   of(joined: string): readonly string[] {
     const forms: string[] = []
     if (PLAIN_WORD.test(joined)) {
@@ -76,8 +72,9 @@ export class WordForms {
   }
 
   /**
-   * A script without spaces is compared character by character, so that neither spaces nor the text around a phrase matter.
-   * Hyphenated words, and letters with digits, are several pieces and one word.
+   * Text without spaces between words is split into characters, so that neither spaces nor the text
+   * around a phrase matter. Hyphenated words, and letters followed by digits, are several pieces
+   * and also one word.
    */
   pieces(joined: string): WordPieces {
     const list = new PieceList()
@@ -108,7 +105,7 @@ export class WordForms {
     if (whole !== null) this.#addForm(whole, forms)
   }
 
-  /** null: do not also search for the parts as one word. */
+  /** Returns null if the parts should not also be searched as one word. */
   #joinedWordOf(parts: readonly string[]): string | null {
     if (parts.length === 1 || parts.length > JOINED_PARTS_MAX) return null
     const whole = parts.join('')
@@ -134,7 +131,7 @@ export class WordForms {
     this.#addForm(cut, forms)
   }
 
-  /** `gpt4` is found as `gpt` and `4` too, as which `GPT-4` and `GPT 4` are. The `x` of `x200` says nothing alone. */
+  /** `gpt4` is also `gpt` and `4`, as in `GPT-4`. Not `x200`: a letter means nothing. */
   #lettersAndDigitsOf(word: string): readonly string[] {
     if (!LETTERS_AND_DIGITS.test(word)) return []
     const parts = word.match(/\p{L}+|\p{Nd}+/gu) ?? []
@@ -151,7 +148,7 @@ export class WordForms {
     if (start !== null) forms.push(start)
   }
 
-  /** Empty: a stop word. */
+  /** Returns an empty string for a stop word. */
   #formFor(word: string): string {
     return NOT_ASCII.test(word) ? this.#formOf(word) : this.#latinFormOf(word)
   }
@@ -164,11 +161,11 @@ export class WordForms {
     return this.#language === 'none' ? written : stemOf(written) || written
   }
 
-  /** Empty: a stop word. */
+  /** Returns an empty string for a stop word. */
   #latinFormOf(word: string): string {
     const language = this.#language
     let plain = word
-    // English writes accents as it likes. Elsewhere stemmers need them.
+    // In English, accents are optional. Stemmers for other languages need them.
     if (language === 'english') plain = withoutAccents(plain)
     else if (language === 'german') plain = withUmlauts(plain)
     else if (ELIDING.has(language)) plain = withoutElision(plain)
@@ -194,7 +191,7 @@ class PieceList {
     this.#addStep(form)
   }
 
-  /** Another form of all pieces from there on; a separate piece if there are none. */
+  /** Adds a form for all pieces since `start`, or a new piece if there are none. */
   addSpan(start: number, form: string): void {
     if (form === '') return
     if (start === this.count) this.add(form)
@@ -223,13 +220,10 @@ function cutWord(word: string): string {
   return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX).toWellFormed() : word
 }
 
-/** Articles and pronouns are written at the next word: `l'eau`. */
+/** Languages that attach articles and pronouns to the next word: `l'eau`. */
 const ELIDING: ReadonlySet<Language> = new Set<Language>(['french', 'italian', 'catalan'])
 
-/**
- * Languages in which accents only mark pronunciation and are often omitted. In others, an accented letter is a different
- * letter.
- */
+/** In other languages, an accented letter is a different letter. */
 const ACCENTS_ASIDE: ReadonlySet<Language> = new Set<Language>([
   'catalan',
   'french',
@@ -244,12 +238,12 @@ const NOT_LATIN = /^\P{Script=Latin}/u
 const LETTERS = /^[\p{L}\p{M}]+$/u
 const LETTERS_AND_DIGITS = /^(?:\p{L}{1,16}\p{Nd}{1,9}|\p{Nd}{1,9}\p{L}{1,16})$/u
 
-/** Not a date or a range of numbers. */
+/** Whether it is a name, not a date or a range of numbers. */
 function isName(joined: string): boolean {
   return LETTERS.test(joined) || LETTERS_AND_DIGITS.test(joined)
 }
 
-/** Scripts without spaces, and Korean, whose particles are attached to the noun. */
+/** Scripts without spaces, and Korean, which attaches particles to nouns. */
 const HAN = String.raw`\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}ー`
 const OTHER_SCRIPTS = ['Hangul', 'Thai', 'Lao', 'Khmer', 'Myanmar'].map(
   (name) => `\\p{Script=${name}}`,
@@ -263,8 +257,9 @@ const IS_HAN = new RegExp(`[${HAN}]`, 'u')
 const HANGUL = /\p{Script=Hangul}/u
 
 /**
- * Any two adjacent characters, so that a part of a compound and a noun with its particle are found; in Korean and Thai the
- * words too. A single character is found in chunks, and searched if it is alone.
+ * Makes a term of any two adjacent characters, so that parts of compounds and nouns with particles
+ * are found; in Korean and Thai also of whole words. A single character is a term in chunks, and in
+ * a query if it is alone.
  */
 function addCompact(run: string, of: FormsOf, forms: string[]): void {
   const isHan = IS_HAN.test(run)
@@ -281,12 +276,12 @@ function charactersOf(run: string): readonly string[] {
   return run.match(/\P{M}\p{M}*|\p{M}+/gu) ?? []
 }
 
-/** The character with the one before it. */
+/** The pair of this character and the one before it. */
 function pairAt(characters: readonly string[], index: number): string {
   return clipped((characters[index - 1] ?? '') + (characters[index] ?? ''))
 }
 
-/** A word of two characters is one of the pairs. */
+/** A word of two characters is skipped, because it is already one of the pairs. */
 function addWords(run: string, runLength: number, forms: string[]): void {
   for (const word of segmentsOf(run)) {
     const isPair = word.length === 2 && runLength > 1
@@ -298,9 +293,9 @@ function clipped(word: string): string {
   return word.length > FORM_CHARS_MAX ? word.slice(0, FORM_CHARS_MAX) : word
 }
 
-/** Spellings of one word that should match: each function returns the common one. */
+/** Maps spelling variants of a word to one common form. */
 
-/** `café` → `cafe`, `straße` → `strasse`: only Latin letters, because other scripts write vowels as marks. */
+/** `café` → `cafe`, `straße` → `strasse`. Other scripts use marks for vowels. */
 export function withoutAccents(word: string): string {
   if (!/[\u00c0-\u024f]/.test(word)) return word
   const plain = word.normalize('NFD').replaceAll(/[\u0300-\u036f]/g, '')
@@ -319,7 +314,9 @@ const PLAIN_LETTERS: Readonly<Record<string, string>> = {
   ı: 'i',
 }
 
-/** `mueller` → `müller`, as those write who have no umlauts; the `ue` of `neue`, `bauer` and `quelle` stays. */
+/**
+ * `mueller` → `müller`, as typed without umlauts; the `ue` in `neue`, `bauer` and `quelle` is kept.
+ */
 function withUmlauts(word: string): string {
   if (!/[aou]e/.test(word)) return word
   return word
@@ -328,19 +325,20 @@ function withUmlauts(word: string): string {
     .replaceAll(/(?<![aeioäöq])ue/g, 'ü')
 }
 
-/** Digits of all scripts as those of ASCII: `٢٠٢٠` → `2020`. */
+/** Converts digits of all scripts to ASCII: `٢٠٢٠` → `2020`. */
 function withPlainDigits(word: string): string {
   return word.replaceAll(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0) ?? 0
     if (code < 0x80) return digit
-    // Unicode's decimal digits come in runs of ten. Most start at a multiple of 16, or six after one.
+    // Unicode's decimal digits come in runs of ten, most of which start at a multiple of 16 or six
+    // after it.
     let zero = code
     while (code - zero < 9 && /\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero -= 1
     return String(code - zero)
   })
 }
 
-/** `ё` → `е`; Persian and Urdu letters that only look different in Arabic; stretched letters. */
+/** `ё` → `е`, Persian and Urdu letters to Arabic ones, without the stretching character. */
 function withPlainLetters(word: string): string {
   return word.replaceAll(/[ёیکۀەہ\u0640]/g, (letter) => OTHER_LETTERS[letter] ?? '')
 }

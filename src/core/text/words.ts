@@ -3,9 +3,10 @@ import { stemmer as hindiStem } from '@orama/stemmers/indian'
 import type { Language } from '../domain/language.ts'
 
 /**
- * The words of a text in lower case and compatibility form (NFKC): `Ｔｅａ` is `tea`. Runs of letters, marks and digits are
- * words, also joined by hyphens and apostrophes. Scripts without spaces give runs. Works in pieces, because a text may have
- * a hundred million characters.
+ * The words of a text in lower case and compatibility form (NFKC): `Ｔｅａ` becomes `tea`. Words are
+ * runs of letters, marks and digits, which hyphens and apostrophes may join. In scripts without
+ * spaces, a whole run is one word. Yields pieces, because a text may have a hundred million
+ * characters.
  */
 export function* joinedWordsOf(
   text: string,
@@ -18,27 +19,22 @@ export function* joinedWordsOf(
   for (const piece of textPieces(text)) yield joinedWords(piece, locale)
 }
 
-/** The same for a short text. */
 export function joinedWords(piece: string, locale: string | undefined): readonly string[] {
   return wordsOfNormal(normalText(piece, locale))
 }
 
-/** In lower case and compatibility form, without invisible characters. */
+/** The text in lower case and compatibility form, without invisible characters. */
 export function normalText(piece: string, locale: string | undefined): string {
   const normal = piece.normalize('NFKC')
   const plain = locale === undefined ? normal.toLowerCase() : normal.toLocaleLowerCase(locale)
   return INVISIBLE.test(plain) ? plain.replaceAll(INVISIBLES, '') : plain
 }
 
-/** The words of a normal text. */
 export function wordsOfNormal(text: string): readonly string[] {
   return text.match(JOINED_WORDS) ?? []
 }
 
-/**
- * The words of a text in pieces: hyphenated words are split, and in scripts without spaces Unicode's segmentation (UAX 29)
- * finds words by dictionary.
- */
+/** Without hyphens; without spaces, Unicode segmentation (UAX 29) by dictionary. */
 export function* textToWords(
   text: string,
   locale: string | undefined,
@@ -53,25 +49,23 @@ export function words(text: string): readonly string[] {
   return [...textToWords(text, undefined)].flat()
 }
 
-/** Soft hyphens and joiners, which only affect how a word is drawn. */
+/** Soft hyphens and joiners, which affect only how a word is displayed. */
 const INVISIBLE = /\u00ad|\u200c|\u200d|\u2060/
 const INVISIBLES = /\u00ad|\u200c|\u200d|\u2060/g
 
-/** More parts form the next word: names have few. */
 const JOINED_WORDS = /[\p{L}\p{M}\p{N}]+(?:['’\-‐][\p{L}\p{M}\p{N}]+)*/gu
 
 const HYPHEN = /[-‐]/
 
-/** The parts of a word that hyphens join. */
 export function hyphenatedParts(joined: string): readonly string[] {
   return HYPHEN.test(joined) ? joined.split(HYPHEN) : [joined]
 }
 
-/** Scripts that write no spaces between words. */
+/** Scripts without spaces between words. */
 export const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-/** The words of a run in a script without spaces; any other word unchanged. */
+/** Splits a run in a script without spaces into words; returns any other word unchanged. */
 export function segmentsOf(word: string): readonly string[] {
   if (!UNSPACED.test(word)) return [word]
   const segmenter = new Intl.Segmenter('und', { granularity: 'word' })
@@ -81,7 +75,7 @@ export function segmentsOf(word: string): readonly string[] {
 }
 
 const PIECE_CHARS = 16_384
-/** The text cut at white space, or anywhere but inside a character without it. */
+/** Splits the text at white space, or between any two characters if there is none. */
 export function* textPieces(text: string): Generator<string> {
   let start = 0
   while (text.length - start > PIECE_CHARS) {
@@ -103,24 +97,17 @@ function cutBefore(text: string, end: number, start: number): number {
   return isPair ? end - 1 : end
 }
 
-/** Whether at least half of the letters are Latin; a text without letters counts as such. */
+/** Whether at least half of the letters are Latin. True for a text without letters. */
 export function isMostlyLatin(text: string): boolean {
   const letters = text.match(/\p{L}/gu)?.length ?? 0
   const latin = text.match(/\p{Script=Latin}/gu)?.length ?? 0
   return latin * 2 >= letters
 }
 
-/**
- * Version of the term rules: raise it with every change of the stop words below, of a rule in this folder, of the stemmers,
- * or of relevant Unicode data. An index with another version is rebuilt; otherwise it would keep the old terms and no longer
- * find its content.
- */
+/** Increase after a change to stop words, rules, stemmers or Unicode: rebuilds indexes. */
 export const TERM_RULES_VERSION = 3
 
-/**
- * Words in nearly every English text: without them there are two fifths fewer postings. In other languages their BM25
- * weight, near zero, does the same.
- */
+/** In English, saves two fifths of the postings. Elsewhere BM25 weighs them near zero. */
 const ENGLISH = new Set(
   `a am an and any are as at be been being but by can could did do does doing done for from had has have having he her
   here him his how i if in into is it its just me my no nor not of off on only or other our out own same shall she
@@ -134,28 +121,25 @@ export function stopWordsOf(language: Language): ReadonlySet<string> {
   return language === 'english' ? ENGLISH : NO_TERMS
 }
 
-/**
- * The start of a word's stem, as a separate term: it connects related words that stemmers separate (`restaurieren` and
- * `Restauration`, `schloss` and `schlossen`), and compounds with their first word.
- */
+/** Connects `restaurieren` and `Restauration`, and compounds with their first word. */
 
-/** A shorter stem is its own start. */
+/** A shorter stem would be the same as its start. */
 const STEM_LETTERS_MIN = 5
 const START_LETTERS = 4
-/** No word has it. */
+/** Marks a start; no word contains this character. */
 const START_MARK = '^'
 
-/** Alphabets, whose letters are consecutive. */
+/** Alphabets with upper and lower case. */
 const CASED_LETTERS =
   /^[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Armenian}\p{Script=Arabic}]+$/u
 
-/** null: the stem is short, or not only letters. */
+/** Returns null if the stem is short or contains characters other than letters. */
 export function stemStart(stem: string): string | null {
   if (stem.length < STEM_LETTERS_MIN || !CASED_LETTERS.test(stem)) return null
   return START_MARK + stem.slice(0, START_LETTERS)
 }
 
-/** Weight of a query term: an equal start counts less than an equal stem. */
+/** The weight of a query term: a matching start counts less than a matching stem. */
 export function weightOf(term: string): number {
   return term.startsWith(START_MARK) ? 0.5 : 1
 }
@@ -163,13 +147,13 @@ export function weightOf(term: string): number {
 /** `running` → `run` */
 export type Stem = (word: string) => string
 
-/** Stems Latin words. Knowledge bases in other scripts contain English words, too. */
+/** English for other scripts, because their texts contain English words too. */
 export function stemsOfLatin(language: Language): Stem {
   if (language === 'none') return (word) => word
   return snowball(hasOtherScript(language) ? 'english' : language)
 }
 
-/** Whether the language is not written in Latin letters. */
+/** Whether the language is written in another script than Latin. */
 export function hasOtherScript(language: Language): boolean {
   return IN_OTHER_SCRIPTS.has(language)
 }
@@ -181,7 +165,7 @@ const IN_OTHER_SCRIPTS: ReadonlySet<Language> = new Set<Language>([
   'tamil',
 ])
 
-/** The stem of a word by its script; a word of another script unchanged. */
+/** The stem of a word, by its script; words in scripts without a stemmer stay unchanged. */
 export function stemOf(word: string): string {
   for (const [script, stem] of SCRIPTS) if (script.test(word)) return stem(word)
   return word
@@ -201,7 +185,7 @@ function withoutMarks(word: string): string {
   return word.normalize('NFD').replaceAll(/\p{M}/gu, '')
 }
 
-/** Created on the first call, which takes longer. */
+/** Created on first use, because creation is slow. */
 function snowball(language: string): Stem {
   let stemmer: ReturnType<Snowball['newStemmer']> | undefined
   return (word) => {
@@ -212,48 +196,54 @@ function snowball(language: string): Stem {
 
 type Snowball = typeof import('snowball-stemmers')
 
-/** Loaded with the first word: its tables would take a fiftieth of startup, which needs no words. */
+/** Loaded with the first word, because the tables would make startup two percent slower. */
 function loadSnowball(): Snowball {
   return import.meta.require('snowball-stemmers')
 }
 
-/** A part of a text: from `start` up to `end`. */
+/** A part of a text, from `start` to just before `end`. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
-/** The end of a sentence with the quotes and brackets that close it, and what must follow it. */
-const SENTENCE_END = /(?<![.!?…])[.!?…]+["'”’»)\]*_]*(?=\s+[^\s\p{Ll}])|[。！？｡][」』”’）]*/gu
-/** A full stop after one of these or after a single letter does not end a sentence. */
-const ABBREVIATION = new RegExp(
-  `(?:^|[\\s(])(?:\\p{L}|${[
-    'e\\.g|i\\.e|etc|cf|vs|al|approx|no|nr|fig|eq|vol',
-    'dept|dr|mr|mrs|ms|prof|st|inc|ltd|co|jr|sr',
-  ].join('|')})\\.$`,
+/** Abbreviations usually followed by another word, so that their dot does not end a sentence. */
+export const ABBREVIATIONS: ReadonlySet<string> = new Set(
+  (
+    'mr mrs ms dr prof st sr jr gen col capt hon rev no nr vol pp p fig figs eq eqs sec ch art op cf vs viz approx ca ' +
+    'abs aufl bd bzw dipl evtl ggf hrsg inkl max min mio mrd sog str tel usw vgl zzgl mme mlle av env ej pág núm sra ' +
+    'тыс млн млрд им ул рис табл стр см др'
+  ).split(' '),
+)
+
+/** A blank line, or punctuation of Latin, Arabic, Hindi, Armenian, Khmer, … and quotes. */
+const SENTENCE_END =
+  /(?<![.!?…])[.!?…]+["'”’»)\]*_]*(?=\s+[^\s\p{Ll}])|[؟۔।॥։።፧។៕။]["'”’»)\]]*(?=\s)|[。！？｡][」』”’）]*|\n\s*\n/gu
+/** Words, abbreviations and single letters whose dot does not end a sentence. */
+const SHORTENED = new RegExp(
+  `(?:^|[\\s(])(?:\\p{L}|e\\.g|i\\.e|etc|al|dept|inc|ltd|co|${[...ABBREVIATIONS].join('|')})\\.$`,
   'iu',
 )
 
-/** The sentences of running text, whose lines may break anywhere, without surrounding white space. */
-export function sentenceSpans(text: string, span: Span): readonly Span[] {
+/** The sentences of a text, trimmed. A line break does not end a sentence. */
+export function* sentenceSpans(text: string, span: Span): Generator<Span> {
   const part = text.slice(span.start, span.end)
-  const spans: Span[] = []
   let start = 0
-  const add = (end: number) => {
-    const trimmed = trimmedSpan(text, { start: span.start + start, end: span.start + end })
-    if (trimmed.end > trimmed.start) spans.push(trimmed)
+  for (const { 0: sign, index } of part.matchAll(SENTENCE_END)) {
+    const end = index + sign.length
+    if (sign === '.' && SHORTENED.test(part.slice(Math.max(start, end - 12), end))) continue
+    yield* filledSpan(text, { start: span.start + start, end: span.start + end })
     start = end
   }
-  for (const match of part.matchAll(SENTENCE_END)) {
-    const end = match.index + match[0].length
-    if (match[0] === '.' && ABBREVIATION.test(part.slice(Math.max(start, end - 12), end))) continue
-    add(end)
-  }
-  add(part.length)
-  return spans
+  yield* filledSpan(text, { start: span.start + start, end: span.end })
 }
 
-/** Without leading and trailing white space. */
+function filledSpan(text: string, span: Span): readonly Span[] {
+  const { start, end } = trimmedSpan(text, span)
+  return start === end ? [] : [{ start, end }]
+}
+
+/** The span without leading and trailing white space. */
 export function trimmedSpan(text: string, { start, end }: Span): Span {
   let [from, to] = [start, end]
   while (from < to && isSpace(text, from)) from += 1
@@ -268,7 +258,7 @@ function isSpace(text: string, at: number): boolean {
 const DIGEST = new Uint8Array(16)
 const DIGEST_VIEW = new DataView(DIGEST.buffer)
 
-/** 31 bits, the same as the database computes by `hashSql`. */
+/** A 31-bit hash, the same as `hashSql` computes in the database. */
 export function textHash(text: string): number {
   Bun.MD5.hash(text.toWellFormed(), DIGEST)
   return DIGEST_VIEW.getUint32(12, true) >>> 1

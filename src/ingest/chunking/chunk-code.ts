@@ -1,35 +1,34 @@
 import type { LimitsUnder } from './chunk-markdown.ts'
 import { chunkLines, fits, lineEnd, type TextPiece, trimmedSpan } from './chunk-text.ts'
 
-/** Lines of code by number, from 0. */
+/** The lines of a code text, counted from 0. */
 interface CodeLines {
-  /** The start of each line, and the end of the text. */
+  /** Offsets of the start of each line, followed by the length of the text. */
   readonly starts: readonly number[]
-  /** White space before its first character; -1: the line is blank. */
+  /** The width of each line's indentation; -1 for a blank line. */
   readonly indents: readonly number[]
 }
 
-/** Lines `from` up to, but not including, `to`, within definitions that were too long. */
+/** The lines from `from` up to but not including `to`, inside definitions that were too long. */
 interface CodeRange {
   readonly from: number
   readonly to: number
   readonly within: readonly string[]
 }
 
-/** Depth of nested definitions that are searched. */
+/** Nested definitions are searched to this depth. */
 const NESTING_MAX = 24
 const TAB_WIDTH = 4
 const SIGNATURE_CHARS_MAX = 120
 
-/** They belong to the text above them. */
+/** Lines that belong to the text above them. */
 const CONTINUES =
   /^\s*(?:[)\]}>]|end\b|else\b|elif\b|elsif\b|except\b|finally\b|catch\b|rescue\b|ensure\b|then\b|do\b|fi\b|done\b|esac\b|begin\b|\{)/i
-/** Comments, decorators and attributes belong to the definition below them. */
+/** Comments, decorators and attributes, which belong to the definition below them. */
 const INTRODUCES = /^\s*(?:\/\/|#|\/?\*|--|;;|@|\[|'''|"""|%)/
 
 /**
- * Cuts code between definitions: the least indented lines, with the comments above them. As many as fit go together; one
- * that does not fit is cut between its members, which then follow its first line.
+ * At the least indented lines. A definition that does not fit repeats its first line as context.
  */
 export function* chunkCode(text: string, limitsUnder: LimitsUnder): Generator<TextPiece> {
   const lines = codeLines(text)
@@ -103,7 +102,7 @@ function hasParts(code: Code, range: CodeRange, depth: number): boolean {
   return false
 }
 
-/** The first line that is not a comment, unless it is the last. */
+/** Returns the first line that is not a comment, unless it is the last line. */
 function firstCodeLine(
   { text, lines }: Pick<Code, 'text' | 'lines'>,
   { from, to }: CodeRange,
@@ -114,7 +113,7 @@ function firstCodeLine(
   return from
 }
 
-/** The parts of a range; if it was cut out of another, the first part is its first line with the lines that belong to it. */
+/** Inside a definition, the first part is its first line with what belongs to it. */
 function* unitsOf(
   { text, lines }: Pick<Code, 'text' | 'lines'>,
   range: CodeRange,
@@ -152,7 +151,7 @@ function spanOf({ lines }: Code, { from, to }: CodeRange) {
   return { startChar: lines.starts[from] ?? 0, endChar: lines.starts[to] ?? 0 }
 }
 
-/** Enough of a line to see how it starts. */
+/** Returns only as much of a line as is needed to tell how it starts. */
 function lineStart(text: string, { starts, indents }: CodeLines, line: number): string {
   const start = starts[line] ?? 0
   const chars = Math.max(0, indents[line] ?? 0) + 16
@@ -183,7 +182,7 @@ function indentOf(text: string, start: number, end: number): number {
   return -1
 }
 
-/** `def area(self, width):` → `def area(self, width)`. */
+/** Shortens `def area(self, width):` to `def area(self, width)`. */
 function signatureOf(text: string, start: number): string {
   const line = text.slice(start, Math.min(lineEnd(text, start), start + SIGNATURE_CHARS_MAX))
   return line.trim().replace(/\s*[{:(]?\s*$/, '')

@@ -3,11 +3,7 @@ import type { JsonChunking } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
-/**
- * The elements of a JSON text: those of a list, the one object, or its fields, each as lines `key: value` with nested keys
- * as `a.b` and `a[0].b`. Leaves out nulls and elements without content.
- * @throws AppError `insert_failed` for what is neither JSON nor a literal of Python
- */
+/** Lines `key: value` with keys such as `a.b[0].c`. @throws AppError `insert_failed` */
 export function* chunkJson(
   text: string,
   options: JsonChunking,
@@ -16,7 +12,7 @@ export function* chunkJson(
   checkDepth(value, 0)
   for (const { element, facts } of elementsOf(value, options)) {
     const content = contentOf(element, options)
-    // A well-formed text may still contain half a surrogate pair as an escape.
+    // Well-formed JSON may still contain an escaped lone surrogate.
     if (content.trim() !== '') yield { content: content.toWellFormed(), facts }
   }
 }
@@ -52,7 +48,9 @@ function isFiltered({ excludeFields, includeFields }: JsonChunking): boolean {
   return excludeFields.length > 0 || includeFields.length > 0
 }
 
-/** Fields are named by their paths; a named field includes everything below it. undefined: nothing is left. */
+/**
+ * Keeps the fields named by their paths, with everything below them. Undefined if nothing is left.
+ */
 function withChosenFields(
   value: RowValue,
   path: string,
@@ -76,7 +74,7 @@ function isChosen(path: string, options: JsonChunking): boolean {
   return !excludeFields.some(isBelow)
 }
 
-/** `field_<key>` of the named fields, else of the top-level values, else of all. */
+/** Metadata `field_<key>` for the named fields, or else the top-level values, or else all. */
 function jsonFacts(value: RowValue, options: JsonChunking): Row {
   if (!options.includeMetadata || value === null || typeof value !== 'object' || isList(value)) {
     return {}
@@ -174,7 +172,6 @@ const JSON_TOKEN =
 const FIELD_NAMES: Readonly<Record<string, RowValue>> = { None: null, True: true, False: false }
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
 
-/** A Python list, dictionary, tuple, text or number; undefined: none of these. */
 function pythonLiteral(text: string): RowValue | undefined {
   try {
     return new LiteralReader(text).whole()

@@ -14,13 +14,12 @@ import {
 import { headingText, type MarkdownBlock, markdownBlocks } from './markdown-structure.ts'
 import { firstBoundary } from './text-boundary.ts'
 
-/** A heading with the blocks up to the next one; the first section of a text may have no heading. */
+/** Up to the next heading. The first section may have no heading. */
 interface Section {
   readonly start: number
   readonly end: number
-  /** The headings above it. */
   readonly above: readonly string[]
-  /** Including its own. */
+  /** Like `above`, plus the section's own heading. */
   readonly headings: readonly string[]
   readonly blocks: readonly MarkdownBlock[]
   readonly hasBody: boolean
@@ -28,17 +27,19 @@ interface Section {
   readonly part: number
 }
 
-/** A share of the chunk size: sections of one parent are joined while either is smaller. */
+/** Sections under a heading are joined if one is smaller than this share of the chunk size. */
 const SMALL_SHARE = 0.4
 
-/** The room left for content after these headings. */
+/** Returns the size limits for content below these headings. */
 export type LimitsUnder = (headings: readonly string[]) => SpanLimits
 
 /**
- * Each heading begins a piece and takes its section with it. A heading without text of its own stays with the section
- * after it, and small sections of one parent come together. A section that is too long is cut between its blocks: text
- * as text is, tables between rows, with the header repeated, and code between lines where it does not fit whole.
- * @param apart slides or chapters: each starts a piece, unless there are only headings before it
+ * Each heading starts a new chunk with its section. A heading without text of its own joins the
+ * next section, and small sections under one heading are combined. A section that is too long is
+ * split between its blocks: text like any text, tables between rows with the header repeated, and
+ * code between lines if it does not fit.
+ * @param apart slides or chapters, each of which starts a new chunk unless only headings come
+ * before it
  */
 export function* chunkMarkdown(
   text: string,
@@ -71,7 +72,7 @@ export function* chunkMarkdown(
   yield* sectionPieces(text, group, limitsUnder)
 }
 
-/** A heading that ends the text takes the end of the text before it along. */
+/** Yields a heading at the end of the text together with the end of the text before it. */
 function* headingWithTail(
   text: string,
   before: Section,
@@ -107,7 +108,7 @@ function* sectionsOf(text: string, apart: TextParts | null): Generator<Section> 
       if (done !== null) yield done
       blocks = []
       while ((starts[part] ?? Number.POSITIVE_INFINITY) <= block.start) part += 1
-      // A chapter may continue in another file; a slide's title does not describe the next slide.
+      // A chapter's headings may also cover the next file; a slide's headings end with the slide.
       if (apart?.unit === 'slide') path.length = 0
       above = names()
     }
@@ -133,7 +134,7 @@ function belongsTogether(
 ): boolean {
   if (!group.hasBody) return true
   if (group.part !== section.part) return false
-  // Neither below the first one nor next to it.
+  // The section is neither below the first one nor on its level.
   if (sharedLength(group.above, section.above) < group.above.length) return false
   const limits = limitsUnder(group.headings)
   const small = limits.chunkSizeChars * SMALL_SHARE
@@ -148,7 +149,7 @@ function sharedLength(first: readonly string[], second: readonly string[]): numb
   return length
 }
 
-/** One section that begins with the first: its headings are those common to both. */
+/** Combines two sections. The result has the headings that both share. */
 function joinedSpans(group: Section, section: Section): Section {
   const shared = group.headings.slice(0, sharedLength(group.headings, section.headings))
   return {
@@ -215,7 +216,7 @@ function* sectionSpans(
   yield* open.spans(text)
 }
 
-/** A span that further blocks may join. */
+/** A span that can still take further blocks. */
 class OpenSpan {
   readonly start: number
   #end: number
@@ -245,7 +246,7 @@ class OpenSpan {
   }
 }
 
-/** The header of a table may take this share of the embedded text. */
+/** The share of the embedded text that a table header may take. */
 const HEADER_SHARE = 0.34
 
 function* markdownLines(
@@ -261,7 +262,7 @@ function* markdownLines(
   }
 }
 
-/** The line above the ruler, shortened if it is long. */
+/** Returns the line above the ruler, truncated if it is long. */
 function tableHeader(
   text: string,
   { start, end }: { readonly start: number; readonly end: number },
@@ -280,11 +281,11 @@ function tableHeader(
 
 export const HEADING_JOINT = ' > '
 
-/** Title and headings may take this share of the text the model reads at once. */
+/** The share of the model's input that title and headings may take. */
 const CONTEXT_SHARE = 0.25
 const CONTEXT_CHARS_MAX = 400
 
-/** The text before a chunk when it is embedded: the title, the headings above it, and repeated lines. */
+/** The text embedded before a chunk: title, headings above, repeated lines. */
 export class ChunkContext {
   readonly #title: string
   readonly #limits: SpanLimits
@@ -296,7 +297,7 @@ export class ChunkContext {
     this.#limits = limits
   }
 
-  /** The room left for content under these headings. */
+  /** Returns the size limits for content below these headings. */
   readonly limitsUnder: LimitsUnder = (headings) => {
     const context = this.#path(headings)
     const known = this.#limitsBelow.get(context)
@@ -319,7 +320,7 @@ export class ChunkContext {
     return path
   }
 
-  /** The inner headings and the title say more than the ones in between. */
+  /** Keeps the title and the innermost headings, which say more than those in between. */
   #shortened(headings: readonly string[]): string {
     const own = isSamePath(headings[0], this.#title) ? headings.slice(1) : headings
     for (let skipped = 0; skipped < own.length; skipped += 1) {

@@ -1,9 +1,8 @@
 import type { SentenceWindows } from '../../core/domain/knowledge-base.ts'
 import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
+import { sentenceSpans } from '../../core/text/words.ts'
 import {
   afterSpace,
-  BOUNDARY,
-  boundaryBefore,
   firstBoundary,
   isSpace,
   lastBoundary,
@@ -11,17 +10,17 @@ import {
   wordBreak,
 } from './text-boundary.ts'
 
-/** Code units into a text. */
+/** A range of a text in UTF-16 code units. */
 export interface TextSpan {
   readonly startChar: number
   readonly endChar: number
 }
 
 /**
- * Cuts a text into overlapping spans within the limits: at the end of a paragraph, a line, a sentence or a word, in this
- * order, within the second half of the allowed length. A text that fits is one span as it is; the spans of a longer one
- * begin and end without white space. They cover the whole text except white space. At most half of a span overlaps, so
- * that the work is linear in the length.
+ * Splits a text into overlapping spans within the limits: at the end of a paragraph, line, sentence
+ * or word, in this order of preference, in the second half of the allowed length. A text that fits
+ * is one unchanged span; the spans of a longer one are trimmed. Together they cover the whole text
+ * except white space. Overlaps are at most half a span, so the work is linear in the length.
  */
 export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan> {
   if (fits(text, 0, text.length, limits)) {
@@ -40,7 +39,7 @@ export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan
     let reach = reachOf(text, start, text.length, limits)
     let cut = reach > covered ? cutOf(text, { start, covered, reach }, limits) : covered
     if (start < covered && !isInside(text, { start, covered, reach }, cut, limits)) {
-      // The overlap leaves no room, such as for a character of several units: the span goes without it.
+      // There is no room for an overlap, for example if one character takes several code units.
       start = covered
       reach = reachOf(text, start, text.length, limits)
       cut = cutOf(text, { start, covered, reach }, limits)
@@ -52,11 +51,8 @@ export function* chunkText(text: string, limits: SpanLimits): Generator<TextSpan
 }
 
 interface Progress {
-  /** The start of the span. */
   readonly start: number
-  /** Up to where earlier spans reach. */
   readonly covered: number
-  /** The furthest end of this one. */
   readonly reach: number
 }
 
@@ -65,14 +61,14 @@ function isInside(text: string, progress: Progress, cut: number, limits: SpanLim
   return reach > covered && endOfPiece(text, start, cut) - start <= limits.chunkSizeChars
 }
 
-/** Where the span ends, before its white space is dropped; always beyond what is covered. */
+/** Returns the end of the span before trimming. It is always beyond the covered text. */
 function cutOf(
   text: string,
   { start, covered, reach }: Progress,
   { separators }: SpanLimits,
 ): number {
   if (reach >= text.length) return text.length
-  // Not even a word: a part of it.
+  // If not even one word fits, take a part of it.
   const limit = Math.max(reach, covered + 1)
   const after = Math.max(start + Math.floor((limit - start) / 2), covered)
   if (separators !== undefined) {
@@ -82,7 +78,7 @@ function cutOf(
   return boundary ?? wordBreak(text, after, limit) ?? safeCut(text, covered, limit)
 }
 
-/** After the last occurrence of the first separator that occurs. */
+/** Returns the position after the last occurrence of the first separator that occurs. */
 function lastSeparator(
   text: string,
   after: number,
@@ -98,7 +94,9 @@ function lastSeparator(
   return undefined
 }
 
-/** A part of a word may have more tokens than the whole: such a cut moves back until it fits. */
+/**
+ * Moves a cut back until the span fits: part of a word may have more tokens than the whole word.
+ */
 function withinTokens(text: string, progress: Progress, cut: number, limits: SpanLimits): number {
   if (limits.tokens === null) return cut
   const { start, covered, reach } = progress
@@ -109,7 +107,7 @@ function withinTokens(text: string, progress: Progress, cut: number, limits: Spa
   return longestPart(text, progress, cut, limits)
 }
 
-/** The longest part of the following text that fits; if none does, the smallest that can be shown. */
+/** The longest part of the following text that fits, or else its first visible character. */
 function longestPart(
   text: string,
   { start, covered }: Progress,
@@ -135,7 +133,7 @@ function endOfPiece(text: string, start: number, cut: number): number {
 
 function restartOf(text: string, { start, covered }: Progress, limits: SpanLimits): number {
   const { chunkOverlapChars, chunkSizeChars, tokens } = limits
-  // A span that is short because its tokens are many has an overlap in proportion.
+  // If the token limit shortened the span, the overlap is reduced in proportion.
   const taken = tokens === null ? chunkSizeChars : covered - start
   const share = Math.floor((chunkOverlapChars * taken) / chunkSizeChars)
   const overlap = Math.min(share, Math.floor(taken / 2))
@@ -145,22 +143,21 @@ function restartOf(text: string, { start, covered }: Progress, limits: SpanLimit
   return boundary ?? Math.min(covered, safeCut(text, earliest - 1, earliest))
 }
 
-/** The length limits of a span. */
 export interface SpanLimits {
   readonly chunkSizeChars: number
   readonly chunkOverlapChars: number
-  /** null: only characters count. */
+  /** Null: only characters are counted. */
   readonly tokens: {
     readonly counter: TokenCounter
     readonly tokensMax: number
-    /** The text before a chunk takes a share of these. */
+    /** The model's input limit. The text before a chunk may take a share of it. */
     readonly tokensAtOnce: number
   } | null
-  /** Where to cut, the best first; '' is anywhere. Missing: at paragraphs, lines, sentences and words. */
+  /** Best first; '' means anywhere. By default at paragraphs, lines, sentences and words. */
   readonly separators?: readonly string[]
 }
 
-/** How far a span from `start` may reach, at most `end`. `start`: its first word has too many tokens. */
+/** At most `end`; `start` if the first word alone is too long. */
 function reachOf(text: string, start: number, end: number, limits: SpanLimits): number {
   const last = Math.min(end, start + limits.chunkSizeChars)
   if (limits.tokens === null) return last
@@ -172,7 +169,6 @@ export function fits(text: string, start: number, end: number, limits: SpanLimit
   return end - start <= limits.chunkSizeChars && reachOf(text, start, end, limits) >= end
 }
 
-/** The room left for the content after this text. */
 export function limitsBelow(limits: SpanLimits, context: string): SpanLimits {
   if (limits.tokens === null || context === '') return limits
   const { counter, tokensMax, tokensAtOnce } = limits.tokens
@@ -181,7 +177,7 @@ export function limitsBelow(limits: SpanLimits, context: string): SpanLimits {
   return { ...limits, tokens: { counter, tokensMax: left ?? 1, tokensAtOnce: leftAtOnce ?? 1 } }
 }
 
-/** A token has at least one byte. */
+/** Counts bytes, because a token has at least one byte. */
 export const BYTE_COUNTER: TokenCounter = {
   count: (text) => Buffer.byteLength(text),
   fit(text, start, end, tokensMax) {
@@ -196,30 +192,30 @@ export const BYTE_COUNTER: TokenCounter = {
   },
 }
 
-/** A span with its known position. */
+/** A span with what is known about its place in the text. */
 export interface TextPiece extends TextSpan {
-  /** The headings above its first character, outermost first, without its own. */
+  /**
+   * The headings above its first character, outermost first, without a heading in the span itself.
+   */
   readonly above: readonly string[]
-  /** All of them. */
+  /** All headings, including one in the span itself. */
   readonly headings: readonly string[]
-  /** Further text repeated before it when it is embedded, such as a table header. */
+  /** Further text that is repeated before it when it is embedded, such as a table header. */
   readonly repeated: string
 }
 
-/** The end of the line that starts there, with its line feed. */
 export function lineEnd(text: string, start: number): number {
   const newline = text.indexOf('\n', start)
   return newline === -1 ? text.length : newline + 1
 }
 
-/** The span without trailing white space; null: it has nothing else. */
+/** Trims trailing white space. Null if nothing else is left. */
 export function trimmedSpan(text: string, { startChar, endChar }: TextSpan): TextSpan | null {
   let end = endChar
   while (end > startChar && isSpace(text.charCodeAt(end - 1))) end -= 1
   return end === startChar ? null : { startChar, endChar: end }
 }
 
-/** Spans of as many whole lines as fit; a line that does not fit is cut like text. */
 export function* chunkLines(
   text: string,
   { startChar, endChar }: TextSpan,
@@ -258,7 +254,7 @@ export function* shifted(spans: Iterable<TextSpan>, by: number): Generator<TextS
   }
 }
 
-/** Windows of sentences, each overlapping the previous one; a sentence that does not fit is cut like text. */
+/** Yields overlapping windows of sentences. A sentence that does not fit is split like text. */
 export function* chunkSentences(
   text: string,
   { windowSize, windowOverlap }: SentenceWindows,
@@ -272,8 +268,8 @@ export function* chunkSentences(
     hasNew = false
     return [{ startChar: first.startChar, endChar: last.endChar }]
   }
-  for (const sentence of sentencesOf(text)) {
-    const { startChar, endChar } = sentence
+  const whole = { start: 0, end: text.length }
+  for (const { start: startChar, end: endChar } of sentenceSpans(text, whole)) {
     if (!fits(text, startChar, endChar, limits)) {
       yield* span()
       window = []
@@ -286,25 +282,8 @@ export function* chunkSentences(
       window = windowOverlap === 0 ? [] : window.slice(-windowOverlap)
       while (!fits(text, window[0]?.startChar ?? startChar, endChar, limits)) window.shift()
     }
-    window.push(sentence)
+    window.push({ startChar, endChar })
     hasNew = true
   }
   yield* span()
-}
-
-/** The sentences of a text, without white space around them; a line that ends a paragraph ends one too. */
-function* sentencesOf(text: string): Generator<TextSpan> {
-  let start = 0
-  for (let at = 1; at <= text.length; at += 1) {
-    if (at < text.length) {
-      if (isSpace(text.charCodeAt(at))) continue
-      const strength = boundaryBefore(text, at)
-      if (strength !== BOUNDARY.sentence && strength !== BOUNDARY.paragraph) continue
-    }
-    let first = start
-    while (first < at && isSpace(text.charCodeAt(first))) first += 1
-    const span = trimmedSpan(text, { startChar: first, endChar: at })
-    if (span !== null) yield span
-    start = at
-  }
 }

@@ -1,4 +1,7 @@
-/** Texts → spans, contexts and terms: pure, and takes time in proportion to the texts. See `Chunker`. */
+/**
+ * Splits texts into spans and computes their contexts and terms. No I/O; linear in the length of
+ * the texts. See `Chunker`.
+ */
 
 import type { Row, TermCounts, TextParts, TextSyntax } from '../../core/domain/document.ts'
 import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
@@ -23,56 +26,50 @@ import {
 export interface ChunkableText {
   readonly text: string
   readonly title?: string | null
-  /** Missing: unknown. */
+  /** Undefined if unknown. */
   readonly syntax?: TextSyntax
-  /** Parts whose borders no chunk of Markdown crosses. */
+  /** Parts with boundaries that no Markdown chunk crosses. */
   readonly apart?: TextParts | null
 }
 
-/** How to chunk texts. */
 export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'> & {
-  /** The input limits of the embedding model; null: unknown. */
+  /** The input limits of the embedding model; null if unknown. */
   readonly reach: EmbedderReach | null
 }
 
-/** The tools that chunking needs. */
 export interface ChunkingTools {
   readonly analyzers: Analyzers
-  /** The built-in model's counter. */
   readonly wordPieces: () => TokenCounter
 }
 
-/** The chunks of some texts, in their order. */
 export interface ChunkedTexts {
-  /** For each text. */
   readonly chunkCounts: Int32Array
-  /** For each chunk, in code units of its text. */
+  /** Where each chunk starts, in UTF-16 code units of its text. */
   readonly starts: Int32Array
   readonly ends: Int32Array
-  /** For each chunk, unless it is part of its text: JSON is rewritten. */
+  /** null unless a chunk's content differs from its part of the text, as for rewritten JSON. */
   readonly contents: readonly string[] | null
-  /** Strings that many chunks share; the first is ''. */
+  /** Strings shared by many chunks. The first one is ''. */
   readonly strings: readonly string[]
-  /** For each chunk, an index into `strings`: the text embedded before it, and its headings separated by line feeds. */
+  /** Per chunk: the text embedded before it, and its headings, separated by line feeds. */
   readonly contexts: Int32Array
   readonly headings: Int32Array
-  /** For each chunk, from 1; 0: lines are not counted. */
+  /** The line of each chunk, counted from 1; 0 if lines are not counted. */
   readonly lines: Int32Array
-  /** For each chunk with facts. */
+  /** The metadata of each chunk, if any chunk has some. */
   readonly facts: readonly Row[] | null
-  /** The embedded tokens of each chunk; null: the model's tokens are unknown. */
+  /** The number of embedded tokens per chunk; null if the model's tokenizer is unknown. */
   readonly tokenCounts: Int32Array | null
-  /** 1: the model does not read all of it. */
+  /** 1 if the chunk is longer than the model's input. */
   readonly cut: Uint8Array
-  /** For each chunk: the number of its terms, and of distinct ones. */
+  /** Two numbers per chunk: how many terms it has, and how many distinct ones. */
   readonly termCounts: Int32Array
   readonly distinctCounts: Int32Array
-  /** The distinct terms of all chunks, one chunk after the other. */
+  /** The distinct terms of all chunks, chunk by chunk. */
   readonly keys: BigInt64Array
   readonly frequencies: Int32Array
-  /** The language of the terms. */
   readonly language: Language
-  /** Texts that cannot be chunked: they have no chunks. */
+  /** Texts that cannot be chunked. They have no chunks. */
   readonly failures: readonly ChunkingFailure[]
 }
 
@@ -82,10 +79,7 @@ export interface ChunkingFailure {
   readonly message: string
 }
 
-/**
- * Cuts each text into chunks and counts their terms. It stops cutting a text that has more chunks than may be stored at
- * once.
- */
+/** Stops at a text with more chunks than one transaction may store. */
 export function chunkTexts(
   texts: readonly ChunkableText[],
   rules: ChunkingRules,
@@ -124,7 +118,7 @@ function counterOf({ reach }: ChunkingRules, tools: ChunkingTools): TokenCounter
   return reach.tokenizer === 'word_piece' ? tools.wordPieces() : BYTE_COUNTER
 }
 
-/** One chunk with what is embedded before it. */
+/** A chunk with the text that is embedded before it. */
 interface Piece extends TextSpan {
   readonly content: string
   readonly context: string
@@ -145,7 +139,6 @@ interface PieceLists {
   readonly terms: TermCounts[]
 }
 
-/** The results so far, as lists of equal length. */
 class FoundChunks {
   readonly #counter: TokenCounter | null
   readonly #tokensMax: number
@@ -261,7 +254,7 @@ function* piecesOfText(
   }
 }
 
-/** A size that the user chose applies to every model. */
+/** A chunk size set by the user applies to every model. */
 function limitsOf(
   preprocessing: Preprocessing,
   reach: EmbedderReach | null,
@@ -288,7 +281,7 @@ function limitsOf(
   }
 }
 
-/** The rest is for the chat model's text: the embedding model reads both together. */
+/** The rest is left for the chat model's text, because the embedding model reads both together. */
 const CONTEXTUAL_SHARE = 0.7
 
 function* textPieces(
@@ -309,7 +302,7 @@ function* textPieces(
   }
 }
 
-/** An element too long for the model becomes several chunks, which have its fields. */
+/** Splits an element that is too long for the model into several chunks with the same metadata. */
 function* jsonPieces(
   text: string,
   options: NonNullable<Preprocessing['json']>,
@@ -326,7 +319,7 @@ function* jsonPieces(
   }
 }
 
-/** Spans may overlap, so line feeds are also taken back. */
+/** Counts line feeds between two positions. The result is negative if spans overlap. */
 function lineFeeds(text: string, from: number, to: number): number {
   let count = 0
   for (let at = text.indexOf('\n', Math.min(from, to)); at !== -1 && at < Math.max(from, to); ) {

@@ -1,6 +1,6 @@
 /**
- * Documents → chunks with their terms. Most of the work of an insert, so it runs in a thread, off the main thread: only
- * strings and arrays of numbers pass between them.
+ * Splits documents into chunks and computes their terms. This is most of the work of an insert, so
+ * it runs in a worker thread, which exchanges only strings and number arrays.
  */
 
 import { startsName } from '../../core/domain/agents/completion-event.ts'
@@ -36,15 +36,14 @@ export interface Chunker {
   ): Promise<ChunkedTexts>
 }
 
-/** How documents of a knowledge base are chunked. */
+/** The knowledge base settings for chunking documents. */
 export interface ChunkingTarget {
   readonly kb: Pick<KnowledgeBase, 'preprocessing' | 'language'>
-  /** The limits of its embedding model. */
   readonly reach: EmbedderReach | null
   readonly chunker: Chunker
 }
 
-/** The chunks of each document, or why it has none: `insert_failed` for content that must be JSON but is not. */
+/** Or the error why a document has none, such as `insert_failed` for invalid JSON. */
 export async function chunkDocuments(
   documents: readonly Document[],
   { kb, reach, chunker }: ChunkingTarget,
@@ -56,14 +55,14 @@ export async function chunkDocuments(
   return chunkedDocuments(documents, chunked, preprocessing)
 }
 
-/** Page starts are not needed: chunks cross pages. */
+/** Leaves out the starts of pages, because chunks may cross pages. */
 export function chunkableText({ text, layout }: DocumentText): ChunkableText {
   if (layout === undefined) return { text }
   const { title, syntax, parts } = layout
   return { text, title, syntax, apart: parts !== null && isApart(parts) ? parts : null }
 }
 
-/** @param chunked of all texts of the documents, in their order */
+/** @param chunked the result for all texts of the documents, in order */
 export function chunkedDocuments(
   documents: readonly Document[],
   chunked: ChunkedTexts,
@@ -71,7 +70,7 @@ export function chunkedDocuments(
 ): readonly (ChunkedDocument | AppError)[] {
   const failures = new Map(chunked.failures.map((failure) => [failure.textIndex, failure]))
   let textIndex = 0
-  // Both over the chunks of all texts.
+  // Both positions count across all texts.
   let chunkPosition = 0
   let termPosition = 0
   return documents.map((document) => {
@@ -116,10 +115,8 @@ function termsOf(
 }
 
 interface ChunkPlace {
-  /** Among the chunks of its text. */
   readonly chunkIndex: number
   readonly chunkCount: number
-  /** Among the chunks of all texts. */
   readonly chunkPosition: number
 }
 
@@ -163,7 +160,7 @@ function chunkOf(
   return chunk
 }
 
-/** The text outside of all chunks, mostly white space. null: nothing worth storing. */
+/** Returns the text outside of chunks, mostly white space. Null if it is not worth storing. */
 function textBetween(
   { text, layout }: DocumentText,
   { starts, ends }: ChunkedTexts,
@@ -177,14 +174,14 @@ function textBetween(
     if (start > end) pieces.push(text.slice(end, start))
     end = Math.max(end, ends[at] ?? 0)
   }
-  // Most rows are a single chunk; trailing white space is not worth storing for each.
+  // Most rows are a single chunk, whose trailing white space is not worth storing.
   if (pieces.length === 0 && layout === undefined) return null
   pieces.push(text.slice(end))
   const between = pieces.join('')
   return between === '' ? null : between
 }
 
-/** A field of the document with this name takes precedence. null: unknown. */
+/** null if there is none. A document's own field of the same name wins. */
 function chunkFacts(
   { layout }: DocumentText,
   place: {
@@ -200,7 +197,7 @@ function chunkFacts(
   const line = chunked.lines[chunkPosition] ?? 0
   const parts = layout?.parts ?? null
   const known = chunked.facts?.[chunkPosition]
-  // Most chunks have none of them.
+  // Fast path: most chunks have no such metadata.
   if (heading === '' && line === 0 && parts === null && known === undefined) return null
   const facts: Row = {
     ...(heading === '' ? {} : { heading: heading.replaceAll('\n', HEADING_JOINT) }),
@@ -213,12 +210,12 @@ function chunkFacts(
   return kept.length === 0 ? null : Object.fromEntries(kept)
 }
 
-/** Slides and chapters are separate; text flows over pages and cells. */
+/** Slides and chapters are chunked separately, while text may cross pages and cells. */
 function isApart({ unit }: TextParts): boolean {
   return unit === 'slide' || unit === 'chapter'
 }
 
-/** `{ page: 1, page_end: 2, page_starts: [812] }`: the further pages with their offsets in the chunk. */
+/** For example `{ page: 1, page_end: 2, page_starts: [812] }`, with offsets in the chunk. */
 function chunkedParts(parts: TextParts, { startChar, endChar }: TextSpan): Row {
   const { unit, starts } = parts
   const first = partAt(parts, startChar)
@@ -232,7 +229,6 @@ function chunkedParts(parts: TextParts, { startChar, endChar }: TextSpan): Row {
   }
 }
 
-/** The number of the part with that position, from 1; 0: before the first. */
 function partAt({ starts }: TextParts, at: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {
@@ -243,7 +239,7 @@ function partAt({ starts }: TextParts, at: number): number {
   return low
 }
 
-/** The texts that the embedding model reads only in part. */
+/** Returns the texts that are longer than the embedding model's input. */
 export async function cutTexts(
   texts: readonly string[],
   given: {
@@ -268,7 +264,7 @@ export async function cutTexts(
   return cut
 }
 
-/** Each text as one chunk, counted on the way. */
+/** Makes each text one chunk, to count its tokens. */
 const WHOLE: Preprocessing = {
   type: 'text_chunking',
   chunkSizeChars: Number.MAX_SAFE_INTEGER,

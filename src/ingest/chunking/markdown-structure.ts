@@ -5,20 +5,20 @@ export interface MarkdownBlock {
   readonly kind: 'heading' | 'text' | 'table' | 'code'
   readonly start: number
   readonly end: number
-  /** For a heading: 1 to 6. */
+  /** The level of a heading, from 1 to 6. */
   readonly level: number
-  /** For a table: the start of its first row, after the header. */
+  /** For a table, where the first row after the header starts. */
   readonly rowsStart: number
 }
 
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]|$)/
 const FENCE = /^ {0,3}(`{3,}|~{3,})/
-/** A heading or fence shows in its first characters; the rest of a long line is skipped. */
+/** Look for a heading or code fence only at the start of a line, because lines may be long. */
 const LINE_START_CHARS = 64
-/** Longer lines are not underlines or table rulers. */
+/** Longer lines are neither underlines nor table rulers. */
 const RULER_CHARS_MAX = 1_000_000
 
-/** The blocks of a text, which cover it without gaps; blank lines belong to the block before them. */
+/** Yields the blocks of a text without gaps. A blank line belongs to the block before it. */
 export function* markdownBlocks(text: string): Generator<MarkdownBlock> {
   let textStart = -1
   for (let line = 0; line < text.length; ) {
@@ -46,7 +46,7 @@ export function* markdownBlocks(text: string): Generator<MarkdownBlock> {
   }
 }
 
-/** The text of a heading, at most this many characters of it. */
+/** Returns the text of a heading, truncated to this many characters. */
 export function headingText(text: string, { start, end }: MarkdownBlock): string {
   const line = text.slice(start, Math.min(lineEnd(text, start), end, start + HEADING_CHARS_MAX))
   return line
@@ -72,7 +72,7 @@ function structureAt(text: string, start: number, end: number): MarkdownBlock | 
   return tableAt(text, start, end)
 }
 
-/** After the line that closes the fence; the end of the text if unclosed. */
+/** Returns the position after the line that closes the fence, or the end of the text. */
 function fenceEnd(text: string, from: number, fence: string): number {
   for (let line = from; line < text.length; ) {
     const end = lineEnd(text, line)
@@ -84,7 +84,7 @@ function fenceEnd(text: string, from: number, fence: string): number {
   return text.length
 }
 
-/** A line with a bar over one of bars and dashes, and the lines with a bar below. */
+/** A line with a bar, a line of bars and dashes, and the lines with a bar after them. */
 function tableAt(text: string, start: number, end: number): MarkdownBlock | null {
   const bar = text.indexOf('|', start)
   if (bar === -1 || bar >= end || end >= text.length) return null
@@ -106,7 +106,7 @@ function isRuler(text: string, start: number, end: number): boolean {
   return /^[ \t|:-]*\r?\n?$/.test(line) && line.includes('-') && line.includes('|')
 }
 
-/** A paragraph of one line that is underlined with `===` or `---`. */
+/** Recognizes a one-line paragraph underlined with `===` or `---`. */
 function underlinedHeading(text: string, start: number, end: number): MarkdownBlock | null {
   if (end >= text.length || end - start > HEADING_CHARS_MAX || isBlankLine(text, start)) return null
   if (start > 0 && !isBlankLine(text, previousLine(text, start))) return null
@@ -127,10 +127,10 @@ function previousLine(text: string, start: number): number {
   return start < 2 ? 0 : text.lastIndexOf('\n', start - 2) + 1
 }
 
-/** White space examined at the start of a line. */
+/** Examine at most this much white space at the start of a line. */
 const BLANK_CHARS_MAX = 200
 
-/** Whether the line that starts there is blank; past the last line, false. */
+/** Whether the line that starts there is blank; false after the last line. */
 function isBlankLine(text: string, start: number): boolean {
   if (start >= text.length) return false
   for (let at = start; at < start + BLANK_CHARS_MAX; at += 1) {

@@ -1,16 +1,18 @@
-/** How good a position is for a cut, larger is better. After a full stop, a sentence may continue. */
-export const BOUNDARY = { none: 0, word: 1, stop: 2, sentence: 3, line: 4, paragraph: 5 } as const
+import { ABBREVIATIONS } from '../../core/text/words.ts'
 
-/** White space examined before and after a position; a longer run counts as its nearest part. */
+/** How good a position is for splitting. After `stop`, the sentence may continue. */
+const BOUNDARY = { none: 0, word: 1, stop: 2, sentence: 3, line: 4, paragraph: 5 } as const
+
+/** Examine at most this much white space before and after a position. */
 const RUN_CHARS_MAX = 64
-/** Combining marks in a row that a cut avoids. */
+/** A cut avoids splitting up to this many combining marks. */
 const MARKS_MAX = 16
 
 const NEWLINE = 10
 const ZERO_WIDTH_JOINER = 0x200d
-/** Latin, Greek, Arabic, Urdu, Hindi, Armenian, Amharic, Khmer and Burmese full stops and question marks. */
+/** Latin, Greek, Arabic, Urdu, Hindi, Armenian, Amharic, Khmer and Burmese. */
 const SENTENCE_ENDS = codesOf('.!?…;؟۔।॥։።፧។៕။'.replace(';', '\u037e'))
-/** They end a sentence without a space after them. */
+/** These end a sentence without a space after them. */
 const WIDE_SENTENCE_ENDS = codesOf('。！？｡．')
 const CLOSERS = codesOf('"\')]}»”’›')
 const WIDE_CLOSERS = codesOf('」』）】〉》〕”’')
@@ -20,7 +22,6 @@ function codesOf(chars: string): ReadonlySet<number> {
   return new Set([...chars].map((char) => char.charCodeAt(0)))
 }
 
-/** White space as `String.prototype.trim` knows it. */
 export function isSpace(code: number): boolean {
   if (code < 0x80) return code === 32 || (code >= 9 && code <= 13)
   if (code === 0xa0 || code === 0xfeff || code === 0x1680 || code === 0x3000) return true
@@ -28,7 +29,7 @@ export function isSpace(code: number): boolean {
   return code <= 0x200a || code === 0x2028 || code === 0x2029 || code === 0x202f || code === 0x205f
 }
 
-/** The first position from `start` on without white space, at most `end`. */
+/** Returns the first position from `start` on that is not white space, at most `end`. */
 export function afterSpace(text: string, start: number, end: number): number {
   const last = Math.min(end, text.length)
   let at = start
@@ -36,8 +37,8 @@ export function afterSpace(text: string, start: number, end: number): number {
   return at
 }
 
-/** What ends just before `at`: a paragraph, a line, a sentence, a word, or nothing. */
-export function boundaryBefore(text: string, at: number): number {
+/** Returns what ends right before `at`: a paragraph, a line, a sentence, a word, or nothing. */
+function boundaryBefore(text: string, at: number): number {
   const first = Math.max(0, at - RUN_CHARS_MAX)
   let newlines = 0
   let before = at - 1
@@ -56,7 +57,7 @@ export function boundaryBefore(text: string, at: number): number {
   return /^\p{Ll}/u.test(text.slice(at, at + 2)) ? BOUNDARY.stop : BOUNDARY.sentence
 }
 
-/** A full stop of a script without spaces, with the quotes that it closes. */
+/** Whether a sentence of a script without spaces ends here, including closing quotes. */
 function isWideEnd(text: string, at: number): boolean {
   if (WIDE_CLOSERS.has(text.charCodeAt(at))) return false
   let before = at - 1
@@ -66,16 +67,7 @@ function isWideEnd(text: string, at: number): boolean {
 
 const DOT = 46
 const ABBREVIATION_CHARS_MAX = 12
-/** Abbreviations that precede other words: their dot does not end a sentence. */
-const ABBREVIATIONS = new Set(
-  (
-    'mr mrs ms dr prof st sr jr gen col capt hon rev no nr vol pp p fig figs eq eqs sec ch art op cf vs viz approx ca ' +
-    'abs aufl bd bzw dipl evtl ggf hrsg inkl max min mio mrd sog str tel usw vgl zzgl mme mlle av env ej pág núm sra ' +
-    'тыс млн млрд им ул рис табл стр см др'
-  ).split(' '),
-)
-
-/** Whether a full stop is that of an abbreviation, an initial or an ordinal. */
+/** Whether the full stop belongs to an abbreviation, an initial or an ordinal number. */
 function isAbbreviation(text: string, dot: number): boolean {
   let start = dot
   while (
@@ -86,7 +78,7 @@ function isAbbreviation(text: string, dot: number): boolean {
     start -= 1
   }
   const word = text.slice(start, dot)
-  // Such as "e.g.", "z. B.", "J. Smith" and "3. Oktober".
+  // As in "e.g.", "z. B.", "J. Smith" and "3. Oktober".
   if (/^\p{L}$/u.test(word) || /^\d{1,2}$/.test(word)) return true
   return ABBREVIATIONS.has(word.toLowerCase())
 }
@@ -100,7 +92,7 @@ function isWordCode(code: number): boolean {
 const SEGMENTED_CHARS = 96
 const wordSegmenter = lazySegmenter()
 
-/** Created with the first text that needs it: a start does not wait for its tables. */
+/** Creates the segmenter at its first use, because loading its tables would delay startup. */
 function lazySegmenter(): () => Intl.Segmenter {
   let segmenter: Intl.Segmenter | undefined
   return () => {
@@ -109,7 +101,7 @@ function lazySegmenter(): () => Intl.Segmenter {
   }
 }
 
-/** The last position between two words without white space, as in Chinese and Thai: `after < place <= limit`. */
+/** `after < place <= limit`, between two words without a space, as in Chinese and Thai. */
 export function wordBreak(text: string, after: number, limit: number): number | undefined {
   if (text.charCodeAt(limit) < 0x80 && text.charCodeAt(limit - 1) < 0x80) return undefined
   const first = Math.max(after, limit - SEGMENTED_CHARS)
@@ -122,11 +114,11 @@ export function wordBreak(text: string, after: number, limit: number): number | 
   return place
 }
 
-/** The best position to cut in `after < place <= limit`, the last of its kind; undefined: none. */
+/** The best position to split with `after < place <= limit`. Of equally good ones, the last. */
 export function lastBoundary(text: string, after: number, limit: number): number | undefined {
   let best: number = BOUNDARY.none
   let place: number | undefined
-  // A word that ends at the limit may be kept whole: the white space after it belongs to no chunk.
+  // A word that ends at the limit fits, because the white space after it belongs to no chunk.
   for (let at = afterSpace(text, limit, limit + RUN_CHARS_MAX); at > after; at -= 1) {
     if (at <= limit && isSpace(text.charCodeAt(at))) continue
     const strength = boundaryBefore(text, at)
@@ -137,7 +129,7 @@ export function lastBoundary(text: string, after: number, limit: number): number
   return place
 }
 
-/** The best position to start again in `start <= place < end`, the first of its kind. */
+/** `start <= place < end`. Of equally good ones, the first. */
 export function firstBoundary(text: string, start: number, end: number): number | undefined {
   let best: number = BOUNDARY.none
   let place: number | undefined
@@ -150,7 +142,7 @@ export function firstBoundary(text: string, start: number, end: number): number 
   return place
 }
 
-/** The nearest position to cut without a boundary, `after < place`: never inside a visible character. */
+/** Does not split a visible character, for text without a boundary. */
 export function safeCut(text: string, after: number, limit: number): number {
   const first = Math.max(after + 1, limit - MARKS_MAX)
   for (let at = limit; at >= first; at -= 1) {

@@ -4,20 +4,20 @@ import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest } from '../sources/insert-request.ts'
 import type { LeftOutPages } from './left-out-pages.ts'
 
-/** An address to visit; links of pages with depth 0 have depth 1. */
+/** An address to visit. Links on pages of depth 0 have depth 1. */
 export interface Target {
   readonly url: string
   readonly depth: number
-  /** The client named it; it does not come from a page or a sitemap. */
+  /** Whether the client named it, instead of a page or sitemap. */
   readonly isStart: boolean
 }
 
-/** The addresses to visit, in order of discovery, each once. */
+/** The addresses to visit, in order of discovery and without duplicates. */
 export class CrawlFrontier {
   readonly #seen: Set<string>
   readonly #settled = new Set<string>()
   readonly #texts = new Set<string>()
-  /** Addresses that differ only in their parameters: a calendar is endless. */
+  /** By address without parameters, because a calendar, for example, has endless pages. */
   readonly #variants = new Map<string, number>()
   readonly #leftOut: LeftOutPages
   #queue: Target[]
@@ -28,12 +28,11 @@ export class CrawlFrontier {
     this.#queue = starts.map((url) => ({ url, depth: 0, isStart: true }))
   }
 
-  /** Waiting addresses. */
   get size(): number {
     return this.#queue.length
   }
 
-  /** Of one depth only, so that the order stays breadth first, and few per host. */
+  /** Returns addresses of a single depth, to keep the crawl breadth first, and few per host. */
   next(count: number): readonly Target[] {
     const depth = this.#queue[0]?.depth
     const perHost = new Map<string, number>()
@@ -50,7 +49,7 @@ export class CrawlFrontier {
     return [...taken]
   }
 
-  /** @returns false if another document has that id */
+  /** @returns false if another document already has this id */
   settle(id: string): boolean {
     if (this.#settled.has(id)) return false
     this.#settled.add(id)
@@ -75,7 +74,7 @@ export class CrawlFrontier {
     }
   }
 
-  /** Why an address is not opened; null: it is. */
+  /** Why an address is not opened; null if it may be. */
   #refusalOf(url: URL): string | null {
     const { frontierUrlsMax, variantsPerPath } = INGEST_LIMITS
     if (this.#seen.size >= frontierUrlsMax) return `beyond the first ${frontierUrlsMax} addresses`
@@ -88,18 +87,18 @@ export class CrawlFrontier {
   }
 }
 
-/** Parameters that identify the visitor or the referrer, not a page. */
+/** Parameters that identify a visitor or referrer instead of a page. */
 const NO_PAGE =
   /^(?:utm_\w+|gclid|gbraid|wbraid|dclid|fbclid|msclkid|yclid|twclid|igshid|mc_[ce]id|_ga|_gl|_hs(?:enc|mi)|hsctatracking|mkt_tok|oly_(?:enc|anon)_id|vero_id|phpsessid|jsessionid|aspsessionid\w*|sessionid|session_id|sid|cfid|cftoken)$/i
 const SESSION_IN_PATH = /;(?:jsessionid|phpsessid|sid)=[^/;]*/gi
 
-/** The address of a page: without fragment, and without parameters that do not identify a page. */
+/** A page's address without its fragment and without parameters that do not identify a page. */
 export function pageAddress(address: URL): URL {
   const url = new URL(address)
   url.hash = ''
   url.pathname = url.pathname.replace(SESSION_IN_PATH, '')
   if (url.search === '') return url
-  // Each parameter as written: a server may distinguish `?a` from `?a=`.
+  // Keep each parameter as written, because a server may distinguish `?a` from `?a=`.
   const parts = url.search.slice(1).split('&')
   const kept = parts.filter((part) => !NO_PAGE.test(part.split('=', 1)[0] ?? ''))
   if (kept.length < parts.length) url.search = kept.join('&')
@@ -109,7 +108,7 @@ export function pageAddress(address: URL): URL {
 const SEGMENTS_MAX = 30
 const REPEATS_MAX = 3
 
-/** Paths such as `/a/b/a/b/a/b/a/b` come from links that lead deeper forever. */
+/** Detects paths such as `/a/b/a/b/a/b/a/b`, which come from links that never end. */
 function isEndless(url: URL): boolean {
   const segments = url.pathname.split('/').filter((segment) => segment !== '')
   if (segments.length > SEGMENTS_MAX) return true
@@ -118,14 +117,13 @@ function isEndless(url: URL): boolean {
   return Math.max(0, ...counts.values()) > REPEATS_MAX
 }
 
-/** Which links a crawl follows. */
 export interface CrawlScope {
   readonly allowedDomains: readonly string[]
-  /** The hosts of the start addresses, if no domains are named; a redirect of a start address adds its own. */
+  /** Unless domains are named: hosts of start addresses and of their redirects. */
   readonly sites: Set<string>
 }
 
-/** @throws AppError `insert_failed` for a start address outside the domains, for too many or too long patterns */
+/** @throws AppError `insert_failed` for a start address outside the domains, or bad patterns */
 export function crawlScope(starts: readonly string[], crawl: CrawlRequest): CrawlScope {
   refuseLargePatterns(crawl.patterns)
   const urls = starts.map((start) => new URL(start))
@@ -136,11 +134,7 @@ export function crawlScope(starts: readonly string[], crawl: CrawlRequest): Craw
   throw new AppError('insert_failed', `${outside.href} is outside of ${domainsShown(scope)}`)
 }
 
-/**
- * A start address may redirect to another site, for example after a move: unless domains are named, that site is then
- * crawled instead.
- * @throws AppError `crawl_failed`
- */
+/** Unless domains are named, the redirect's site is crawled instead. @throws AppError */
 export function refuseRedirect(start: string, url: URL, scope: CrawlScope): void {
   if (scope.allowedDomains.length === 0 || isInScope(url, scope)) return
   const where = `${url.href}, which is outside of ${domainsShown(scope)}`
@@ -167,7 +161,7 @@ function refuseLargePatterns(patterns: readonly string[]): void {
   }
 }
 
-/** A web address without credentials. */
+/** Whether this is a web address without credentials. */
 export function isOpenAddress(url: URL): boolean {
   if (url.protocol !== 'http:' && url.protocol !== 'https:') return false
   return url.username === '' && url.password === ''
@@ -180,7 +174,7 @@ export function isInScope(url: URL, { allowedDomains, sites }: CrawlScope): bool
   return allowedDomains.some((domain) => host === domain || host.endsWith(`.${domain}`))
 }
 
-/** A host and its port: `www.` does not make it another site. */
+/** Returns a host and its port without `www.`, which does not make a different site. */
 export function siteOf(url: URL): string {
   return withoutDot(url.hostname).replace(/^www\./, '') + (url.port === '' ? '' : `:${url.port}`)
 }

@@ -23,8 +23,9 @@ import { pagesOfSite } from './sitemaps.ts'
 type CrawlDeps = Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>
 
 /**
- * The pages at the start addresses and, breadth first, those they link to: one row each, with its text as Markdown. Only a
- * start address must answer; failures behind links are left out and listed in `leftOut`.
+ * Crawls the start addresses and, breadth first, the pages they link to. Yields one row per page
+ * with its text as Markdown. A start address must answer; pages behind links that fail are listed
+ * in `leftOut`.
  * @throws AppError `crawl_failed`, also if no page has text; `address_refused`, `insert_failed`
  */
 export async function* crawledRows(
@@ -33,7 +34,7 @@ export async function* crawledRows(
     readonly urls: readonly string[]
     readonly crawl: CrawlRequest
     readonly leftOut: LeftOutPages
-    /** Called for a start address without a page, which is then left out. Unset: it ends the crawl. */
+    /** Then leaves out the start address that failed. If unset, the failure ends the crawl. */
     readonly onLeftOut?: (error: JobError) => void
   },
   deps: CrawlDeps,
@@ -71,7 +72,6 @@ interface Crawl {
   readonly starts: readonly string[]
 }
 
-/** A page with its document's id. */
 interface NamedPage extends VisitedPage {
   readonly id: string
 }
@@ -92,7 +92,7 @@ async function* crawledPages(
     for (const visited of await Promise.all(targets.map(visit))) {
       if (visited.kind === 'sitemap') {
         frontier.add(visited.pages, 0)
-        // The sitemap that the client chose, not those of its site.
+        // Unlike a site's own sitemap, this one was chosen by the client.
         startsLeft = Number.POSITIVE_INFINITY
       } else if (visited.kind !== 'not_asked') requested += 1
       if (visited.kind !== 'page') continue
@@ -104,8 +104,8 @@ async function* crawledPages(
     }
     startsLeft -= targets.filter(({ isStart }) => isStart).length
     if (startsLeft > 0 || requested >= pagesMax) continue
-    // The pages listed by the sites come after the links of their first pages. They are not links, so a crawl with a
-    // depth leaves them out.
+    // Pages from a site's sitemap come after the links on the first pages. They are not links, so a
+    // crawl with a depth leaves them out.
     startsLeft = Number.POSITIVE_INFINITY
     if (plan.crawl.depth === undefined) {
       frontier.add(await listedPages({ plan, starts }, deps, signal), 1)
@@ -129,7 +129,7 @@ async function listedPages(
   return linksToFollow(listed, plan, deps, signal)
 }
 
-/** null: the page is known already, under another address. */
+/** Null if the page was already found under another address. */
 function settled(
   page: VisitedPage,
   frontier: CrawlFrontier,
@@ -138,7 +138,7 @@ function settled(
   const { address, canonical, documents, isStart } = page
   const id = canonical ?? address
   if (!frontier.settle(id)) {
-    // The page itself replaces an earlier variant of it; a later variant is dropped.
+    // The canonical page replaces an earlier variant; a later variant is dropped.
     return id === address && canonical !== null ? { ...page, id } : null
   }
   // A client that names two addresses gets two documents.
@@ -148,7 +148,7 @@ function settled(
   return null
 }
 
-/** Pages of links may have equal texts but different targets. */
+/** Pages with equal text may have different links, so compare these too. */
 function textKey(documents: readonly ReadDocument[]): string {
   const parts = documents.map(({ title, content, links }) => [
     title,
@@ -175,7 +175,7 @@ function* pageRows(page: NamedPage, rule: ColumnMapping): Generator<Row> {
   }
 }
 
-/** Several texts may be one address; beyond this multiple of the allowed addresses, they are not even read. */
+/** Several spellings can mean one address. Read at most this many times the allowed number. */
 const SPELLINGS_MAX = 10
 
 function startsOf(
@@ -183,7 +183,7 @@ function startsOf(
   crawlPagesMax: number,
   onFailedStart: VisitPlan['onFailedStart'],
 ): readonly string[] {
-  // By its first position in the list.
+  // Each distinct address with its first position in the list.
   const distinct = new Map<string, number>()
   for (const [index, url] of urls.entries()) {
     if (!distinct.has(url)) distinct.set(url, index)
@@ -206,21 +206,18 @@ function startOf(
     return [crawlableUrl(url).href]
   } catch (error) {
     if (!(error instanceof AppError)) throw error
-    // The address may contain a password; otherwise the message names it.
+    // The address may contain a password, so the message gives its position instead.
     onFailedStart(error, `address ${index + 1}`)
     return []
   }
 }
 
-/** A client that names a number of pages wants that many, at any depth. */
+/** A client that sets only a number of pages wants that many, at any depth. */
 function depthMaxOf({ depth, pagesMax }: CrawlRequest): number {
   return depth ?? (pagesMax === undefined ? 0 : INGEST_LIMITS.depthByPagesMax)
 }
 
-/**
- * Tries the patterns on one text, before anything is fetched; in the reading thread, because an expression may take long.
- * @throws AppError `insert_failed`
- */
+/** Patterns run in the reader thread, as they may take long. @throws AppError `insert_failed` */
 async function refuseBadPatterns(
   patterns: readonly string[],
   { reader }: CrawlDeps,

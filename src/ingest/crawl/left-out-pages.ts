@@ -1,19 +1,19 @@
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
-/** Why a page did not become a document; a crawl counts its pages by `reason`. */
+/** Why a page did not become a document. A crawl counts pages by `reason`. */
 export class PageError extends AppError {
   readonly reason: string
 
-  /** @param reason a few words without the address, as in `answered 404` */
+  /** @param reason a few words without the address, for example `answered 404` */
   constructor(reason: string, message: string) {
     super('crawl_failed', message)
     this.reason = reason
   }
 }
 
-/** Failures of a single page, not of the crawl. */
+/** Failures of a single page, which do not end the crawl. */
 const REASONS: Partial<Record<ErrorCode, string>> = {
-  crawl_failed: 'gave no whole answer',
+  crawl_failed: 'gave an incomplete answer',
   address_refused: 'had an address that is not allowed',
   file_unreadable: 'could not be read',
 }
@@ -32,14 +32,13 @@ const REASONS_MAX = 12
 const NOTES_MAX = 10
 const ADDRESS_CHARS_MAX = 300
 
-/** The pages that a crawl did not store, with reasons, short enough to keep. */
 export class LeftOutPages {
   readonly #pages = new Map<string, LeftOut>()
   readonly #links = new Map<string, LeftOut>()
   readonly #notes: string[] = []
   #moreNotes = 0
 
-  /** @param shown its address, or a message that names it */
+  /** @param shown the address, or a message that contains it */
   addPage(reason: string, shown: string): void {
     count(this.#pages, reason, shown)
   }
@@ -49,12 +48,11 @@ export class LeftOutPages {
     else this.addPage(REASONS[error.code] ?? error.code, error.message)
   }
 
-  /** An address that was not requested. */
   addLink(reason: string, address: string): void {
     count(this.#links, reason, address)
   }
 
-  /** A whole sentence about the stored pages, or about the crawl. */
+  /** Adds a sentence about the stored pages or the crawl. */
   note(sentence: string): void {
     if (this.#notes.length < NOTES_MAX) this.#notes.push(cut(sentence))
     else this.#moreNotes += 1

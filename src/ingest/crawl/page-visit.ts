@@ -18,14 +18,12 @@ import { isOfPage, type LeftOutPages, PageError } from './left-out-pages.ts'
 import { BY_ROBOTS, type Robots, robotsTag } from './robots.ts'
 import { pagesOfSitemap } from './sitemaps.ts'
 
-/** A page that was read. */
 export interface VisitedPage extends Target {
-  /** Its address after redirects, which becomes its documents' id. */
+  /** The address after redirects, which is the id of its documents. */
   readonly address: string
-  /** Its canonical address; null: none. */
+  /** The canonical address, or null if the page names none. */
   readonly canonical: string | null
   readonly documents: readonly ReadDocument[]
-  /** The links that the crawl follows. */
   readonly links: readonly string[]
 }
 
@@ -34,16 +32,13 @@ export interface VisitPlan {
   readonly crawl: CrawlRequest
   readonly depthMax: number
   readonly robots: Robots
-  /** Grows while pages are visited. */
+  /** Filled while pages are visited. */
   readonly leftOut: LeftOutPages
-  /** Handles a start address without a page. @throws the error, if that ends the crawl */
+  /** Called for a start address that fails. @throws the error if it should end the crawl */
   readonly onFailedStart: (error: AppError, address: string) => void
 }
 
-/**
- * The result of a visit: a page, the pages that a sitemap lists, a page that is missing, unreadable or not allowed, or
- * nothing, because the site's robots.txt forbids the request.
- */
+/** Nothing if the site's robots.txt forbids the request. */
 type Visit =
   | { readonly kind: 'page'; readonly page: VisitedPage }
   | { readonly kind: 'sitemap'; readonly pages: readonly string[] }
@@ -69,7 +64,7 @@ export function visitor(
   }
 }
 
-/** A page with less text redirects its readers before they can read it. */
+/** A page with less text than this and a refresh tag is treated as a redirect. */
 const REFRESHING_CHARS_MAX = 300
 
 async function visited(
@@ -107,13 +102,13 @@ async function visited(
       ...target,
       address: pageAddress(new URL(page.url)).href,
       canonical: canonicalOf(first),
-      // A page named by the client is wanted; other pages only if they may be kept.
+      // Store a page that the client named; store others only if they allow it.
       documents: isKept ? documents : [],
       links: await linksToFollow(found, plan, deps, signal),
     }
     return { kind: 'page', page: visited }
   }
-  throw new AppError('crawl_failed', `${target.url} sends its readers on without end`)
+  throw new AppError('crawl_failed', `${target.url} redirects its readers endlessly`)
 }
 
 function followedLinks({ links, page }: ReadDocument): readonly string[] {
@@ -143,7 +138,7 @@ async function fetched(
     },
   })
 
-  /** A redirect within its site is part of an address that was opened. */
+  /** Redirects within the site belong to an address that was already allowed. */
   async function refuseOutside(url: URL, { url: asked }: Target): Promise<void> {
     const isSameSite = crawl.patterns.length > 0 && siteOf(url) === siteOf(new URL(asked))
     if (
@@ -157,7 +152,6 @@ async function fetched(
   }
 }
 
-/** Addresses that the crawl may open, by the canonical address of each page. */
 export async function linksToFollow(
   links: readonly string[],
   { scope, crawl }: Pick<VisitPlan, 'scope' | 'crawl'>,
@@ -175,10 +169,7 @@ export async function linksToFollow(
   return reader.matching(open, crawl.patterns, signal)
 }
 
-/**
- * The content of a page, read like files: one document, or several for a mailbox.
- * @throws AppError `crawl_failed` for anything but text, `file_unreadable`
- */
+/** One document, or several for a mailbox. @throws AppError for anything but text */
 async function pageDocuments(
   page: FetchedPage,
   { reader, leftOut }: Pick<InsertDeps, 'reader'> & { readonly leftOut: LeftOutPages },
@@ -233,10 +224,7 @@ const PAGE_FORMATS: Readonly<Record<string, DocumentFormat>> = {
 }
 const NO_TEXT = /^(?:image|audio|video|font|model)\//
 
-/**
- * The format of a page: by its bytes if they are unambiguous, else by content type, else by name.
- * @throws AppError `crawl_failed` for a page that is not text
- */
+/** By first bytes, content type or name, in this order. @throws AppError `crawl_failed` */
 function pageFormat({ url, contentType, bytes }: FetchedPage): {
   readonly format: DocumentFormat
   readonly charset: string | null
@@ -253,7 +241,7 @@ function pageFormat({ url, contentType, bytes }: FetchedPage): {
   return { format, charset: charsetOf(parameters) }
 }
 
-/** Formats that are clearly not text; a table is read as plain text. */
+/** Refuses formats that are not text. A table is read as plain text. */
 function formatOfPage(
   bytes: Uint8Array,
   url: string,
@@ -270,7 +258,7 @@ function formatOfPage(
   }
 }
 
-/** A ZIP or PDF file, under any content type of the server. */
+/** Whether it is a ZIP or PDF file, regardless of its content type. */
 function isMarked(bytes: Uint8Array): boolean {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 5))
   return begin === '%PDF-' || begin.startsWith('PK\u0003\u0004')

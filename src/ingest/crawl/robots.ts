@@ -5,10 +5,9 @@ import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { PageFetcher } from '../sources/guarded-fetch.ts'
 import { PageError } from './left-out-pages.ts'
 
-/** Eider's name in `robots.txt`. */
-export const ROBOT_NAME = 'Eider'
+/** Eider's user agent in `robots.txt`. */
+const ROBOT_NAME = 'Eider'
 
-/** The reason of a `PageError` for an address that was not requested. */
 export const BY_ROBOTS = 'refused by robots.txt'
 
 interface Rules {
@@ -17,7 +16,7 @@ interface Rules {
   readonly sitemaps: readonly string[]
 }
 
-/** The rules of the sites of one crawl (RFC 9309), asked once for each origin. */
+/** The robots.txt rules of the sites in one crawl (RFC 9309), requested once per origin. */
 export class Robots {
   readonly #pages: PageFetcher
   readonly #rules = new Map<string, Promise<Rules>>()
@@ -28,8 +27,7 @@ export class Robots {
   }
 
   /**
-   * Waits for our turn by the site's crawl delay.
-   * @throws AppError `crawl_failed` if the site refuses this address or its rules cannot be read
+   * Waits for the site's crawl delay. @throws AppError if the rules forbid this or cannot be read
    */
   async permit(url: URL, signal: AbortSignal): Promise<void> {
     const rules = await this.#rulesOf(url.origin, signal)
@@ -43,7 +41,7 @@ export class Robots {
     await sleep(at - now, signal)
   }
 
-  /** Sitemap addresses that the site's rules name. */
+  /** Returns the sitemap addresses in the site's robots.txt. */
   async sitemaps(origin: string, signal: AbortSignal): Promise<readonly string[]> {
     try {
       return (await this.#rulesOf(origin, signal)).sitemaps
@@ -61,10 +59,10 @@ export class Robots {
   }
 }
 
-/** Directives that have a value, and no name before them. */
+/** Directives with a value, to tell them from a user agent's name. */
 const VALUED = /^(?:max-\w+(?:-preview)?|unavailable_after)$/
 
-/** The directives of a header `X-Robots-Tag`: for everyone, and for Eider. */
+/** Parses a header `X-Robots-Tag`, and returns the directives for all robots and for Eider. */
 export function robotsTag(header: string | null): {
   readonly isKept: boolean
   readonly isFollowed: boolean
@@ -86,16 +84,16 @@ export function robotsTag(header: string | null): {
 
 const ANYTHING: Rules = { isAllowed: () => true, delayMs: 0, sitemaps: [] }
 
-/** A site without rules allows everything; one with unreadable rules, nothing (RFC 9309, 2.3.1). */
+/** No rules allow everything; unreadable rules allow nothing (RFC 9309, 2.3.1). */
 async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal): Promise<Rules> {
   const url = `${origin}/robots.txt`
   const { status, bytes } = await pages.fetch(url, {
     signal,
     bytesMax: INGEST_LIMITS.robotsBytesMax,
-    // The rest is not read (RFC 9309, 2.5).
+    // Do not read the rest (RFC 9309, 2.5).
     isCut: true,
   })
-  // A rate limit does not tell what is allowed.
+  // Except 429: being rate-limited does not tell what is allowed.
   if (status >= 400 && status < 500 && status !== 429) return ANYTHING
   if (status < 200 || status > 299) {
     const why = `its rules cannot be read: GET ${url} answered ${status}`

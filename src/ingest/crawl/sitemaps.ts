@@ -8,7 +8,7 @@ interface SitemapDeps {
   readonly pages: PageFetcher
 }
 
-/** The pages that a site lists itself: in the sitemaps that its robots.txt names, else in `/sitemap.xml`. */
+/** Returns the pages in a site's sitemaps: those named in robots.txt, or else `/sitemap.xml`. */
 export async function pagesOfSite(
   origin: string,
   deps: SitemapDeps,
@@ -21,7 +21,7 @@ export async function pagesOfSite(
 
 const BEGIN = /^\s*(?:<[?!][^>]{0,2000}>\s*){0,20}</
 
-/** The pages that a sitemap lists; null: the page is not a sitemap. */
+/** Returns the pages in a sitemap; null if the page is not a sitemap. */
 export async function pagesOfSitemap(
   page: FetchedPage,
   deps: SitemapDeps,
@@ -35,10 +35,7 @@ export async function pagesOfSitemap(
   return pagesListed({ origin, queue: [page.url] }, deps, signal, known)
 }
 
-/**
- * The pages in these sitemaps and in the sitemaps they name. Only addresses of the same host. A missing or
- * broken sitemap lists nothing.
- */
+/** Only addresses on the same host. A missing or broken sitemap counts as empty. */
 async function pagesListed(
   { origin, queue }: { readonly origin: string; readonly queue: string[] },
   { robots, pages }: SitemapDeps,
@@ -90,10 +87,7 @@ async function unpackedText({ bytes }: FetchedPage, signal: AbortSignal): Promis
   return new TextDecoder().decode(unpacked.subarray(0, bytesMax))
 }
 
-/**
- * What gzip unpacks, up to a limit. A file that is cut off or broken is unpacked as far as it goes.
- * @param onDamage called if some of it is missing; an error it throws ends the work
- */
+/** Keeps what can be unpacked. @param onDamage called if part is missing; may throw */
 export async function unpackedSitemap(
   bytes: Uint8Array,
   given: { readonly bytesMax: number; readonly onDamage?: (cause: unknown) => void },
@@ -135,11 +129,10 @@ const LAST_CHANGE =
 
 export interface ListedAddress {
   readonly url: string
-  /** As written in the sitemap. */
   readonly lastmod: string | null
 }
 
-/** The addresses in a sitemap; only those of its own host, as the protocol demands. */
+/** Yields the addresses in a sitemap that are on its own host, as the protocol demands. */
 export function* sitemapEntries(text: string, origin: string): Generator<ListedAddress> {
   for (const [, , entry = ''] of text.matchAll(ENTRY)) {
     const location = LOCATION.exec(entry)?.[1]?.replace(/&amp;|&#38;/g, '&') ?? ''
@@ -149,7 +142,7 @@ export function* sitemapEntries(text: string, origin: string): Generator<ListedA
         yield { url: url.href, lastmod: LAST_CHANGE.exec(entry)?.[1] ?? null }
       }
     } catch {
-      // Not a valid address.
+      // Skip an invalid address.
     }
   }
 }

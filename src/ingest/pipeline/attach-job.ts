@@ -1,4 +1,4 @@
-/** Uploaded files that become one document each of a knowledge base, in the background and across a restart. */
+/** Turns uploaded files into one document each, in the background and across restarts. */
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
@@ -23,31 +23,29 @@ import type { InsertDeps, StoredCounts } from '../sources/insert-request.ts'
 import { storeRows } from './store-rows.ts'
 
 export interface FileToAttach {
-  /** The id of the uploaded file. */
   readonly id: number
   /** Metadata of its document. */
   readonly attributes: Readonly<Record<string, string | number | boolean>>
-  /** How to cut it; null: as the knowledge base does. */
+  /** How to chunk it; null: as the knowledge base does. */
   readonly preprocessing: Preprocessing | null
 }
 
 export interface AttachRequest {
   readonly kb: KnowledgeBase
   readonly files: readonly FileToAttach[]
-  /** They were sent together, and are requested together. */
+  /** Whether the files were sent together, and are read back together. */
   readonly isBatch: boolean
 }
 
-/** The files attached by one job. */
 export interface Attachment extends Pick<AttachRequest, 'files' | 'isBatch'> {
   readonly job: Job
-  /** The positions of failed files, if the job does not name them all: it keeps the first messages. */
+  /** Indexes of files that failed. The job itself keeps only the first messages. */
   readonly failed: ReadonlySet<number>
 }
 
 interface StoredAttach extends Pick<AttachRequest, 'files' | 'isBatch'> {
   readonly source: 'attach'
-  /** A later knowledge base of the same name is not the intended one. */
+  /** The id, because a later knowledge base may have the same name. */
   readonly knowledgeBaseId: number
 }
 
@@ -61,7 +59,7 @@ export function attachJobOf({ kb, files, isBatch }: AttachRequest): JobDraft {
   return { kind: 'insert', projectName, knowledgeBase: name, title, request }
 }
 
-/** Whether a job is one of these: its request tells for certain. */
+/** Whether the job may be an attach job. Only its request shows that for certain. */
 export function mayBeAttachJob({ kind, title }: Pick<Job, 'kind' | 'title'>): boolean {
   return kind === 'insert' && title.startsWith(TITLE)
 }
@@ -71,19 +69,19 @@ export function isStoredAttach(request: unknown): request is StoredAttach {
   return isObject && 'source' in request && request.source === 'attach'
 }
 
-/** Where a job's checkpoint keeps the positions of failed files. */
+/** Returns the indexes of failed files from a job's checkpoint. */
 export function failedPlacesOf(checkpoint: unknown): readonly number[] {
   const isObject = typeof checkpoint === 'object' && checkpoint !== null
   const failed: unknown = isObject && 'failed' in checkpoint ? checkpoint.failed : []
   return Array.isArray(failed) ? failed.filter((place) => typeof place === 'number') : []
 }
 
-/** The id of its document, and its name in OpenAI's API. */
+/** The id of the file's document, and of the file in OpenAI's API. */
 export function attachedId(fileId: number): string {
   return `file-${fileId}`
 }
 
-/** @throws AppError of the model or the store: files before it are stored; `knowledge_base_not_found` */
+/** @throws AppError, keeping the files stored before; `knowledge_base_not_found` */
 export async function runAttachJob(
   work: JobWork,
   request: StoredAttach,
@@ -99,7 +97,7 @@ export async function runAttachJob(
   for (const [index, file] of request.files.entries()) {
     if (index < done) continue
     try {
-      await attach({ kb, file, counts }, deps, signal)
+      await attach({ kb, file, counts, onEmbedded: work.noteEmbedded }, deps, signal)
     } catch (error) {
       signal.throwIfAborted()
       const { code, message } = toAppError(error)
@@ -113,7 +111,7 @@ export async function runAttachJob(
   }
 }
 
-/** Failures that stop no other file. */
+/** Failures that do not affect other files. */
 const OF_ONE_FILE: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'file_not_found',
   'file_changed',
@@ -133,7 +131,13 @@ async function attach(
     kb,
     file: { id, attributes, preprocessing },
     counts,
-  }: { readonly kb: KnowledgeBase; readonly file: FileToAttach; readonly counts: StoredCounts },
+    onEmbedded,
+  }: {
+    readonly kb: KnowledgeBase
+    readonly file: FileToAttach
+    readonly counts: StoredCounts
+    readonly onEmbedded: (chunkCount: number) => void
+  },
   deps: InsertDeps & AttachDeps,
   signal: AbortSignal,
 ): Promise<void> {
@@ -148,17 +152,17 @@ async function attach(
   const row = documentRow({ id: attachedId(id), content, columns: known }, mapping)
   const cut = preprocessing === null ? kb : { ...kb, preprocessing }
   const target = { kb: cut, source: filename, rows: [row], isUnbounded: true, counts }
-  await storeRows(target, deps, signal)
+  await storeRows(target, deps, signal, { onEmbedded })
   if (find() !== undefined) return
-  // A document deleted meanwhile is gone already.
+  // A document that was deleted meanwhile needs no removal.
   await deps.removal.removeDocuments(kb, [attachedId(id)])
   throw notFound('file', attachedId(id))
 }
 
-/** More should be added row by row. */
+/** Larger files should be added row by row. */
 const TEXT_CHARS_MAX = 50_000_000
 
-/** All its texts or rows as one text; a single text keeps its other facts. */
+/** Joins all texts or rows of the file. A single text keeps its metadata. */
 async function wholeText(
   file: UploadedFile,
   deps: Pick<InsertDeps, 'files'>,

@@ -27,9 +27,11 @@ interface ContextualTarget {
 }
 
 /**
- * Adds a chat model's text about each chunk to the documents, if the knowledge base wants that. A document
- * stored with the same chunks keeps its texts. A failure of the model fails the whole batch.
- * @throws AppError `insert_failed` for more calls than are allowed, `missing_parameter`, those of the model
+ * Adds a chat model's text about each chunk to the documents, if the knowledge base is set up for
+ * it. A document stored with the same chunks keeps its texts. If the model fails, the whole batch
+ * fails.
+ * @throws AppError `insert_failed` for more calls than allowed, `missing_parameter`; errors of the
+ * model
  */
 export async function withWrittenContexts(
   { kb, documents }: ContextualTarget,
@@ -61,7 +63,7 @@ function tooManyCalls(callCount: number, { chunksMax }: ContextualChunking): App
   return new AppError('insert_failed', `${needed}; ${chunksMax} are allowed: ${how}`)
 }
 
-/** The contexts of documents stored with exactly these chunks, by id: in the order of the chunks. */
+/** For documents stored with exactly these chunks: by document id, in chunk order. */
 async function storedContexts(
   { kb, documents }: ContextualTarget,
   { chunks }: Pick<ContextualDeps, 'chunks'>,
@@ -76,7 +78,7 @@ async function storedContexts(
       const isSame =
         before.length === own.length &&
         own.every(({ chunk }, index) => before[index]?.content === chunk.content)
-      // Stored before contexts were required: they have only title and headings.
+      // Chunks stored before the setting was on have only title and headings.
       const isWritten = own.every(({ chunk }, index) => {
         return (before[index]?.context ?? '') !== (chunk.context ?? '')
       })
@@ -90,7 +92,7 @@ async function storedContexts(
   return found
 }
 
-/** Keyword search covers the embedded text. */
+/** Adds contexts to chunks. Keyword search covers them too. */
 function withContexts(
   one: ChunkedDocument,
   contexts: readonly string[],
@@ -112,7 +114,7 @@ async function chatModelOf({ model }: ContextualChunking, models: ChatModels): P
 }
 
 const CALLS_AT_ONCE = 4
-/** The part of the document around the chunk that the model reads in one call. */
+/** How many characters around a chunk the model reads in one call. */
 const EXCERPT_CHARS = 8_000
 const CONTEXT_CHARS_MAX = 300
 const REPLY_CHARS_MAX = 20_000
@@ -140,7 +142,7 @@ async function describedDocument(
     const said = await reply(model, { system: instruction(contextual), user: data }, callSignal)
     return [chunk.context ?? '', said].filter((part) => part !== '').join('\n')
   })
-  // Text that leaves no room for the passage itself is left out.
+  // Drop a context that leaves no room for the chunk itself.
   const described = withContexts(one, contexts, analyzer)
   const embedded = described.chunks.map(({ chunk }) => embeddedText(chunk))
   const cut = await cutTexts(embedded, { kb, ...deps }, signal)
@@ -159,7 +161,7 @@ function instruction({ template }: ContextualChunking): string {
   return template === null ? rules : `${rules}\n${template}`
 }
 
-/** @throws AppError `provider_failed` for an answer without text; the model's own error */
+/** @throws AppError `provider_failed` for an answer without text; errors of the model */
 async function reply(
   model: ChatModel,
   { system, user }: { readonly system: string; readonly user: string },

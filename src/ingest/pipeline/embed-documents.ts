@@ -19,13 +19,11 @@ export interface EmbedDeps {
   readonly chunks: DocumentStore
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   readonly chunker: Chunker
-  /** They describe chunks, if requested. */
+  /** Models that write contexts for chunks, if that is set up. */
   readonly chatModels: ChatModels
 }
 
-/** Documents on their way into the store. */
 export interface PreparedDocuments {
-  /** As of their embedding. */
   readonly kb: KnowledgeBase
   readonly documents: readonly ChunkedDocument[]
   readonly embedded: readonly EmbeddedDocument[]
@@ -34,14 +32,11 @@ export interface PreparedDocuments {
 
 export interface DocumentsTarget {
   readonly kb: KnowledgeBase
-  /** Ids must be distinct. */
+  /** The documents, with distinct ids. */
   readonly documents: readonly ChunkedDocument[]
 }
 
-/**
- * Vectors for all chunks. Only text that is neither stored with one of the documents nor repeated is embedded.
- * @param ahead what is known already, and what is known afterwards
- */
+/** Embeds only new text, not repeated or stored text. @param ahead known vectors */
 export async function prepareDocuments(
   target: DocumentsTarget,
   deps: EmbedDeps,
@@ -55,11 +50,7 @@ export async function prepareDocuments(
   return { kb, documents, known, embedded: await embedded(documents, known, embedder, signal) }
 }
 
-/**
- * Stores prepared documents in one transaction.
- * @param mark of the job that stores them: written in the same transaction
- * @returns the knowledge base they were embedded for: another model may have taken over
- */
+/** In one transaction. @param mark progress @returns the base they were embedded for */
 export function storePrepared(
   { mark, ...prepared }: PreparedDocuments & { readonly mark?: JobMark | undefined },
   deps: EmbedDeps,
@@ -76,11 +67,7 @@ export function storePrepared(
   })
 }
 
-/**
- * Embeds documents and stores them by other means.
- * @param write in one transaction; it is `stale` where a stored vector is gone
- * @returns the result of the write
- */
+/** @param write uses one transaction; returns `stale` if a stored vector no longer exists */
 export async function embedAndWrite<O extends { readonly kind: 'stored' | 'stale' }>(
   target: DocumentsTarget,
   deps: EmbedDeps,
@@ -99,19 +86,17 @@ async function writePrepared<O extends { readonly kind: 'stored' | 'stale' }>(
   const { kb, documents, known } = prepared
   const outcome = await write(prepared.embedded)
   if (outcome.kind === 'stored') return outcome
-  // A stored vector disappeared meanwhile. Without stored ones, the second attempt cannot become stale.
+  // A stored vector was deleted meanwhile. The second attempt uses none, so it cannot fail in this
+  // way.
   for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
   const embedder = deps.embedders.embedder(kb.embeddingModel)
   return write(await embedded(documents, known, embedder, signal))
 }
 
-/** The embedded text of a chunk → its vector: equal texts share one. */
+/** Vectors by embedded text. Equal texts share one. */
 type KnownVectors = Map<string, ChunkVector>
 
-/**
- * Vectors of documents that are finally stored together, made while more documents are read and chunked. A failure here is
- * repeated and reported when all are prepared, because none may be stored in the end.
- */
+/** Embeds while more is being read. Errors are not reported: preparing repeats the work. */
 export class VectorsAhead {
   readonly #kb: KnowledgeBase
   readonly #deps: EmbedDeps
@@ -127,17 +112,17 @@ export class VectorsAhead {
     this.#signal = signal
   }
 
-  /** Resolves when these are being embedded and the next can be gathered. */
+  /** Resolves when these documents are being embedded and the next ones can be collected. */
   async add(documents: readonly ChunkedDocument[]): Promise<void> {
     await this.#last
-    // A chat model's text about chunks depends on all of them.
+    // A chat model's text depends on all chunks of a document, so it cannot be prepared in parts.
     if (this.#hasFailed || this.#kb.preprocessing.contextual !== undefined) return
     this.#last = this.#embed(documents).catch(() => {
       this.#hasFailed = true
     })
   }
 
-  /** The known vectors of these documents, looked up if necessary. */
+  /** Returns the known vectors of these documents, looking them up if necessary. */
   async known(documents: readonly ChunkedDocument[]): Promise<KnownVectors> {
     await this.#last
     const others = documents.filter((one) => !this.#lookedUp.has(one))
@@ -145,7 +130,6 @@ export class VectorsAhead {
     return this.#known
   }
 
-  /** Resolves when no embedding runs anymore. */
   async settled(): Promise<void> {
     await this.#last
   }
@@ -222,7 +206,7 @@ async function embedUnknown(
   })
 }
 
-/** Yields in between: there may be hundreds of thousands of chunks. */
+/** Visits all chunks, yielding to other work, because there may be hundreds of thousands. */
 async function visitChunks(
   documents: readonly ChunkedDocument[],
   signal: AbortSignal,
@@ -237,7 +221,7 @@ async function visitChunks(
   }
 }
 
-/** The vectors of texts, a few texts at a time. */
+/** Embeds texts, a few at a time. */
 export async function embedTexts(
   texts: ReadonlySet<string>,
   embedder: Embedder,
@@ -248,10 +232,7 @@ export async function embedTexts(
   return vectors
 }
 
-/**
- * @param keep gets the vectors of each call at once: they are there although a later one fails
- * @throws AppError those of the embedder, and `provider_failed` if the number of vectors differs from that of texts
- */
+/** @param keep gets each call's vectors at once @throws AppError if counts differ */
 async function embedEach(
   texts: ReadonlySet<string>,
   embedder: Embedder,
@@ -282,13 +263,10 @@ function miscounted(vectors: readonly Float32Array[], texts: readonly string[]):
   return new AppError('provider_failed', `The embedding model answered ${counts}`)
 }
 
-/** Numbers of all vectors: 8 MB. */
+/** The most numbers in all cached vectors: 8 MB. */
 const NUMBERS_MAX = 2_000_000
 
-/**
- * One embedder for all batches of an insert: a text that appears again later is not embedded again. It
- * remembers the vectors of the last texts by hashes of 128 bits.
- */
+/** Embeds repeated text of an insert once. Caches recent vectors by 128-bit hashes. */
 export function rememberingEmbedder(embedder: Embedder): Embedder {
   const known = new LruMap<string, Float32Array>({
     sizeMax: NUMBERS_MAX,
@@ -301,7 +279,7 @@ export function rememberingEmbedder(embedder: Embedder): Embedder {
       const found = keys.map((key) => known.get(key))
       const others = texts.filter((_, index) => found[index] === undefined)
       const made = others.length === 0 ? [] : await embedder.embed(others, signal)
-      // The caller reports it.
+      // The caller reports the mismatch.
       if (made.length !== others.length) return made
       const rest = made.values()
       return keys.map((key, index) => {

@@ -1,4 +1,7 @@
-/** Files sent as documents of a knowledge base: they are read and stored as chunks; the files themselves are not. */
+/**
+ * Inserts files as documents of a knowledge base. Their chunks are stored, not the files
+ * themselves.
+ */
 import { basename } from 'node:path'
 import type { Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -19,13 +22,13 @@ import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
 import { READING_FIELDS, uploadOptions } from '../upload-options.ts'
 import { storeRows } from './store-rows.ts'
 
-/** Tables of files are read past the catalog. */
+/** Dependencies for inserting files. Tables in files do not use the catalog. */
 export interface InsertFilesDeps extends InsertDeps {
   readonly tables: TableRows
 }
 
 export interface SentDocumentFile extends IncomingFile {
-  /** The id of its document: the sender's name for it, with folders. */
+  /** The id of its document: the name the client sent, including folders. */
   readonly name: string
   readonly contentType: string | null
 }
@@ -33,18 +36,17 @@ export interface SentDocumentFile extends IncomingFile {
 export interface InsertFilesRequest {
   readonly kb: KnowledgeBase
   readonly files: readonly SentDocumentFile[]
-  /** Options for all of them. */
   readonly fields: ReadonlyMap<string, string>
 }
 
 export interface InsertedFile {
   readonly name: string
   readonly format: FileFormat
-  /** SHA-256 of the received bytes. */
+  /** The SHA-256 hash of the received bytes. */
   readonly hash: string
   readonly documents: number
   readonly chunks: number
-  /** Rows without content. */
+  /** The number of rows without content. */
   readonly skippedRows: number
   readonly warnings: readonly string[]
 }
@@ -59,13 +61,10 @@ export interface InsertFilesOutcome {
 }
 
 const FILES_AT_ONCE = 4
-/** The number of documents in a file this large is unknown: it is stored piece by piece. */
+/** Larger files are stored in batches, because the number of documents in them is unknown. */
 const LARGE_BYTES = 4_000_000
 
-/**
- * Reads each file and stores its documents, whole or not at all unless it is large. A file that cannot be read stops no other.
- * @throws AppError of the model, the store or the request: then files after it are not stored
- */
+/** All documents of a file or none, unless it is large. @throws AppError ends the request */
 export async function insertFiles(
   { kb, files, fields }: InsertFilesRequest,
   deps: InsertFilesDeps,
@@ -125,7 +124,9 @@ async function insertRead(
     ? rowsOfFile({ kb, file, read }, known)
     : tableRows({ kb, file, read }, known, deps, signal)
   const isUnbounded = file.sizeBytes > LARGE_BYTES
-  await storeRows({ kb, source: 'files', rows, isUnbounded, counts }, deps, signal)
+  await deps.inserts.during(kb, { counts }, () => {
+    return storeRows({ kb, source: 'files', rows, isUnbounded, counts }, deps, signal)
+  })
   if (counts.storedDocuments === 0 && counts.skippedRows > 0) {
     const hint = read.format === 'pdf' ? '; to read scans, set an OCR model (EIDER_OCR_MODEL)' : ''
     throw new AppError('file_unreadable', `The file holds no text${hint}`)
@@ -140,7 +141,7 @@ function archiveRefused({ members }: ReadArchive): AppError {
   return new AppError('file_unreadable', `${held}: unpack it, and send those`)
 }
 
-/** Of the bytes, so that a sender sees which files are stored unchanged. */
+/** Hashes the bytes, so that a client can tell which files are stored unchanged. */
 async function fileHash(path: string): Promise<string> {
   const hash = new Bun.CryptoHasher('sha256')
   for await (const piece of Bun.file(path).stream()) hash.update(piece)
@@ -153,7 +154,8 @@ async function* rowsOfFile({ kb, file, read }: FileToInsert, known: Row): AsyncG
   for await (const document of read.documents) {
     count += 1
     const { content, columns, title } = document
-    // The only document of a file is the file; a mailbox holds messages.
+    // If the file is a single document, it has the file's name; messages in a mailbox have their
+    // own ids.
     const id = document.id === null ? file.name : `${file.name}#${document.id || count}`
     const facts = { ...columns, title, format: read.format, ...known }
     const row = { id, content, columns: { ...facts, [LAYOUT_COLUMN]: layoutValue(document) } }
@@ -161,7 +163,7 @@ async function* rowsOfFile({ kb, file, read }: FileToInsert, known: Row): AsyncG
   }
 }
 
-/** Straight from the reader process's output: no table ever appears in the catalog. */
+/** Reads directly from the reader process, so the table never appears in the catalog. */
 async function* tableRows(
   { kb, file, read }: FileToInsert,
   known: Row,

@@ -22,17 +22,18 @@ import { insertOrJob, JobInsert, type LongInsertDeps } from './job-insert.ts'
 import { storeRows } from './store-rows.ts'
 
 interface InsertSource {
-  /** Its name in the request. */
   readonly source: 'rows' | 'files' | 'urls' | 'query'
   readonly rows: AsyncIterable<Row> | readonly Row[]
-  /** Stored piece by piece: whole documents, but more of them than fit in memory. */
+  /** Whether it is stored in batches of whole documents, because it may not fit in memory. */
   readonly isUnbounded: boolean
 }
 
 /**
- * Inserts every source in a separate transaction, large queries and files in several, and all in several once it is a job.
- * The error of a failed source counts its stored rows and those of the others.
- * @throws AppError `insert_failed`, `invalid_select`, `crawl_failed`, `address_refused`, those of the embedder and store
+ * Inserts each source in its own transaction. Large queries and files take several, and so does
+ * every source once the insert is a job. If a source fails, the error counts the rows stored from
+ * it and from the others.
+ * @throws AppError `insert_failed`, `invalid_select`, `crawl_failed`, `address_refused`; errors of
+ * the embedder and store
  */
 export async function insert(
   request: InsertRequest,
@@ -41,7 +42,7 @@ export async function insert(
   tracked = JobInsert.waitedFor({ kb: request.kb, total: null }, deps.chunks),
 ): Promise<InsertReport> {
   const { kb } = request
-  // A model that cannot be called is refused before anything is read.
+  // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
   const skipsFailed = request.onBadDocument === 'skip'
   const onLeftOut = (one: JobError) => tracked.leaveOut(one)
@@ -59,10 +60,10 @@ export async function insert(
   return { storedDocuments, skippedRows, chunks }
 }
 
-/** In storing order. Nothing is read until rows are requested. */
+/** Returns the sources in storing order. Nothing is read until rows are requested. */
 function insertSourcesOf(
   request: InsertRequest & {
-    /** Called for an address without a page, if the rest is to be stored anyway. */
+    /** Called for an address that fails, if the rest is stored anyway. */
     readonly onLeftOut: (error: JobError) => void
   },
   deps: InsertDeps,
@@ -96,20 +97,21 @@ function keepLeftOutPages(
   return deps.keepCrawlWarnings(kb, leftOut.warnings())
 }
 
-/** A background insert, from the start or by now: stored batch by batch, and continued after a restart. */
+/** Stored in batches; continues after a restart. */
 
-/** A PUT, as its job keeps it. The rows are the job's items. */
+/** A PUT request as its job stores it. The rows are the job's items. */
 interface StoredRequest extends Omit<InsertRequest, 'kb' | 'rows'> {
   readonly source: 'put'
-  /** A later knowledge base of the same name is not the intended one. */
+  /** The id, because a later knowledge base may have the same name. */
   readonly knowledgeBaseId: number
-  /** null: none was sent. */
   readonly rowCount: number | null
-  /** For `files`: a replaced file counts as a new one. */
+  /** The ids of `files`, because a file that replaced another has a new one. */
   readonly fileIds: readonly number[]
 }
 
-/** @throws AppError for errors known before anything is read: `unknown_provider`, `file_not_found` */
+/**
+ * @throws AppError for errors known before reading anything: `unknown_provider`, `file_not_found`
+ */
 export function insertJobOf(
   request: InsertRequest,
   deps: Pick<InsertDeps, 'embedders' | 'snapshot'>,
@@ -118,17 +120,14 @@ export function insertJobOf(
   return draftOf(request, tablesOf(request, deps))
 }
 
-/**
- * Inserts while the client waits, and becomes a job if that takes too long.
- * @throws AppError as `insert`
- */
+/** Becomes a job if it takes too long. @throws AppError like `insert` */
 export async function insertWaitedFor(
   request: InsertRequest,
   deps: InsertDeps & LongInsertDeps,
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
   const { kb } = request
-  // Errors in the files are reported when they are read.
+  // Errors in files are reported when the files are read.
   const tables = knownTablesOf(request, deps)
   const total = totalOf(request, tables)
   const outcome = await insertOrJob(
@@ -179,16 +178,16 @@ function countedDocuments(count: number, noun: string, plural = `${noun}s`): str
   return `${count} ${count === 1 ? noun : plural}`
 }
 
-/** @throws AppError as `insert`; `knowledge_base_not_found` after a drop */
+/** @throws AppError like `insert`; `knowledge_base_not_found` if it was dropped */
 export async function runInsertJob(
   work: JobWork,
   deps: InsertDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  // Only `insertJobOf` makes these requests, and a job's request is authentic.
+  // Only `insertJobOf` creates these requests, and stored requests are authenticated.
   const { knowledgeBaseId, rowCount, fileIds, source: _, ...stored } = work.request as StoredRequest
   const kb = knowledgeBaseOf(work, knowledgeBaseId, deps)
-  // A model that cannot be called is refused before anything is read.
+  // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
   const request = { ...stored, kb, ...(rowCount === null ? {} : { rows: [] }) }
   const tables = tablesOf(request, deps)
@@ -216,7 +215,7 @@ async function storeSources(
   const onLeftOut = (one: JobError) => tracked.leaveOut(one)
   const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
   for (const [index, source] of sources.entries()) {
-    // The rows of these have the same order each time they are read.
+    // These sources yield the same rows in the same order each time.
     const isInOrder = source.source === 'rows' || (source.source === 'files' && areFilesSame)
     await tracked.store({ index, isInOrder }, (run) => {
       const rows = rowsAfter(source, run.doneRows, work)
@@ -228,7 +227,7 @@ async function storeSources(
   }
 }
 
-/** null: the rows of a query or a site are unknown. */
+/** Null, because the number of rows of a query or site is unknown. */
 function totalOf(
   { rows, urls, query }: Pick<InsertRequest, 'urls' | 'query'> & { readonly rows?: Counted },
   tables: readonly Pick<FileTable, 'rowCount'>[],
@@ -270,7 +269,7 @@ function rowsAfter(source: InsertSource, done: number, work: JobWork): AsyncIter
   return without(source.rows, done)
 }
 
-/** Validated by the schema of the PUT. */
+/** The schema of the PUT has validated the items. */
 function itemsOf(work: JobWork, firstIndex: number): AsyncIterable<Row> {
   return work.items(firstIndex) as AsyncIterable<Row>
 }

@@ -24,66 +24,58 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { noCounts, type StoredCounts } from '../sources/insert-request.ts'
 import type { StoringOptions } from './storing-stages.ts'
 
-/** How far the job of an insert is. */
 interface Checkpoint {
-  /** Chunks it has stored from a source without an order have this key or a greater one; null: none. */
+  /**
+   * The smallest key of chunks stored from a source without a fixed order; null if there are none.
+   */
   readonly firstChunkKey: string | null
-  /** The current source, in the order of the request. */
+  /** The index of the current source, in request order. */
   readonly sourceIndex: number
-  /** Its rows that are stored or left out. */
+  /** The number of its rows that are stored or left out. */
   readonly rows: number
-  /** For all sources before it. */
+  /** Totals of all sources before it. */
   readonly before: {
     readonly rows: number
-    /** Missing: none, or stored by an earlier version. */
+    /** Missing if there are none, or if an earlier version wrote it. */
     readonly skipped?: number
     readonly leftOut: LeftOutItems
   }
 }
 
-/** How one source is stored. */
 interface SourceRun {
-  /** Its first rows that are stored or left out already: it continues after them. */
+  /** Continue after this many rows, which are already stored or left out. */
   readonly doneRows: number
   readonly counts: StoredCounts
   readonly storing: StoringOptions
 }
 
-/**
- * A transaction of a job is small enough to finish soon: stored rows are searchable, and a kill loses at most one.
- */
+/** Small, so that rows become searchable soon and a killed process loses at most one. */
 const BATCH_CHUNKS = 512
-/** With small first batches, even an insert that is killed again and again makes progress. */
+/** Small first batches make progress even if the process is killed again and again. */
 const FIRST_BATCH_CHUNKS = 64
 
-/** A provider that is busy or down may come back: a job can wait. */
+/** A job can wait for a busy or unreachable provider. */
 const JOB_PACE = { batchChunks: BATCH_CHUNKS, patienceMs: 600_000 }
 
 interface InsertTarget {
   readonly kb: KnowledgeBase
-  /** Rows of all sources; null: unknown. */
   readonly total: number | null
 }
 
 type Store = Pick<DocumentStore, 'nextChunkKey'>
 
-/**
- * How far an insert is, source by source. Each batch of a job is stored with its mark. An insert that a request waits for
- * writes none, but always has its mark ready: it can become a job between two batches.
- */
+/** Batches with progress marks, so that an insert can become a job between two of them. */
 export class JobInsert {
-  /** Grow during the work. */
   readonly counts: StoredCounts
   readonly #target: InsertTarget
   readonly #store: Store
-  /** null: the client waits for it. */
   #job: AdoptedJob | null
   #checkpoint: Checkpoint
   #leftOut: LeftOutItems
-  /** For the batch being stored, and the rows stored. */
+  /** The mark for the batch being stored, and the rows stored with it. */
   #next: Mark
   #onDisk: Mark
-  /** In order, so that the state on disk is always known. */
+  /** One write at a time, so that the state on disk is always known. */
   readonly #writes = new SerialQueue()
 
   private constructor(
@@ -102,14 +94,14 @@ export class JobInsert {
     this.#onDisk = this.#next
   }
 
-  /** null: the client waits for it. */
+  /** Null while a client waits for the insert. */
   get jobId(): number | null {
     return this.#job?.job.id ?? null
   }
 
-  /** For a new or continued job. */
+  /** For a job, new or continued. */
   static async begin(work: JobWork, target: InsertTarget, store: Store): Promise<JobInsert> {
-    // The job itself wrote its checkpoint.
+    // The job itself wrote its checkpoint, so the type is right.
     const known = work.checkpoint as Checkpoint | null
     const checkpoint = known ?? atBeginning(leftOutOf(work))
     const { documents: storedDocuments, chunks, skipped: skippedRows = 0 } = work.job.progress
@@ -120,13 +112,12 @@ export class JobInsert {
     return insert
   }
 
-  /** For an insert whose client waits. */
   static waitedFor(target: InsertTarget, store: Store): JobInsert {
     const counts = noCounts()
     return new JobInsert(target, { checkpoint: atBeginning(NOTHING_LEFT_OUT), counts }, store)
   }
 
-  /** Waits for the running batch. @param adopt returns null if it cannot become a job */
+  /** Waits for the current batch. @param adopt returns null if the insert cannot become a job */
   becomeJob(
     adopt: (onDisk: OngoingWork['onDisk']) => Promise<AdoptedJob | null>,
   ): Promise<AdoptedJob | null> {
@@ -136,11 +127,7 @@ export class JobInsert {
     })
   }
 
-  /**
-   * Stores the rest of one source.
-   * @param source `isInOrder`: its rows always come in the same order. Any other is read again from its start, skipping what
-   * the job has stored
-   */
+  /** @param source if `isInOrder` is false, it is read again, skipping what is stored */
   async store(
     { index, isInOrder }: { readonly index: number; readonly isInOrder: boolean },
     run: (source: SourceRun) => Promise<void>,
@@ -151,7 +138,7 @@ export class JobInsert {
     const isBegun = index === sourceIndex && rows > 0
     const doneRows = isBegun && isInOrder ? rows : 0
     const isAgain = isBegun && !isInOrder
-    // Its items are skipped again.
+    // When a source is read again, its items are skipped again.
     if (isAgain) {
       this.#leftOut = before.leftOut
       this.counts.skippedRows = before.skipped ?? 0
@@ -173,6 +160,7 @@ export class JobInsert {
         })
       },
       onLeftOut: (error) => this.leaveOut(error),
+      onEmbedded: (chunkCount) => this.#job?.noteEmbedded(chunkCount),
       onSkipped: (rows) => {
         this.#leftOut = joinedLeftOut(this.#leftOut, rows)
       },
@@ -195,7 +183,7 @@ export class JobInsert {
     })
   }
 
-  /** Noted with the next batch, or at the end of the source. */
+  /** Recorded with the next batch, or at the end of the source. */
   leaveOut(error: JobError): void {
     this.#leftOut = withLeftOut(this.#leftOut, error)
   }
@@ -210,7 +198,7 @@ export class JobInsert {
     const { rows } = this.#job?.job.progress ?? NO_PROGRESS
     return {
       progress: {
-        // Rows read earlier still count while a source is read again.
+        // When a source is read again, rows that were read before still count.
         rows: Math.max(stored.readRows, rows, stored.storedDocuments),
         documents: stored.storedDocuments,
         chunks: stored.chunks,
@@ -234,21 +222,20 @@ function leftOutOf({ job }: AdoptedJob): LeftOutItems {
   return { errors, errorCount }
 }
 
-/** An insert whose client waits, until it takes too long: then it becomes a job and simply continues. */
+/** An insert that a client waits for. If it takes too long, it becomes a job. */
 
 interface LongInsert<T> {
   readonly kb: KnowledgeBase
-  /** Rows of all sources; null: unknown. */
   readonly total: number | null
   readonly run: (insert: JobInsert, signal: AbortSignal) => Promise<T>
-  /** The state from which it continues after a restart. */
+  /** Returns the job request from which the insert continues after a restart. */
   readonly draft: () => JobDraft
 }
 
 export interface LongInsertDeps {
   readonly chunks: Pick<DocumentStore, 'nextChunkKey'>
   readonly jobs: Pick<Jobs, 'adopt'>
-  /** How long the client waits; 0: until the end. */
+  /** How long the client waits; 0 means until the end. */
   readonly waitMs: number
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -258,10 +245,7 @@ type LongInsertOutcome<T> =
   | { readonly kind: 'stored'; readonly value: T }
   | { readonly kind: 'job'; readonly job: Job }
 
-/**
- * A client that leaves ends it, until it is a job. If no more jobs are possible, the client keeps waiting.
- * @throws the errors of `run` while the client waits
- */
+/** A client that disconnects ends the insert. @throws errors of `run` while it waits */
 export async function insertOrJob<T>(
   { kb, total, run, draft }: LongInsert<T>,
   { chunks, jobs, waitMs, now }: LongInsertDeps,
@@ -294,7 +278,9 @@ export async function insertOrJob<T>(
   }
 }
 
-/** An insert that cannot become a job, for example on a full disk, continues without. */
+/**
+ * If the insert cannot become a job, for example because the disk is full, it continues as before.
+ */
 async function adopted<T>(adopt: () => Promise<T>): Promise<T | null> {
   try {
     return await adopt()

@@ -19,7 +19,7 @@ import { rowsOfFiles } from '../sources/file-rows.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
 
 export interface PreviewRequest {
-  /** How to chunk it and for which model; nothing is stored in it. */
+  /** How to chunk, and for which model. Nothing is stored. */
   readonly kb: Pick<
     KnowledgeBase,
     | 'preprocessing'
@@ -38,16 +38,13 @@ export interface PreviewRequest {
       }
     | { readonly kind: 'rows'; readonly rows: readonly Row[] }
     | { readonly kind: 'file'; readonly name: string }
-  /** Chunks to show. */
   readonly limit: number
 }
 
 export interface Preview {
-  /** The first ones. */
   readonly chunks: readonly PreviewedChunk[]
-  /** For the text read. */
   readonly chunkCount: number
-  /** null: the model's input limit is unknown. */
+  /** Null if the model's input limit is unknown. */
   readonly tokensMax: number | null
   readonly warnings: readonly string[]
 }
@@ -57,10 +54,7 @@ export interface PreviewedChunk {
   readonly embedded: string
 }
 
-/**
- * The chunks that an insert would make, without embedding or storing. Only the start of a long source is read.
- * @throws AppError `file_not_found`, `insert_failed`, `unknown_provider`
- */
+/** Reads only the start of a long source. @throws AppError `file_not_found`, `insert_failed` */
 export async function preview(
   request: PreviewRequest,
   deps: Pick<InsertDeps, 'snapshot' | 'files' | 'chunker' | 'embedders'>,
@@ -134,7 +128,7 @@ async function* previewedRows(
   }
 }
 
-/** Warnings about the stored chunks of a knowledge base. Cheap if nothing was written since. */
+/** Returns warnings about a knowledge base's stored chunks. Cheap unless something was written. */
 export async function chunkWarnings(
   kb: KnowledgeBase,
   given: {
@@ -147,13 +141,13 @@ export async function chunkWarnings(
     const { reach } = embedders.embedder(kb.embeddingModel)
     return reach === undefined ? [] : cutWarning(await chunks.cutCounts(kb), reach)
   } catch (error) {
-    // The model cannot be called, or the knowledge base is gone: other requests report that.
+    // The model cannot be called, or the knowledge base was dropped. Other requests report that.
     if (error instanceof AppError) return []
     throw error
   }
 }
 
-/** Nothing if every chunk is read whole. */
+/** No warning if the model can read every chunk completely. */
 function cutWarning(
   { cutCount, chunkCount }: CutCounts,
   { tokensMax }: EmbedderReach,

@@ -11,17 +11,16 @@ import { AppError } from '../../core/errors.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { embedTexts } from './embed-documents.ts'
 
-export interface ReembeddingOptions {
+interface ReembeddingOptions {
   readonly store: ReembeddingStore
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   snapshot(): CatalogSnapshot
   /** Resolves after that time, or when the signal aborts. */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** The change of one knowledge base, until its next model has taken over or is no longer wanted. */
+/** The model change of one knowledge base, until it is complete or cancelled. */
 interface Job {
   readonly stopping: AbortController
   readonly ended: Promise<void>
@@ -29,10 +28,7 @@ interface Job {
 
 type KnowledgeBaseId = Pick<KnowledgeBase, 'id'>
 
-/**
- * Embeds the chunks of knowledge bases with their next models and lets these take over. Progress is stored, so a restart
- * continues where it ended; failures are retried after growing pauses.
- */
+/** Progress is stored. Failures are retried after increasing pauses. */
 export class Reembedding implements Reembeddings {
   readonly #options: ReembeddingOptions
   readonly #jobs = new Map<number, Job>()
@@ -43,7 +39,7 @@ export class Reembedding implements Reembeddings {
     this.#options = options
   }
 
-  /** Continues everything unfinished. */
+  /** Continues all unfinished work. */
   start(): void {
     for (const kb of this.#options.snapshot().knowledgeBases) {
       if (kb.nextEmbeddingModel !== null) this.wake(kb)
@@ -71,7 +67,7 @@ export class Reembedding implements Reembeddings {
     return this.#progress.get(id) ?? null
   }
 
-  /** Resolves when nothing is left to do: for a provider that never answers, never. */
+  /** Resolves when nothing is left to do, which never happens if a provider does not answer. */
   async settled(): Promise<void> {
     for (let jobs = [...this.#jobs.values()]; jobs.length > 0; jobs = [...this.#jobs.values()]) {
       await Promise.all(jobs.map(({ ended }) => ended))
@@ -103,14 +99,16 @@ export class Reembedding implements Reembeddings {
       } catch (error) {
         if (signal.aborted || this.#wanted(id) === null) return
         this.#note(id, { error: this.#shown(error) })
-        // An abort meanwhile ends the loop.
+        // If the signal aborts during the pause, the loop ends.
         await this.#options.sleep(pauseMs, signal).catch(() => {})
         pauseMs = Math.min(pauseMs * 2, INGEST_LIMITS.reembedPauseMsMax)
       }
     }
   }
 
-  /** One batch, or the switch. @returns the key after which the next batch starts */
+  /**
+   * Embeds one batch, or switches to the new model. @returns the key to start the next batch after
+   */
   async #round(
     { kb, model }: { readonly kb: KnowledgeBase; readonly model: ModelRef },
     afterKey: bigint,
@@ -123,7 +121,7 @@ export class Reembedding implements Reembeddings {
     const last = missing.chunks.at(-1)
     if (last === undefined) {
       await store.switchOver(kb)
-      // New chunks have greater keys, or were skipped: all are checked again.
+      // New chunks have larger keys, or some chunks were skipped, so check all again.
       return 0n
     }
     const texts = new Set(missing.chunks.map(({ content }) => content))
@@ -141,7 +139,7 @@ export class Reembedding implements Reembeddings {
     return last.chunkKey
   }
 
-  /** Counts of vectors may include removed chunks. */
+  /** The count of vectors may include those of removed chunks. */
   #count({ id }: KnowledgeBaseId, { doneCount, chunkCount }: MissingVectors): void {
     this.#note(id, { doneCount: Math.min(doneCount, chunkCount), chunkCount })
   }

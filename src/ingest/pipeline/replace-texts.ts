@@ -12,19 +12,19 @@ import {
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { embedAndWrite } from './embed-documents.ts'
 
-/** New texts for one document's content columns, and new values for its metadata columns. */
+/** New texts for a document's content columns, and new values for its metadata columns. */
 export interface NewTexts {
   readonly documentId: string
-  /** Content column → its text, which is not empty. */
+  /** New text by content column; never empty. */
   readonly texts: ReadonlyMap<string, string>
   readonly metadata: Row
 }
 
 /**
- * Replaces texts of stored documents, all in one transaction: the columns are re-chunked and embedded, everything else of a
- * document stays. Deleted documents stay deleted. Ids must be distinct.
+ * Replaces texts of stored documents in one transaction. The columns are re-chunked and embedded;
+ * everything else stays. Documents deleted meanwhile are skipped. Ids must be distinct.
  * @returns how many chunks the documents have now
- * @throws AppError `insert_failed` for too many chunks, those of the embedder and the store
+ * @throws AppError `insert_failed` for too many chunks; errors of the embedder and the store
  */
 export async function replaceTexts(
   { kb, changes }: { readonly kb: KnowledgeBase; readonly changes: readonly NewTexts[] },
@@ -79,7 +79,7 @@ function* textBatches(changes: readonly NewTexts[]): Generator<readonly Document
   let batch: Document[] = []
   let chars = 0
   for (const { documentId: id, texts, metadata } of changes) {
-    // The store knows the row's place in its insert.
+    // The store knows the row's position in its insert, so it is not needed here.
     const columns = [...texts].map(([column, text]) => ({ column, text }))
     batch.push({ id, rowIndex: 0, texts: columns, metadata })
     for (const text of texts.values()) chars += text.length
@@ -90,7 +90,7 @@ function* textBatches(changes: readonly NewTexts[]): Generator<readonly Document
   if (batch.length > 0) yield batch
 }
 
-/** A column without chunks would disappear, such as an empty list of chunked JSON. */
+/** A column without chunks, for example an empty JSON list, would disappear from the document. */
 export function refuseEmptyColumns({ document, chunks }: ChunkedDocument): void {
   const known = new Set(chunks.map(({ chunk }) => chunk.contentColumn))
   if (document.texts.every(({ column }) => known.has(column))) return

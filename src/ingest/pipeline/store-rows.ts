@@ -20,10 +20,7 @@ import {
   StoringStages,
 } from './storing-stages.ts'
 
-/**
- * Rows → documents → chunks → vectors → stored; of rows with the same id, the last one.
- * @throws AppError naming the source, and what is stored in spite of the failure
- */
+/** Of rows with the same id, the last counts. @throws AppError with what was stored */
 export async function storeRows(
   target: RowsToStore,
   deps: StoreDeps,
@@ -41,8 +38,11 @@ export async function storeRows(
   }
 }
 
-/** With the models as this insert calls them. */
 function withModels(deps: StoreDeps, target: RowsToStore, options: StoringOptions): StoreDeps {
+  const onEmbedded = (chunkCount: number) => {
+    target.counts.embeddedChunks = (target.counts.embeddedChunks ?? 0) + chunkCount
+    options.onEmbedded?.(chunkCount)
+  }
   const made = new Map<ModelRef, Embedder>()
   let madeMs: number | undefined
   const embedder = (ref: ModelRef) => {
@@ -51,8 +51,12 @@ function withModels(deps: StoreDeps, target: RowsToStore, options: StoringOption
     madeMs = patienceMs
     const known = made.get(ref)
     if (known !== undefined) return known
-    const own = deps.embedders.embedder(ref, patienceMs)
-    // A batch has no text twice.
+    const model = deps.embedders.embedder(ref, patienceMs)
+    const own: Embedder = {
+      ...(model.reach === undefined ? {} : { reach: model.reach }),
+      embed: (texts, signal) => model.embed(texts, signal, onEmbedded),
+    }
+    // A single batch never embeds a text twice, so it needs no cache.
     const used = target.isUnbounded ? rememberingEmbedder(own) : own
     made.set(ref, used)
     return used
@@ -69,7 +73,7 @@ async function storeInBatches(
   const { kb } = target
   const { isUnbounded } = target
   const limits = batchLimits(target, options)
-  // A failure ends the others too: their results are not awaited.
+  // After a failure, the other work is stopped and its results are not awaited.
   const stop = new AbortController()
   const either = AbortSignal.any([signal, stop.signal])
   setCaller(either, callerOf(signal))
@@ -95,7 +99,7 @@ async function storeInBatches(
   }
 
   async function take(rows: readonly Outcome<ChunkedDocument>[]): Promise<void> {
-    // The last ones are embedded with all remaining ones.
+    // The last ones are embedded together with all that remain.
     if (fresh.length > 0) await ahead?.add(fresh)
     fresh = ahead === null ? [] : rows.filter((row) => 'chunks' in row)
     for (const row of rows) {
@@ -106,7 +110,7 @@ async function storeInBatches(
     }
   }
 
-  /** Earlier rows are still stored, and their errors come first. */
+  /** Waits until earlier rows are stored. Their errors take precedence. */
   async function failed(error: unknown): Promise<unknown> {
     const earlier = await pipeline.settled()
     stop.abort(error)
@@ -117,7 +121,7 @@ async function storeInBatches(
 
 interface BatchLimits extends Pick<StoringOptions, 'pace'> {
   readonly chunksMax: number
-  /** For the first batch; each next one has twice as many until `chunksMax`. */
+  /** The size of the first batch. Each further one is twice as large, up to `chunksMax`. */
   readonly firstChunksMax: number
   readonly charsMax: number
 }
@@ -132,11 +136,11 @@ function batchLimits({ isUnbounded }: RowsToStore, options: StoringOptions): Bat
   return { chunksMax, firstChunksMax, charsMax: INGEST_LIMITS.batchChars, ...own }
 }
 
-/** The rows of the next transaction: its documents, ordered by the last occurrence of their ids. */
+/** Collects the rows of the next transaction. Its documents are in the order of their last rows. */
 class PendingRows {
   #byId = new Map<string, ChunkedDocument>()
   #chunkCount = 0
-  /** For all chunks: overlaps count twice. */
+  /** The characters of all chunks, counting overlaps twice. */
   #chars = 0
   #leftOut: JobError[] = []
   #skipped = NOTHING_LEFT_OUT
@@ -144,7 +148,7 @@ class PendingRows {
   readonly #limits: BatchLimits
   #chunksMax: number
 
-  /** @param firstRow rows of other sources that came before */
+  /** @param firstRow how many rows of other sources came before */
   constructor(firstRow: number, limits: BatchLimits) {
     this.#takenRows = firstRow
     this.#limits = limits
@@ -197,15 +201,12 @@ function charsOf({ chunks }: ChunkedDocument): number {
   return chunks.reduce((sum, { chunk }) => sum + chunk.content.length, 0)
 }
 
-/** A row after each step: an error if it cannot be stored. */
+/** A row after each step, or the error why it cannot be stored. */
 type Outcome<T> = T | AppError | { readonly emptyId: string | null }
 
 export const EMPTY = 'Skipped: its content is empty'
 
-/**
- * The rows as documents with their chunks, in order, at most `rowsMax` at a time. A source that breaks off has first
- * returned all rows before the failure.
- */
+/** If reading the source fails, all rows before the failure are returned first. */
 async function* chunkedRows(
   { kb, rows, counts }: RowsToStore,
   { chunker, reach }: Pick<ChunkingTarget, 'chunker' | 'reach'>,
@@ -265,7 +266,6 @@ function isDocument(outcome: Outcome<Document>): outcome is Document {
   return 'texts' in outcome
 }
 
-/** The result for a row; its failure names the row, from 1. */
 function outcomeOf<T extends object>(index: number, work: () => T): T | AppError {
   try {
     return work()
@@ -276,7 +276,9 @@ function outcomeOf<T extends object>(index: number, work: () => T): T | AppError
   }
 }
 
-/** null: the document has no chunks. @throws AppError `insert_failed` for one that is too large */
+/**
+ * Returns null if the document has no chunks. @throws AppError `insert_failed` if it is too large
+ */
 export function storable(chunked: ChunkedDocument | AppError | undefined): ChunkedDocument | null {
   if (chunked === undefined) throw new Error('a document was not chunked')
   if (chunked instanceof AppError) throw chunked
@@ -299,7 +301,7 @@ function tooManyChunks(): AppError {
   return new AppError('insert_failed', `${limit}; insert less, or use "query" for a large table`)
 }
 
-/** Failures that the rows did not cause keep their codes. */
+/** Failures that are not the rows' fault keep their error codes. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...SERVER_FAILURES,
   ...(['invalid_select', 'crawl_failed', 'address_refused', 'file_changed'] as const),
@@ -307,7 +309,7 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(['knowledge_base_not_found', 'invalid_knowledge_base', 'source_failed'] as const),
 ])
 
-/** The same failure with the source's name and what is stored in spite of it. A bug stays as it is. */
+/** Adds the source's name and what was stored to the error. Bugs are unchanged. */
 function failedInsert(error: unknown, { source, counts }: RowsToStore, before: number): unknown {
   if (!(error instanceof AppError)) return error
   const code = KEPT_CODES.has(error.code) ? error.code : 'insert_failed'
@@ -319,7 +321,7 @@ function failedInsert(error: unknown, { source, counts }: RowsToStore, before: n
   return new AppError(code, message, { cause: error })
 }
 
-/** @param before rows that were stored from other sources; @param after the same plus those of this one */
+/** @param before rows stored from other sources; @param after the same plus those of this source */
 function storedNote(source: string, before: number, after: number): string {
   if (after === 0) return 'Nothing was stored'
   if (after === before) return `Stored: ${rowCount(before)} of the other sources`

@@ -15,48 +15,44 @@ import {
   VectorsAhead,
 } from './embed-documents.ts'
 
-/** A batch of documents in progress: embedded while the previous one is stored. */
+/** Prepares and stores batches: one is embedded while the previous one is stored. */
 
 export interface RowsToStore {
   readonly kb: KnowledgeBase
-  /** Its name in errors. */
+  /** The source's name for errors. */
   readonly source: string
   readonly rows: AsyncIterable<Row> | readonly Row[]
-  /** Stored piece by piece, because the number of rows is unknown. */
+  /** Whether to store in batches, because the number of rows is unknown. */
   readonly isUnbounded: boolean
   readonly counts: StoredCounts
 }
 
 export interface StoringOptions {
-  /** Skips documents whose ids are stored already. */
+  /** Whether to skip documents whose ids are already stored. */
   readonly skipsStored?: boolean
-  /** Skips documents stored since then, by the key of the first chunk of that time. */
+  /** Skip documents with chunks from this key on, because they were stored since then. */
   readonly leavesStoredSince?: bigint
-  /**
-   * Continues when rows cannot be stored, and counts them in `failedRows`: those that the store or the model refuses
-   * themselves, and whole batches if the model fails.
-   */
+  /** If rows cannot be stored, counts them in `failedRows` and continues. */
   readonly skipsFailed?: boolean
-  /** Chunks in a batch of an unbounded source; unset: by `pace`. */
+  /** Chunks per batch of an unbounded source; by default `pace` decides. */
   readonly batchChunks?: number
-  /** For the first batch; each next one has twice as many until `batchChunks`. */
+  /** The size of the first batch. Each further one is twice as large, up to `batchChunks`. */
   readonly firstBatchChunks?: number
-  /**
-   * How far the job is that stores them: called for each batch, in order, with what is stored afterwards, and written
-   * in its transaction.
-   */
+  /** For each batch, in order. The mark is written in the batch's transaction. */
   readonly markOf?: (stored: StoredCounts) => JobMark | undefined
-  /** Stores one batch, and may wait before it does. */
+  /** Stores one batch, possibly after waiting. */
   readonly alone?: (work: () => Promise<void>) => Promise<void>
-  /** Called for rows without content, before their batch's mark is made. */
+  /** Called for rows without content, before the mark of their batch is created. */
   readonly onSkipped?: (rows: LeftOutItems) => void
-  /** Called for a row that is left out, before its batch's mark is made. */
+  /** Called for a row that is left out, before the mark of its batch is created. */
   readonly onLeftOut?: (error: JobError) => void
-  /** Called before each piece. null: at its own pace, while a client may be waiting for an answer. */
+  /** Called as chunks are embedded, long before a large document is stored. */
+  readonly onEmbedded?: (chunkCount: number) => void
+  /** Called before each batch. Null: no special pace, because a client may be waiting. */
   readonly pace?: () => {
-    /** Chunks in a batch, for every source. */
+    /** Chunks per batch, for every source. */
     readonly batchChunks: number
-    /** How long a failing call of the embedding model is retried. */
+    /** How long to retry a failing call to the embedding model. */
     readonly patienceMs: number
   } | null
 }
@@ -64,30 +60,28 @@ export interface StoringOptions {
 export type StoreDeps = EmbedDeps
 
 export interface Batch {
-  /** With distinct ids. */
   readonly documents: readonly ChunkedDocument[]
-  /** Rows up to its end: stored, skipped or left out once it is. */
+  /** Rows up to the end of the batch, which are stored, skipped or left out with it. */
   readonly takenRows: number
-  /** Its own rows without content. */
+  /** Rows of the batch without content. */
   readonly skipped: LeftOutItems
   readonly leftOut: readonly JobError[]
-  /** Unset: nothing is known of it yet. */
+  /** Undefined if nothing is known about it yet. */
   readonly ahead?: VectorsAhead | null
 }
 
 interface ReadyBatch extends Batch {
-  /** Why it cannot be stored; null: it has nothing to store. */
+  /** An error if the batch cannot be stored; null if there is nothing to store. */
   readonly prepared: PreparedDocuments | AppError | null
 }
 
-/** The result of a batch of documents. */
 export class StoringStages implements BatchStages<Batch, ReadyBatch> {
   readonly #target: RowsToStore
   readonly #deps: StoreDeps
   readonly #signal: AbortSignal
   readonly #options: StoringOptions
   #inForce: KnowledgeBase
-  /** From the previous batch, which may still be running. */
+  /** The ids of the previous batch, which may still be running. */
   #formerIds: ReadonlySet<string> = new Set()
 
   constructor(target: RowsToStore, deps: StoreDeps, signal: AbortSignal, options: StoringOptions) {
@@ -102,14 +96,14 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     const ids = new Set(idsOf(batch.documents))
     const isRepeated = this.#formerIds.values().some((id) => ids.has(id))
     this.#formerIds = ids
-    // A document's stored state is looked up: its former version must be stored first.
+    // Wait for the earlier version of a repeated document, because its stored state is looked up.
     if (isRepeated) await former.catch(() => {})
     const kb = this.#inForce
     const documents = await this.#documentsToStore(kb, batch.documents)
     if (documents.length === 0) return { ...batch, documents, prepared: null }
     const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
     const { leftOut, error, ...sorted } = await this.#prepareUsable({ kb, documents }, ahead)
-    // A model that refuses everything does not mean the texts.
+    // If the model refuses every text, the texts are not the cause.
     const isEverything = sorted.documents.length === 0 && documents.length > 1
     if (isEverything && error?.code === 'provider_refused') throw error
     return { ...batch, ahead, ...sorted, leftOut: [...batch.leftOut, ...leftOut] }
@@ -125,7 +119,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     await (this.#options.alone?.(store) ?? store())
   }
 
-  /** The documents that can be prepared: faulty ones are found by halving. */
+  /** Returns the documents that can be prepared. Faulty ones are found by bisection. */
   async #prepareUsable(
     { kb, documents }: DocumentsTarget,
     ahead: VectorsAhead,
@@ -135,7 +129,8 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
       return { documents, prepared, leftOut: [], error: null }
     } catch (error) {
       if (!this.mayLeaveOut(error)) throw error
-      // A chat model's text is not kept: it would be requested again for each half.
+      // Do not bisect: a chat model's texts are not cached and would be requested again for each
+      // half.
       const isWhole = error.code === 'provider_failed' || kb.preprocessing.contextual !== undefined
       if (isWhole) return { documents, prepared: error, leftOut: [], error }
       if (documents.length === 1) return noneOf(documents, error)
@@ -161,7 +156,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     return prepareDocuments(target, this.#deps, this.#signal, ahead)
   }
 
-  /** @param isEnd with it, all of the batch is stored or left out */
+  /** @param isEnd whether all of the batch is now stored or left out */
   async #store(batch: ReadyBatch, isEnd: boolean): Promise<void> {
     const { documents, prepared } = batch
     if (prepared === null) return
@@ -188,7 +183,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     counts.chunks = stored.chunks
   }
 
-  /** Rows refused by the store are also found by halving. */
+  /** Uses bisection to find rows that the store refuses. */
   async #storeByHalves(batch: ReadyBatch, kb: KnowledgeBase, isEnd: boolean): Promise<void> {
     const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
     const [first, second] = halvesOf(batch.documents)
@@ -209,7 +204,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
       : changedSince(since, { kb, documents: missing }, this.#deps)
   }
 
-  /** Whether the rest is to be stored anyway. */
+  /** Whether to store the rest after this error. */
   mayLeaveOut(error: unknown): error is AppError {
     if (this.#options.skipsFailed !== true || this.#signal.aborted) return false
     if (!(error instanceof AppError)) return false
@@ -225,7 +220,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
 
 /** Documents with their vectors, and those that are left out. */
 interface SortedDocuments extends Pick<ReadyBatch, 'documents' | 'prepared' | 'leftOut'> {
-  /** Why some are left out. */
+  /** Why some documents are left out. */
   readonly error: AppError | null
 }
 
@@ -243,7 +238,7 @@ function halvesOf<T>(items: readonly T[]): readonly [readonly T[], readonly T[]]
   return [items.slice(0, middle), items.slice(middle)]
 }
 
-/** The status of a model that refuses this text; others mean that it accepts none. */
+/** Statuses with which a model refuses this text. Others mean that it accepts no text at all. */
 const TEXT_STATUSES: readonly unknown[] = [400, 413, 422]
 
 export function isRefusedText({ code, cause }: AppError): boolean {
@@ -266,7 +261,7 @@ const SKIPPED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'dimension_mismatch',
 ])
 
-/** Without those stored since then with the same texts. */
+/** Leaves out documents that were stored since then with the same texts. */
 async function changedSince(
   firstKey: bigint,
   { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
@@ -304,38 +299,34 @@ async function unstored(
   return documents.filter(({ document }) => !stored.has(document.id))
 }
 
-/** Batches go through two stages: while one is stored, the next one is prepared, and the one after that is gathered. */
 interface BatchStages<Batch, Ready> {
-  /** @param former settles with the storing of the batch before */
+  /** @param former settles when the previous batch is stored */
   prepare(batch: Batch, former: Promise<void>): Promise<Ready>
   store(ready: Ready): Promise<void>
 }
 
-/**
- * At most two batches run. They are stored in order, and of several failures the one of the first batch is thrown:
- * as if each had been stored before the next one was prepared.
- */
+/** If several fail, throws the error of the first, as if each were stored first. */
 export class BatchPipeline<Batch, Ready> {
   readonly #stages: BatchStages<Batch, Ready>
   readonly #onFailure: (error: unknown) => void
-  /** The last batch is being stored, or has failed. */
+  /** Settles when the last batch is stored, or has failed. */
   #entered: Promise<void> = Promise.resolve()
   #stored: Promise<void> = Promise.resolve()
   #failure: { readonly error: unknown } | null = null
 
-  /** @param onFailure called at once: nothing more need be gathered */
+  /** @param onFailure called at once, because no more rows need to be collected */
   constructor(stages: BatchStages<Batch, Ready>, onFailure: (error: unknown) => void) {
     this.#stages = stages
     this.#onFailure = onFailure
   }
 
-  /** Resolves when the batch is being prepared and the next may be gathered. @throws the failure of an earlier batch */
+  /** Resolves when the next one can be added. @throws the error of an earlier batch */
   async add(batch: Batch): Promise<void> {
     await this.#entered
     if (this.#failure !== null) throw this.#failure.error
     const former = this.#stored
     const prepared = this.#stages.prepare(batch, former)
-    // Thrown below, after the failure of the previous batch, if any.
+    // Its error is thrown below, after any error of the previous batch.
     prepared.catch(ignore)
     const entered = former.then(() => prepared)
     this.#entered = entered.then(ignore, ignore)
@@ -343,12 +334,12 @@ export class BatchPipeline<Batch, Ready> {
     this.#stored.catch((error: unknown) => this.#fail(error))
   }
 
-  /** Resolves when all batches are stored. @throws the failure of the first that failed */
+  /** Resolves when all batches are stored. @throws the error of the first batch that failed */
   async end(): Promise<void> {
     await this.#stored
   }
 
-  /** Waits for all running work. @returns the failure of the first batch that failed; null: all are stored */
+  /** @returns the error of the first batch that failed, or null if all are stored */
   async settled(): Promise<{ readonly error: unknown } | null> {
     await this.#stored.catch(ignore)
     return this.#failure
@@ -363,14 +354,11 @@ export class BatchPipeline<Batch, Ready> {
 
 function ignore(): void {}
 
-/**
- * The items of a source: the next is made while the last one is used. On an early end, the source must end soon:
- * the item being made is waited for.
- */
+/** If the consumer stops early, the item being fetched is awaited: it must end soon. */
 export async function* oneAhead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
   const next = () => {
     const result = source.next()
-    // Thrown in its turn.
+    // Thrown when it is this item's turn.
     result.catch(ignore)
     return result
   }

@@ -30,20 +30,18 @@ import { type UploadOptions, uploadOptions } from '../upload-options.ts'
 interface SentFile {
   readonly path: string
   readonly sizeBytes: number
-  /** The sender's name for it; null: none was sent. */
   readonly sentName: string | null
   readonly contentType: string | null
 }
 
 export interface UploadRequest {
-  /** The name for a single file; null: each keeps the name it was sent under. */
+  /** The name for a single file; null: each keeps the name it was sent with. */
   readonly name: string | null
   readonly files: readonly SentFile[]
-  /** Options for all of them. */
+  /** Options for all files. */
   readonly fields: ReadonlyMap<string, string>
-  /** Its address. */
+  /** The web address to fetch a file from. */
   readonly url?: string
-  /** For fetched or unpacked files. */
   readonly folder: IncomingFolder
   readonly bytesMax: number
 }
@@ -51,9 +49,9 @@ export interface UploadRequest {
 export interface UploadOutcome {
   readonly files: readonly UploadedFile[]
   readonly failed: readonly FailedFile[]
-  /** For a ZIP file: the number of entries that are not user files. */
+  /** For a ZIP file, the number of entries that are not user files. */
   readonly skipped: number
-  /** True where several files were sent, or might have been. */
+  /** Whether several files were sent, or could have been. */
   readonly isList: boolean
 }
 
@@ -63,11 +61,7 @@ interface FailedFile {
   readonly detail: string
 }
 
-/**
- * Stores what one request sends: one file under the name that it asks for, or several under their own names. Of several,
- * one that cannot be read does not stop the others.
- * @throws AppError if none could be stored
- */
+/** If one of several cannot be read, the rest are stored. @throws AppError if none could */
 export async function uploadFiles(
   request: UploadRequest,
   deps: UploadDeps,
@@ -86,7 +80,7 @@ export async function uploadFiles(
   if (outcome.files.length === 0) throw allFailed(outcome.failed)
   return outcome
 
-  /** The members of one ZIP; a failed one does not stop the others. */
+  /** Stores the members of a ZIP file. If one fails, the others are still stored. */
   async function storeMembers(upload: FileUpload, archive: ReadArchive): Promise<null> {
     outcome.isList = true
     outcome.skipped += archive.skipped
@@ -119,7 +113,6 @@ export async function uploadFiles(
   }
 }
 
-/** While it grows. */
 interface Outcome extends UploadOutcome {
   readonly files: UploadedFile[]
   readonly failed: FailedFile[]
@@ -138,7 +131,6 @@ function refuseLarge({ members }: ReadArchive, bytesMax: number): void {
   throw new AppError('body_too_large', message)
 }
 
-/** The request with the file at this address instead of an uploaded one. */
 async function withFetched(
   request: UploadRequest,
   address: string,
@@ -203,7 +195,7 @@ function uploadsOf(
   })
 }
 
-/** Failures of the server or the request end it; a file's failures are its own. @throws all others */
+/** The failure if it concerns a single file. @throws any failure of the server or the request */
 function failureOf(
   { name }: Pick<FileUpload, 'name'>,
   error: unknown,
@@ -231,26 +223,24 @@ function allFailed(failed: readonly FailedFile[]): AppError {
   const more = failed.length > some.length ? '; …' : ''
   const [first] = failed
   const message = `None of the ${failed.length} files could be stored: ${some.join('; ')}${more}`
-  // A taken name can be replaced with `replace`.
+  // The client can replace an existing file with the option `replace`.
   const isTaken = failed.some(({ code }) => code === 'file_exists')
   return new AppError(isTaken ? 'file_exists' : (first?.code ?? 'file_unreadable'), message)
 }
 
-/** A received file on disk. */
 interface FileUpload extends IncomingFile {
-  /** The name that the file gets in SQL: `files.<name>`. */
+  /** The name of the file in SQL: `files.<name>`. */
   readonly name: string
-  /** The client's own name for it. */
+  /** The client's own name for the file. */
   readonly originalName: string
-  /** Its document's id, if that is not its name. */
+  /** The id of its document, if it differs from the name. */
   readonly documentId: string | null
   readonly contentType: string | null
-  /** Its address. */
   readonly url: string | null
   readonly options: ReadingOptions
-  /** A file of that name is replaced once the new one is stored. */
+  /** Whether to replace a file of that name when the new one is stored. */
   readonly replaces: boolean
-  /** For a ZIP member: its name may have folders. */
+  /** Whether it is a member of a ZIP file, whose name may contain folders. */
   readonly isMember: boolean
 }
 
@@ -260,9 +250,9 @@ export interface UploadDeps extends Pick<InsertDeps, 'snapshot' | 'files'> {
 }
 
 /**
- * Stores an uploaded file: tables as their rows, a document as a row `{id, content, title, format, layout}` and its own
- * columns, of a mailbox one row for each message.
- * @param storeMembers what to do with a ZIP of other files
+ * Stores an uploaded file: a table with its rows; a document as a row `{id, content, title, format,
+ * layout}` plus its own columns; a mailbox with one row per message.
+ * @param storeMembers handles a ZIP of other files
  * @throws AppError `invalid_name`, `file_exists`, `file_unreadable`
  */
 async function uploadFile<T>(
@@ -282,7 +272,7 @@ async function uploadFile<T>(
   )
 }
 
-/** @throws AppError `invalid_name`, `file_exists` before anything is read */
+/** Checks the name before reading anything. @throws AppError `invalid_name`, `file_exists` */
 function freeName(
   { name, replaces, isMember }: FileUpload,
   deps: Pick<UploadDeps, 'snapshot'>,
@@ -297,7 +287,7 @@ function freeName(
 function uploadSource(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
   const { path, originalName, contentType, url, options, sizeBytes } = upload
   if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
-  // Beside the file itself: what it is read into, and the table.
+  // Besides the file itself, the result of reading it and its table need space.
   deps.files.checkSpace(2 * sizeBytes)
   return { path, name: originalName, contentType, url, options }
 }
@@ -320,17 +310,14 @@ function storeRead(
   return files.importRows(file, documentRows(upload.documentId ?? name, read), signal)
 }
 
-/**
- * @param id of its only document
- * @throws AppError `file_unreadable` if none has text
- */
+/** @param id for a single document @throws AppError `file_unreadable` without any text */
 async function* documentRows(id: string, { format, documents }: ReadFile): AsyncGenerator<Row> {
   let hasText = false
   let emptyRows: Row[] = []
   for await (const document of documents) {
     const row = documentRow(id, format, document)
     hasText ||= document.content.trim() !== ''
-    // Until it has text, it may be an empty file.
+    // Hold back rows until one has text, because the file may turn out to be empty.
     if (!hasText) emptyRows.push(row)
     else {
       yield* emptyRows
@@ -343,7 +330,7 @@ async function* documentRows(id: string, { format, documents }: ReadFile): Async
   throw new AppError('file_unreadable', `The file holds no text${hint}`)
 }
 
-/** The fixed columns of a document's row; its own columns are beside them. */
+/** The columns of every document's row. The document's own columns are added to these. */
 const UPLOAD_COLUMNS = ['id', 'content', 'title', 'format', LAYOUT_COLUMN, 'links']
 
 function documentRow(fileId: string, format: string, document: ReadDocument): Row {

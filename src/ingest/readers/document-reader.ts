@@ -30,15 +30,14 @@ import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 import { type OcrModel, refuseScans, withScans } from './scans.ts'
 
 interface DocumentReaderOptions {
-  /** Entry of the reader threads. */
   readonly workerUrl: string
   readonly processes: ReaderProcessesOptions
   readonly matchMs: number
   readonly chunkingMs: number
   readonly queueMax: number
-  /** The built-in model's counter; missing: work that needs it runs in a thread. */
+  /** The token counter of the built-in model. If missing, work that needs it runs in a thread. */
   readonly wordPieces?: () => TokenCounter
-  /** Reads pictures of text; missing: they are not read. */
+  /** A vision model that reads scanned text. If missing, scans are not read. */
   readonly ocr?: OcrModel | undefined
 }
 
@@ -56,31 +55,28 @@ export function documentReaderOptions(
 
 const IN_TEMPORARY_FOLDER = { folder: null, memoryBytes: 1024 ** 3, environment: {} }
 
-/** Threads for each kind of work. A request has one at a time, so it takes several to hold up the others. */
+/** A request uses one thread at a time, so it cannot block the others. */
 const PATTERN_THREADS = 3
 const TEXT_THREADS = 2
 
 interface ReaderThreads {
-  /** Patterns from users are matched in separate threads, so that they neither block long texts nor wait for them. */
+  /** Separate threads, so that long texts and slow patterns do not delay each other. */
   readonly patterns: ReaderPool
   readonly texts: ReaderPool
   readonly longTexts: ReaderPool
 }
 
-/**
- * Work on documents, away from the main thread, because files may be long, broken or hostile: they are read in processes,
- * and texts are matched and chunked in threads.
- */
+/** Files may be long, broken or hostile: processes read them, threads match and chunk texts. */
 export class DocumentReader implements DocumentReading, Chunker {
   readonly #options: DocumentReaderOptions
   readonly #threads: ReaderThreads
   readonly #processes: ReaderProcesses
   readonly #analyzers: Analyzers
-  /** Whose turn its work is. */
+  /** Identifies the request whose work takes turns with others. */
   readonly #turns: symbol
   readonly #files: FileReading
 
-  /** @param shared the threads and processes of another reader, which closes them */
+  /** @param shared uses the threads and processes of another reader, which will close them */
   constructor(options: DocumentReaderOptions = documentReaderOptions(), shared?: DocumentReader) {
     this.#options = options
     this.#turns = Symbol('turns')
@@ -91,7 +87,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     this.#files = this.#processes.inTurns(this.#turns)
   }
 
-  /** Its work takes turns with that of other requests, regardless of its amount. */
+  /** Its work takes turns with that of other requests, however much it is. */
   forRequest(): DocumentReading & Chunker {
     return new DocumentReader(this.#options, this)
   }
@@ -111,7 +107,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     )
   }
 
-  /** The first document in these bytes; an empty one if there is none. */
+  /** Returns the first document in these bytes, or an empty one. */
   read({ bytes, format, charset, url }: RawDocument, signal: AbortSignal): Promise<ReadDocument> {
     const contentType = charset === null ? null : `text/plain; charset=${charset}`
     const sent = { bytes, name: '', contentType, url, options: { format } }
@@ -141,7 +137,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     return answer.texts
   }
 
-  /** Little text is chunked right here: that is faster than sending it to another thread. */
+  /** Chunks small texts on the main thread, which is faster than sending them to another. */
   async chunk(
     texts: readonly ChunkableText[],
     rules: ChunkingRules,
@@ -164,7 +160,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     return answer.chunked
   }
 
-  /** null: only the threads have what these rules need. */
+  /** Null if these rules need something that only the threads have. */
   #toolsHere({ reach }: ChunkingRules): ChunkingTools | null {
     const { wordPieces } = this.#options
     const analyzers = this.#analyzers
@@ -172,7 +168,7 @@ export class DocumentReader implements DocumentReading, Chunker {
     return reach?.tokenizer === 'word_piece' ? null : { analyzers, wordPieces: () => BYTE_COUNTER }
   }
 
-  /** Ends threads and processes; waiting callers fail with `shutting_down`. */
+  /** Ends threads and processes. Waiting callers fail with `shutting_down`. */
   async close(): Promise<void> {
     const { patterns, texts, longTexts } = this.#threads
     const threads = [patterns, texts, longTexts].map((pool) => pool.close())
@@ -198,22 +194,21 @@ function readerThreads({ workerUrl, queueMax }: DocumentReaderOptions): ReaderTh
   }
 }
 
-/** One job's deadline, and the error for missing it or for a broken thread. */
+/** A job's deadline, and the error to throw if it is missed or the thread breaks. */
 interface JobTerms {
   readonly deadlineMs: number
   readonly code: ErrorCode
   readonly what: string
 }
 
-/** Threads that are shared fairly: each key has one at a time, and the keys that wait take turns. */
+/** Shares threads fairly: each key has at most one at a time, and waiting keys take turns. */
 class ReaderPool {
   readonly #threads: FairPool<ReaderThread>
 
   constructor(given: {
-    /** Entry of the threads. */
+    /** The entry file of the threads. */
     readonly workerUrl: string
     readonly threadsMax: number
-    /** Running and waiting jobs. */
     readonly queueMax: number
   }) {
     const { workerUrl, threadsMax, queueMax } = given
@@ -225,12 +220,12 @@ class ReaderPool {
     })
   }
 
-  /** @throws AppError that of the job, `too_busy`, `shutting_down`; the signal's reason */
+  /** @throws AppError of the job, `too_busy`, `shutting_down`; the signal's reason */
   run(
     given: {
       readonly job: ReaderJob
       readonly terms: JobTerms
-      /** Jobs of one key run one after the other; keys take turns. */
+      /** Jobs with the same key run one after the other, and keys take turns. */
       readonly key: symbol
     },
     signal: AbortSignal,
@@ -249,10 +244,7 @@ class ReaderPool {
   }
 }
 
-/**
- * A thread that starts with its first job and does one at a time. What takes too long, or ends the thread, costs that
- * thread only: the next job gets another one.
- */
+/** If a job takes too long or breaks the thread, the next job gets a new one. */
 class ReaderThread {
   readonly #workerUrl: string
   #host: WorkerHost | null = null
@@ -262,7 +254,7 @@ class ReaderThread {
     this.#workerUrl = workerUrl
   }
 
-  /** @throws AppError that of the job; the signal's reason */
+  /** @throws AppError of the job; the signal's reason */
   async run(job: ReaderJob, terms: JobTerms, signal: AbortSignal): Promise<ReaderAnswer> {
     signal.throwIfAborted()
     const timeout = AbortSignal.timeout(terms.deadlineMs)
@@ -272,7 +264,7 @@ class ReaderThread {
       if (answer.kind !== 'failed') return answer
       throw new AppError(answer.code, answer.message)
     } catch (error) {
-      // A thread that answered is idle; any other may be busy forever.
+      // A thread that answered is idle. Otherwise it may be busy forever, so end it.
       if (error instanceof AppError && error !== signal.reason) throw error
       await this.stop()
       if (signal.aborted) throw signal.reason

@@ -7,7 +7,6 @@ import {
   chunkTexts,
 } from '../chunking/chunk-texts.ts'
 
-/** The requests from the main thread to the reader thread, one at a time. */
 export type ReaderJob =
   | {
       readonly kind: 'match'
@@ -25,7 +24,6 @@ export type ReaderAnswer =
   | { readonly kind: 'chunked'; readonly chunked: ChunkedTexts }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
 
-/** The reader thread's work: every failure becomes an answer. */
 export function answerJob(job: ReaderJob, tools: ChunkingTools): ReaderAnswer {
   try {
     if (job.kind === 'chunk') {
@@ -42,7 +40,7 @@ export function answerJob(job: ReaderJob, tools: ChunkingTools): ReaderAnswer {
   }
 }
 
-/** The memory of an answer that is transferred to the main thread instead of copied. */
+/** The buffers of an answer to transfer to the main thread without copying. */
 export function transfersOf(answer: ReaderAnswer): readonly ArrayBuffer[] {
   if (answer.kind !== 'chunked') return []
   const buffers = Object.values(answer.chunked).map((part: unknown) => {
@@ -65,7 +63,7 @@ function expressionOf(pattern: string): RegExp {
   }
 }
 
-/** Unicode mode refuses escapes that other languages know, such as `\-`. */
+/** Unicode mode refuses escapes that are valid in other languages, such as `\-`. */
 function withoutUnicode(pattern: string): RegExp {
   try {
     return new RegExp(pattern)

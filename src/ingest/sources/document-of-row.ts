@@ -19,9 +19,10 @@ import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 /**
- * One row as a document, without texts if its content is empty. Its id is null if the row has none: see `contentId`.
- * @throws AppError `insert_failed` naming a missing content column and the present columns, or an id that is
- * not text
+ * Converts a row to a document, without texts if its content is empty. The id is null if the row
+ * has none; see `contentId`.
+ * @throws AppError `insert_failed` naming a missing content column and the existing columns, or for
+ * an id that is not text
  */
 export function documentOfRow(
   sent: Row,
@@ -38,7 +39,7 @@ export function documentOfRow(
   const texts = content.flatMap(({ name, column }): DocumentText[] => {
     const sent = textOf(row[column] ?? null)
     const known = layout !== null && name === laidOut
-    // Part starts refer to the text as sent.
+    // The starts of parts refer to the text as it was sent.
     const text = known && layout.parts !== null ? sent : withoutDataUrls(sent)
     if (isBlank(text)) return []
     return [known ? { column: name, text, layout } : { column: name, text }]
@@ -51,18 +52,18 @@ export function documentOfRow(
   return { id, rowIndex, texts, metadata: metadataOf(row, mapping, known) }
 }
 
-/** `![Logo](data:image/png;base64,…)` → `Logo`: embedded files are not searchable text. */
+/** Replaces `![Logo](data:image/png;base64,…)` by `Logo`: embedded files are not text. */
 function withoutDataUrls(text: string): string {
   if (!text.includes(';base64,')) return text
   return text.replace(PICTURE_IN_TEXT, '$1').replace(DATA_URL, '')
 }
 
-/** Shorter ones are examples in a text about them. */
+/** Shorter ones are probably examples in a text about data URLs. */
 const DATA_URL =
   /data:[\w.+-]{1,60}\/[\w.+-]{1,100}(?:;[\w=.+-]{1,60})*;base64,[A-Za-z0-9+/=_-]{100,}/g
 const PICTURE_IN_TEXT = new RegExp(`!\\[([^\\]]{0,500})\\]\\(${DATA_URL.source}[^)]{0,200}\\)`, 'g')
 
-/** The layout of a document's text, if the row has one; then it is not a fact about the document. */
+/** Returns the layout of a document's text if the row has one. The column is then not metadata. */
 function layoutOf(row: Row, { contentColumns }: ColumnMapping): TextLayout | null {
   if (findColumn(contentColumns, LAYOUT_COLUMN) !== undefined) return null
   return layoutIn(row)
@@ -71,7 +72,7 @@ function layoutOf(row: Row, { contentColumns }: ColumnMapping): TextLayout | nul
 const HASHED_AT_ONCE_CHARS = 1_000_000
 const ID_HEX_DIGITS = 16
 
-/** The id of a document that has none: the first 16 hex digits of the MD5 of its content, columns by line feeds. */
+/** The first 16 hex digits of the MD5 of the columns, separated by line feeds. */
 export async function contentId(
   texts: readonly DocumentText[],
   slice: TimeSlice,
@@ -90,13 +91,13 @@ export async function contentId(
   return hash.digest('hex').slice(0, ID_HEX_DIGITS)
 }
 
-/** Half a surrogate pair would be hashed as U+FFFD. */
+/** Avoids cutting a surrogate pair, half of which would be hashed as U+FFFD. */
 function wholeCharsEnd(text: string, end: number): number {
   const isHalf = (text.charCodeAt(end - 1) & 0xfc00) === 0xd800
   return isHalf ? end + 1 : Math.min(end, text.length)
 }
 
-/** A longer run of white space is found when it is cut: searching it here would take too long. */
+/** Longer white space is detected when chunking, because searching for it here takes too long. */
 const BLANK_CHARS_MAX = 100_000
 
 function isBlank(text: string): boolean {
@@ -115,20 +116,19 @@ function shown(columns: readonly string[]): string {
   return columns.length > some.length ? `${some.join(', ')}, …` : some.join(', ')
 }
 
-/** Lists and objects as JSON text. */
 export function textOf(cell: CellValue): string {
   const value = shownValue(cell)
   if (value === null) return ''
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** `{tea: 'green', price: 9}` → `tea: green, price: 9`. */
+/** Converts `{tea: 'green', price: 9}` to `tea: green, price: 9`. */
 export function rowText(row: Row): string {
   const filled = Object.entries(row).filter(([, value]) => textOf(value) !== '')
   return filled.map(([name, value]) => `${name}: ${textOf(value)}`).join(', ')
 }
 
-/** Replacing lone surrogates would make several ids equal. */
+/** Refuses lone surrogates: replacing them would make different ids equal. */
 function documentId(value: CellValue): string | null {
   const id = textOf(value)
   if (id.length > INGEST_LIMITS.idCharsMax) {
@@ -142,7 +142,7 @@ function documentId(value: CellValue): string | null {
   return id.trim() === '' ? null : id
 }
 
-/** Every other column, or those that the knowledge base names: null if the row lacks one. */
+/** All other columns, or those that the base names. A missing column is null. */
 function metadataOf(row: Row, mapping: ColumnMapping, known: ReadonlySet<string>): Row {
   if (mapping.metadataColumns === null) {
     return Object.fromEntries(Object.entries(row).filter(([name]) => !known.has(name)))
@@ -155,12 +155,12 @@ function metadataOf(row: Row, mapping: ColumnMapping, known: ReadonlySet<string>
   return Object.fromEntries(entries)
 }
 
-/** The role of a row's columns in a knowledge base (docs/contract.md 5.1). Names are compared without case. */
+/** The roles of columns (docs/contract.md 5.1). Names are compared ignoring case. */
 export interface ColumnMapping {
   readonly contentColumns: readonly string[]
-  /** null: every column that is neither the id nor content. */
+  /** Null: every column that is neither the id nor content. */
   readonly metadataColumns: readonly string[] | null
-  /** Searched in this order. */
+  /** Possible id columns, in order of preference. */
   readonly idColumns: readonly string[]
 }
 
@@ -177,17 +177,14 @@ export function columnMappingOf(kb: MappedColumns): ColumnMapping {
   }
 }
 
-/** The column of that name as written among `columns`: exact, else without case. */
+/** As spelled in `columns`: an exact match, or else one that differs only in case. */
 export function findColumn(columns: readonly string[], name: string): string | undefined {
   if (columns.includes(name)) return name
   const key = name.toLowerCase()
   return columns.find((column) => column.toLowerCase() === key)
 }
 
-/**
- * The row with every lone surrogate replaced by U+FFFD, which is also one code unit: offsets stay the same.
- * @throws AppError `insert_failed` if values are nested too deeply or a cell is too long
- */
+/** Lone surrogates become U+FFFD. @throws AppError `insert_failed` if too deep or long */
 export function wellFormedRow(row: Row, cellCharsMax: number): Row {
   const entries = Object.entries(row).map(([name, value]) => {
     if (typeof value === 'string' && value.length > cellCharsMax) {
@@ -195,7 +192,7 @@ export function wellFormedRow(row: Row, cellCharsMax: number): Row {
       const limit = `A cell has at most ${cellCharsMax} characters`
       throw new AppError('insert_failed', `${limit}, ${found} in column "${name}"`)
     }
-    // DuckDB's values are well-formed.
+    // DuckDB's values are always well-formed.
     const cell = value instanceof TypedValue ? checkedCell(value) : wellFormed(value, 0)
     return [name.toWellFormed(), cell] as const
   })
@@ -230,9 +227,10 @@ function isList(value: unknown): value is readonly RowValue[] {
 const TEXT_COLUMN = 'content'
 
 /**
- * A row for a document without columns, such as a page: its text is in the column `content`, or in the knowledge base's
- * first content column if none has that name; other content columns are empty.
- * @param columns what else is known about the document
+ * Converts a document without columns, such as a page, to a row. Its text goes into the column
+ * `content`, or into the knowledge base's first content column if there is no such column. Other
+ * content columns are empty.
+ * @param columns further metadata of the document
  */
 export function documentRow(
   given: { readonly id: string; readonly content: string; readonly columns: Row },
@@ -256,19 +254,19 @@ function mainColumn({ contentColumns }: ColumnMapping): string {
   return findColumn(contentColumns, TEXT_COLUMN) ?? contentColumns[0] ?? TEXT_COLUMN
 }
 
-/** The column `layout` of a document's row: how its text is laid out, as JSON. Chunking follows it. */
+/** The column of a document's row with the layout of its text as JSON, which chunking follows. */
 
 export const LAYOUT_COLUMN = 'layout'
 
 const SYNTAXES: readonly TextSyntax[] = ['text', 'markdown', 'code']
 const DURATION_UNITS: readonly TextParts['unit'][] = ['page', 'slide', 'chapter', 'cell']
 
-/** `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`; the title has a separate column. */
+/** For example `{"syntax": "markdown", "parts": {"unit": "page", "starts": [0, 812]}}`. */
 export function layoutValue({ syntax, parts }: Omit<TextLayout, 'title'>): RowValue {
   return { syntax, parts: parts === null ? null : { unit: parts.unit, starts: [...parts.starts] } }
 }
 
-/** null: the row has no such column, or one with another meaning. */
+/** Null if the row has no such column, or if the column means something else. */
 function layoutIn(row: Row): TextLayout | null {
   const value = shownValue(row[LAYOUT_COLUMN] ?? null)
   if (!isObject(value) || Object.keys(value).some((key) => key !== 'syntax' && key !== 'parts')) {
@@ -281,7 +279,7 @@ function layoutIn(row: Row): TextLayout | null {
   return { title: typeof title === 'string' && title !== '' ? title : null, syntax, parts }
 }
 
-/** undefined: not our own format. */
+/** Undefined if it is not in Eider's own format. */
 function partsIn(value: RowValue): TextParts | null | undefined {
   if (value === null) return null
   if (!isObject(value)) return undefined

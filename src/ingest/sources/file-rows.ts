@@ -23,10 +23,7 @@ import type { InsertDeps } from './insert-request.ts'
 
 type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
 
-/**
- * The rows of uploaded files, in order; all names are looked up before the first row.
- * @throws AppError `file_not_found`
- */
+/** Looks up all names before the first row. @throws AppError `file_not_found` */
 export async function* rowsOfFiles(
   { kb, files }: { readonly kb: MappedColumns; readonly files: readonly string[] },
   deps: FilesDeps,
@@ -50,11 +47,10 @@ async function* rowsOfFile(
 }
 
 interface RowsTable extends Pick<FileTable, 'name' | 'columns'> {
-  /** The facts common to all its documents; null: none. */
   readonly known: Row | null
 }
 
-/** A table with one of the content columns is used unchanged; of any other, each row becomes a text. */
+/** Rows with one of the content columns stay as they are; others become a text. */
 export async function* rowsOfTable(
   { name: tableName, columns, known }: RowsTable,
   rule: ColumnMapping,
@@ -73,7 +69,7 @@ const LINKS_COLUMN = 'links'
 
 function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row {
   const { id, content, links = null, ...known } = row
-  // Its links are metadata only on request: there may be thousands.
+  // Links become metadata only on request, because there may be thousands.
   const asksForLinks = findColumn(rule.metadataColumns ?? [], LINKS_COLUMN) !== undefined
   const columns = asksForLinks ? { ...known, [LINKS_COLUMN]: links } : known
   return documentRow(
@@ -89,7 +85,7 @@ function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
   return documentRow({ id: named || ownId, content, columns: row }, rule)
 }
 
-/** Failures that neither a SELECT nor rows caused. */
+/** Failures caused neither by a SELECT nor by its rows. */
 export const SERVER_FAILURES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'timeout',
   'cancelled',
@@ -103,7 +99,7 @@ export const SERVER_FAILURES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'internal',
 ])
 
-/** The rows of one SELECT. @throws AppError `invalid_select` */
+/** Yields the rows of one SELECT. @throws AppError `invalid_select` */
 export async function* rowsOfQuery(
   given: {
     readonly kb: KnowledgeBase
@@ -132,7 +128,7 @@ async function* rowsOfStream({ columns, ...rows }: RowStream): AsyncGenerator<Ro
   }
 }
 
-/** Of columns with the same name, the first, as in a join of two tables with an `id`. */
+/** Of columns with the same name, the first counts, as in a join with two `id`. */
 function fileRow(columns: RowStream['columns'], values: readonly CellValue[]): Row {
   const byName = new Map<string, CellValue>()
   for (const [index, { name }] of columns.entries()) {
@@ -141,7 +137,7 @@ function fileRow(columns: RowStream['columns'], values: readonly CellValue[]): R
   return Object.fromEntries(byName)
 }
 
-/** Reads ahead of the first row's use: most queries release their connection before an embedding model starts. */
+/** Reads ahead, so that most queries free their connection before embedding starts. */
 async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGenerator<Row> {
   const known: Row[] = []
   let chars = 0
@@ -163,7 +159,9 @@ async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGen
   }
 }
 
-/** Roughly a row's size: names are shared, every value has a slot. */
+/**
+ * The approximate size of a row. Column names are shared between rows; each value takes some space.
+ */
 function rowChars(row: Row): number {
   const chars = Object.values(row).map((cell) => {
     const value = shownValue(cell)

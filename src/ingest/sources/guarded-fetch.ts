@@ -6,17 +6,17 @@ import {
   withoutDot,
 } from '../../core/runtime/address-policy.ts'
 import { sleep } from '../../core/runtime/cancellation.ts'
+import { uriDecoded } from '../../core/short-text.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 interface GuardedFetchOptions {
   readonly policy: AddressPolicy
   readonly userAgent: string
   readonly network: Network
-  /** For one request, from the look-up of its host to its last byte. */
   readonly pageMs: number
 }
 
-/** Fetches pages from checked addresses only; each redirect is checked again. */
+/** Returns a fetcher that only connects to allowed addresses, and checks each redirect again. */
 export function guardedFetch(options: GuardedFetchOptions): PageFetcher & FileFetcher {
   return {
     fetch: (url, each) => fetchPage(url, each, options),
@@ -25,20 +25,21 @@ export function guardedFetch(options: GuardedFetchOptions): PageFetcher & FileFe
 }
 
 export interface FetchedPage {
-  /** The page's final address, after redirects. */
   readonly url: string
   readonly status: number
   readonly contentType: string | null
-  /** `X-Robots-Tag`: the same as `<meta name="robots">`, for every content type. */
+  /**
+   * The header `X-Robots-Tag`. It means the same as `<meta name="robots">`, for every content type.
+   */
   readonly robotsTag?: string | null
   readonly bytes: Uint8Array
-  /** How long the server asks us to wait before the next request. */
+  /** How long the server asks to wait before the next request. */
   readonly retryAfterMs?: number | undefined
   /** `ETag` and `Last-Modified`. */
   readonly validators?: Validators
 }
 
-/** A server uses them to say that its answer is unchanged. */
+/** Sent with the next request, so that the server can tell whether its answer is unchanged. */
 export interface Validators {
   readonly etag: string | null
   readonly lastModified: string | null
@@ -47,37 +48,35 @@ export interface Validators {
 interface FetchOptions {
   readonly signal: AbortSignal
   readonly bytesMax: number
-  /** The rest after `bytesMax` is dropped; otherwise too many bytes are an error. */
+  /** Drops everything after `bytesMax`. Otherwise, too many bytes are an error. */
   readonly isCut?: boolean
-  /** Called before each request, redirects included; an error it throws ends the fetch. */
+  /** Called before each request, also for redirects. Throw an error to stop. */
   beforeRequest?(url: URL): Promise<void>
-  /** Sent only to the host of the address, not to redirect targets. */
+  /** Sent only to the address's own host, not after a redirect to another. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The validators of a known answer: if it is unchanged, the server answers 304 without a body. */
+  /** Validators of an earlier answer. If it is unchanged, the server answers 304 without a body. */
   readonly known?: Validators
 }
 
-/** Fetches web pages; the implementation decides which addresses are allowed. */
 export interface PageFetcher {
   /** @throws AppError `address_refused`, `crawl_failed` (no answer, too large, too slow) */
   fetch(url: string, options: FetchOptions): Promise<FetchedPage>
 }
 
 export interface DownloadedFile {
-  /** After redirects. */
   readonly url: string
-  /** False: unchanged, without content. Only if `known` was sent. */
+  /** False if the file is unchanged and has no content. Possible only if `known` was sent. */
   readonly isNew: boolean
   readonly validators: Validators
   readonly contentType: string | null
   readonly contentDisposition: string | null
-  /** To be read before `use` ends. */
+  /** Must be read before `use` ends. */
   readonly content: AsyncIterable<Uint8Array>
 }
 
-/** Files of the web, of any size; the same rules apply as for pages. */
+/** Fetches files of any size, under the same rules as pages. */
 export interface FileFetcher {
-  /** @throws AppError `address_refused`, `crawl_failed` (no answer, another status than 200, too slow); what `use` throws */
+  /** @throws AppError `address_refused`, `crawl_failed`; any error of `use` */
   download<T>(
     url: string,
     use: (file: DownloadedFile) => Promise<T>,
@@ -115,7 +114,7 @@ function downloadFile<T>(
 async function* NO_PIECES(): AsyncGenerator<Uint8Array> {}
 const NO_CONTENT: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => NO_PIECES() }
 
-/** The caller's headers besides Eider's own; secret ones go only to their own host. */
+/** Returns the caller's headers and Eider's own. Secret ones are sent only to their own host. */
 function headersTo(
   url: URL,
   start: string,
@@ -143,7 +142,7 @@ function fetchPage(
   })
 }
 
-/** The final answer of an address. Each redirect is requested like a new address. */
+/** Follows redirects to the final answer. Each redirect is checked like a new address. */
 async function followed<T>(
   start: string,
   each: Pick<FetchOptions, 'beforeRequest'>,
@@ -160,7 +159,7 @@ async function followed<T>(
   throw new AppError('crawl_failed', `GET ${start} failed: ${limit}`)
 }
 
-/** Asks again, once or twice, if the server says it will answer soon. */
+/** Tries again once or twice if the server says that it will answer soon. */
 async function patientAnswer(
   asked: Asked,
   each: FetchOptions,
@@ -180,7 +179,7 @@ async function patientAnswer(
   }
 }
 
-/** Seconds, or a date. */
+/** The header has seconds or a date. */
 function retryAfterMsOf(response: Response): number | undefined {
   const header = response.headers.get('retry-after')?.trim() ?? ''
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1000
@@ -193,7 +192,7 @@ interface Asked {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** The result of `take`, or the redirect target. */
+/** Returns the result of `take`, or the redirect's target. */
 async function answerOf<T>(
   request: Asked,
   asked: AbortSignal,
@@ -239,11 +238,11 @@ function redirectOf(response: Response, url: URL): URL | null {
   return crawlableUrl(location, url.href)
 }
 
-/** Bytes are counted after decompression, so that a small answer cannot become a large one. */
+/** Counts bytes after decompression, so that a small answer cannot become a huge one. */
 async function pageOf(response: Response, url: URL, each: FetchOptions): Promise<FetchedPage> {
   const parts: Uint8Array[] = []
   let length = 0
-  // The loop's own end, by a throw too, cancels the stream and closes the connection.
+  // However the loop ends, it cancels the stream and closes the connection.
   for await (const part of response.body ?? []) {
     each.signal.throwIfAborted()
     length += part.byteLength
@@ -272,10 +271,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/**
- * An address as it is fetched: http or https, without credentials or fragment.
- * @throws AppError `address_refused`
- */
+/** Http or https, no credentials or fragment. @throws AppError `address_refused` */
 export function crawlableUrl(text: string, base?: string): URL {
   const shown = JSON.stringify(text.slice(0, 200))
   if (text.length > INGEST_LIMITS.urlCharsMax) {
@@ -285,7 +281,7 @@ export function crawlableUrl(text: string, base?: string): URL {
   const url = URL.parse(text, base)
   if (url === null) throw new AppError('address_refused', `${shown} is not an address`)
   if (url.username !== '' || url.password !== '') {
-    // The address is not shown: it holds a secret.
+    // Do not show the address, because it contains a password.
     throw new AppError('address_refused', `An address of ${url.hostname} holds a user or password`)
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
@@ -296,15 +292,13 @@ export function crawlableUrl(text: string, base?: string): URL {
   return url
 }
 
-/** The server's name for a file, else the last part of its address; some servers send a whole path. */
+/**
+ * The server's name for a file, or the last part of its address. Some servers send a whole path.
+ */
 export function fileNameOf({ url, contentDisposition }: NamedFile): string {
   const named = /;\s*filename="?([^";]+)/i.exec(contentDisposition ?? '')?.[1]
   const last = named ?? new URL(url).pathname.split('/').at(-1) ?? ''
-  try {
-    return lastPart(decodeURIComponent(last))
-  } catch {
-    return lastPart(last)
-  }
+  return lastPart(uriDecoded(last))
 }
 
 type NamedFile = Pick<DownloadedFile, 'url'> & Partial<Pick<DownloadedFile, 'contentDisposition'>>

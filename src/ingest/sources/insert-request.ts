@@ -14,36 +14,29 @@ import type { Chunker } from '../chunking/chunker.ts'
 import type { PageFetcher } from './guarded-fetch.ts'
 
 export interface CrawlRequest {
-  /**
-   * Pages over all start addresses. Missing: those only, or as many as the settings allow if `depth` is more than 0.
-   */
+  /** In total. If missing, the start addresses only, or the settings decide if `depth` > 0. */
   readonly pagesMax?: number
-  /** Links to follow from a start address. Missing: unlimited if `pagesMax` is set, else none. */
+  /** Links from a start address. If missing, `depthByPagesMax` with `pagesMax`, otherwise 0. */
   readonly depth?: number
-  /**
-   * Hosts, each with its subdomains: other pages are not stored. Empty: the sites of the start addresses, and of their
-   * redirects.
-   */
+  /** Includes subdomains. If empty, the sites of the start addresses and of their redirects. */
   readonly allowedDomains: readonly string[]
-  /** Regular expressions; a link is followed if one of them matches its address. */
   readonly patterns: readonly string[]
 }
 
 type OnBadDocument = 'raise' | 'skip'
 
-/** What to insert, in the order rows, files, urls, query. */
+/** What to insert. The order is rows, files, urls, query. */
 export interface InsertRequest {
   readonly kb: KnowledgeBase
   readonly rows?: readonly Row[]
-  /** Names of uploaded files. */
   readonly files?: readonly string[]
   readonly urls?: readonly string[]
   readonly crawl: CrawlRequest
   /** One SELECT. */
   readonly query?: string
-  /** The rights of the inserting principal, for the query; unset or null: all. */
+  /** The rights with which the query runs; unset or null means all. */
   readonly rights?: Rights | null
-  /** What happens to a document that cannot be stored: it ends the insert, or is left out. Default: `raise` */
+  /** Whether a document that cannot be stored ends the insert or is left out. Default: `raise`. */
   readonly onBadDocument?: OnBadDocument
 }
 
@@ -54,7 +47,7 @@ export interface InsertDeps {
   readonly embedders: EmbedderRegistry
   readonly chatModels: ChatModels
   readonly files: Omit<FileStore, 'importSelect'>
-  /** Runs one SELECT; anything else fails before it runs. */
+  /** Runs one SELECT. Anything else fails before it runs. */
   select(
     sql: string,
     place: { readonly projectName: string; readonly rights: Rights | null },
@@ -64,45 +57,45 @@ export interface InsertDeps {
   readonly reader: DocumentReading
   readonly chunker: Chunker
   readonly crawlPagesMax: number
-  /** The pages left out by the last crawl into a knowledge base: replaces those of the previous one. */
+  /** Stores which pages the last crawl into a knowledge base left out, replacing earlier notes. */
   keepCrawlWarnings(kb: KnowledgeBase, warnings: readonly string[]): Promise<void>
 }
 
-/** The result of an insert that a request waits for. */
 export interface InsertOutcome {
-  /** Set if it takes too long to wait for; null: everything is stored. */
+  /** The job, if the insert took too long to wait for; null if everything is stored. */
   readonly job: Job | null
-  /** Rows without content; null: the job counts them. */
+  /** The number of rows without content; null if the job counts them. */
   readonly skippedRows: number | null
 }
 
 export interface InsertReport {
-  /** Counted source by source: a document in two sources counts twice. */
+  /** Counted per source, so a document in two sources counts twice. */
   readonly storedDocuments: number
   /** Rows without content. */
   readonly skippedRows: number
   readonly chunks: number
 }
 
-/** Grows while a request runs; after a failure it shows what is stored. */
+/** Grows during an insert, and after a failure shows what was stored. */
 export interface StoredCounts {
   storedDocuments: number
   skippedRows: number
   chunks: number
   readRows: number
-  /** Rows that were skipped because they, or their batch, could not be stored. */
+  /** Rows left out because they, or their batch, could not be stored. */
   failedRows?: number
+  /** Chunks embedded so far, including those not stored yet. */
+  embeddedChunks?: number
 }
 
 export function noCounts(): StoredCounts {
   return { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
 }
 
-/** An insert, while it runs and afterwards. */
+/** An insert that is running or finished. */
 interface NotedInsert {
-  /** Grow meanwhile. */
   readonly counts: StoredCounts
-  /** The id of its job; null or unset: the client waits for it. It may become a job. */
+  /** Null or unset while a client waits for the insert, which may still become a job. */
   readonly jobId?: number | null
 }
 
@@ -114,28 +107,28 @@ interface Entry {
   error: string | null
 }
 
-/** Knowledge bases whose last insert is remembered. */
+/** Remember the last insert of this many knowledge bases. */
 const ENTRIES_MAX = 10_000
 
-/** The last insert into each knowledge base. Recording one costs a microsecond. */
+/** Remembers the last insert into each knowledge base. Recording one costs a microsecond. */
 export class InsertLog {
   readonly #now: () => number
   readonly #entries = new LruMap<number, Entry>({ sizeMax: ENTRIES_MAX })
   #runningCount = 0
   #version = 0
 
-  /** @param now milliseconds since 1970 */
+  /** @param now returns milliseconds since 1970 */
   constructor(now: () => number) {
     this.#now = now
   }
 
-  /** Grows with every change, and during an insert with every read. */
+  /** Grows with every change, and with every read during an insert. */
   get version(): number {
     if (this.#runningCount > 0) this.#version += 1
     return this.#version
   }
 
-  /** Records a running insert. */
+  /** Records an insert while it runs. */
   async during<T>(
     kb: Pick<KnowledgeBase, 'id'>,
     noted: NotedInsert,
@@ -170,13 +163,14 @@ export class InsertLog {
       finishedAt: entry.finishedMs === null ? null : timestampOfMillis(entry.finishedMs),
       processedRows: processedRowsOf(entry),
       skippedRows: entry.noted.counts.skippedRows,
+      embeddedChunks: entry.noted.counts.embeddedChunks ?? 0,
       error: entry.error,
       jobId: entry.noted.jobId ?? null,
     }))
   }
 }
 
-/** During the work, and after a failure, not all rows that were read are stored. */
+/** Stored or left out. More rows may have been read. */
 function processedRowsOf({ noted: { counts }, finishedMs, error }: Entry): number {
   if (finishedMs === null || error !== null) return counts.storedDocuments
   return counts.readRows - counts.skippedRows - (counts.failedRows ?? 0)

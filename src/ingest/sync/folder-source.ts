@@ -23,22 +23,22 @@ export interface FolderDeps {
   readonly bytesMax: number
   readonly files: FileBytes
   readonly tables: TableRows
-  /** Reads in its own turns among other readers. */
+  /** Returns a reader that takes turns with others. */
   reader(): DocumentReading
   readonly now: () => number
 }
 
-/** Files that are read at once, each in a process. */
+/** Read this many files at once, each in its own process. */
 const READS_AT_ONCE = 2
-/** Larger ones are copied to disk while they are read. */
+/** Larger files are copied to disk while they are read. */
 const HELD_BYTES_MAX = 4 * 1024 * 1024
 const READ_BYTES = 256 * 1024
-/** A file that changes while it is read. */
+/** How often to try a file that changes while it is read. */
 const ATTEMPTS = 3
-/** A file changed this recently may change again within the same timestamp. */
+/** A file that changed this recently may change again without a new timestamp. */
 const UNSETTLED_MS = 2_000
 
-/** Files with unchanged stamps are not opened. */
+/** Reads the files of a folder. Files with unchanged stamps are not opened. */
 export async function readFolder(
   task: SyncTask,
   deps: FolderDeps,
@@ -100,7 +100,7 @@ class FolderReader {
     this.#deps = deps
   }
 
-  /** One file; its failure is its own. */
+  /** Reads one file. If it fails, the others are still read. */
   async read(file: FoundFile, signal: AbortSignal): Promise<void> {
     const { item, path } = file
     const { sink } = this.#reading.task
@@ -114,13 +114,13 @@ class FolderReader {
       if (error instanceof AppError) throw error
       const code = systemCodeOf(error)
       if (code === undefined) throw error
-      // Gone since the folder was listed: it has vanished like any other.
+      // The file was removed since the folder was listed. It is handled as vanished.
       if (code === 'ENOENT') return
       sink.failed({ item, message: `${path} could not be read: ${REASONS[code] ?? code}` })
     }
   }
 
-  /** @returns false if the file changed meanwhile */
+  /** @returns false if the file changed while it was read */
   async #attempt({ item, path }: FoundFile, signal: AbortSignal): Promise<boolean> {
     const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
     try {
@@ -146,11 +146,11 @@ class FolderReader {
     }
   }
 
-  /** False: it was replaced. A folder on the path may have become a link since it was listed: then it is refused. */
+  /** False if the file was replaced. Fails if a folder on its path has become a link. */
   async #isStillThere(path: string, handle: FileHandle): Promise<boolean> {
     const way = process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path
     const found = await realpath(way).catch((error: unknown) => {
-      // Replaced since it was opened: the next attempt sees the new one.
+      // The file was replaced after it was opened. The next attempt reads the new one.
       if (systemCodeOf(error) === 'ENOENT') return null
       throw error
     })
@@ -222,7 +222,7 @@ interface OpenFile {
   readonly facts: ReturnType<typeof fileFacts>
 }
 
-/** No more than its size when it was opened. */
+/** Reads no more than the size that the file had when it was opened. */
 async function* filePieces({ handle, facts }: OpenFile, signal: AbortSignal) {
   for (let position = 0; position < facts.sizeBytes; ) {
     signal.throwIfAborted()

@@ -5,15 +5,15 @@ import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
 export interface FolderRules {
-  /** Globs over relative paths; empty: every file. One without `/` is for names. */
+  /** Globs over relative paths; if empty, every file. A glob without `/` matches file names. */
   readonly include: readonly string[]
   readonly exclude: readonly string[]
-  /** Also names with a leading dot. */
+  /** Whether to include names with a leading dot. */
   readonly hidden: boolean
 }
 
 export interface FoundFile {
-  /** Its path in the folder, with `/` and composed letters (NFC): the name of its document. */
+  /** The path in the folder, with `/` and composed letters (NFC). It is the id of its document. */
   readonly item: string
   readonly path: string
   readonly stamp: string
@@ -22,12 +22,12 @@ export interface FoundFile {
 }
 
 interface UnreadablePath {
-  /** An item, or with a final `/` the prefix of items. */
+  /** An item, or a prefix of items if it ends with `/`. */
   readonly item: string
   readonly message: string
 }
 
-/** Never documents, under any rule. */
+/** Folders that never contain documents. */
 const OTHER_FOLDERS = new Set(
   'node_modules bower_components __pycache__ lost+found $RECYCLE.BIN'.split(' '),
 )
@@ -39,14 +39,16 @@ const FOLDER_DEPTH_MAX = 100
 const STATS_AT_ONCE = 64
 const ITEM_CHARS_MAX = 4_000
 
-/** Every file of a folder that the rules want, in path order. Links are followed within the root only. */
+/**
+ * Lists the files of a folder that the rules include, in path order. Follows links within the root.
+ */
 export async function listFolder(
   folder: OpenFolder,
   rules: FolderRules,
   signal: AbortSignal,
 ): Promise<{
   readonly files: readonly FoundFile[]
-  /** Folders that could not be read: whether their files have vanished is unknown. */
+  /** Folders that could not be read, so it is unknown whether their files still exist. */
   readonly unreadable: readonly UnreadablePath[]
 }> {
   const walk = new Walk(folder, rules)
@@ -67,7 +69,6 @@ export async function listFolder(
 }
 
 interface Way {
-  /** Relative to the folder, in the system's own letters; empty: the folder itself. */
   readonly way: string
   readonly depth: number
 }
@@ -81,7 +82,7 @@ class Walk {
   readonly #folder: OpenFolder
   readonly #wants: (way: string) => boolean
   readonly #enters: (way: string) => boolean
-  /** Real folders that were entered: links to them are not followed again. */
+  /** Real paths of visited folders, so that links to them are not followed again. */
   readonly #entered = new Set<string>()
 
   constructor(folder: OpenFolder, rules: FolderRules) {
@@ -101,7 +102,7 @@ class Walk {
     }
   }
 
-  /** Takes the files of a folder. @returns the folders in it */
+  /** Collects the files of a folder. @returns the folders in it */
   async enter({ way, depth }: Way): Promise<readonly Way[]> {
     const path = pathIn(this.#folder, way)
     let entries: Dirent[]
@@ -120,7 +121,7 @@ class Walk {
       if (entry.isDirectory()) {
         if (!this.#enters(child)) continue
         if (depth < FOLDER_DEPTH_MAX) folders.push({ way: child, depth: depth + 1 })
-        else this.#refuse(`${child}/`, `lies more than ${FOLDER_DEPTH_MAX} folders deep`)
+        else this.#refuse(`${child}/`, `is more than ${FOLDER_DEPTH_MAX} folders deep`)
       } else if (entry.isSymbolicLink()) this.links.push({ way: child, depth: depth + 1 })
       else if (this.#wants(child)) wanted.push(child)
     }
@@ -131,7 +132,9 @@ class Walk {
     return folders
   }
 
-  /** A link to a file, or to a folder not read yet; targets outside the root are ignored. */
+  /**
+   * Follows a link to a file, or to a folder not yet visited. Targets outside the root are ignored.
+   */
   async follow({ way, depth }: Way): Promise<readonly Way[]> {
     try {
       const path = await realpath(pathIn(this.#folder, way))
@@ -152,14 +155,14 @@ class Walk {
   async #take(way: string, path: string): Promise<void> {
     try {
       const found = await stat(path, { bigint: true })
-      // Pipes and devices may never end.
+      // Reading a pipe or device may never end.
       if (!found.isFile()) return
       if (way.length > ITEM_CHARS_MAX) return this.#refuse(way, 'has a path that is too long')
       if (this.files.length >= FILES_MAX) throw tooMany()
       this.files.push({ way, path, ...fileFacts(found) })
     } catch (error) {
       if (error instanceof AppError) throw error
-      // Gone since the folder was read, or its name is not valid text: then it was never stored under it.
+      // It was removed, or its name is not valid text, so it was never stored.
       if (systemCodeOf(error) === 'ENOENT' && !way.includes('\ufffd')) return
       if (systemCodeOf(error) === 'ENOENT') this.#refuse(way, 'has a name that is not UTF-8')
       else this.#fail(way, error)
@@ -177,7 +180,7 @@ class Walk {
   }
 }
 
-/** Size, times and number show that a file is unchanged. */
+/** Size, times and inode number, which show whether a file is unchanged. */
 export function fileFacts(found: BigIntStats) {
   const { size, mtimeNs, ctimeNs, ino } = found
   const changedNs = mtimeNs > ctimeNs ? mtimeNs : ctimeNs
@@ -188,7 +191,7 @@ export function fileFacts(found: BigIntStats) {
   }
 }
 
-/** Two names that differ in how their letters are composed: the one that is not composed keeps its own letters. */
+/** Of names that differ only in composed letters, the decomposed one keeps its spelling. */
 function namedFolder(files: readonly RawFile[]): readonly FoundFile[] {
   const composed = new Set(
     files.map(({ way }) => way).filter((way) => way === way.normalize('NFC')),
@@ -223,7 +226,7 @@ function tooMany(): AppError {
   return new AppError('folder_unreadable', `The folder has more than ${FILES_MAX} files; ${how}`)
 }
 
-/** A folder that may be read, both paths resolved: they contain no links. */
+/** A folder that may be read. Both paths are resolved and contain no links. */
 export interface OpenFolder {
   readonly path: string
   /** The configured folder that contains it. */
@@ -232,17 +235,14 @@ export interface OpenFolder {
 
 const SETTING = 'EIDER_FOLDERS_DIR'
 
-/**
- * The folder of a source, if it is inside a configured one.
- * @param path absolute, or relative to one of the roots
- * @throws AppError `folder_refused`, `folder_unreadable`
- */
+/** Must be in a root. @throws AppError `folder_refused`, `folder_unreadable` */
 export async function openFolder(path: string, roots: readonly string[]): Promise<OpenFolder> {
   if (roots.length === 0) {
     const how = `set ${SETTING} to the folders that may be read, separated by commas`
     throw new AppError('folder_refused', `No folder may be read: ${how}`)
   }
-  if (path.includes('\0')) throw new AppError('folder_refused', 'A path holds no null character')
+  if (path.includes('\0'))
+    throw new AppError('folder_refused', 'A path cannot contain a null character')
   let missing: unknown = null
   for (const root of roots.map((one) => resolve(one))) {
     const wanted = isAbsolute(path) ? resolve(path) : resolve(root, path)
@@ -255,7 +255,7 @@ export async function openFolder(path: string, roots: readonly string[]): Promis
     }
   }
   if (missing !== null) throw unreadableFile(path, missing)
-  const why = `it lies in none of the folders of ${SETTING}`
+  const why = `it is in none of the folders of ${SETTING}`
   throw new AppError('folder_refused', `The folder ${shown(path)} may not be read: ${why}`)
 }
 
@@ -270,7 +270,6 @@ async function openedFile(wanted: string, root: string): Promise<OpenFolder> {
   throw new AppError('folder_unreadable', `${shown(wanted)} is a file; a source needs its folder`)
 }
 
-/** The same path, or one below it. */
 export function isInFolder(path: string, root: string): boolean {
   const way = relative(root, path)
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way))
@@ -287,10 +286,10 @@ export const REASONS: Readonly<Record<string, string>> = {
   EACCES: 'its permissions do not allow it',
   EPERM: 'its permissions do not allow it',
   ELOOP: 'its links lead nowhere',
-  ENOTDIR: 'a part of its path is no folder',
+  ENOTDIR: 'a part of its path is not a folder',
   ENAMETOOLONG: 'its path is too long',
   EIO: 'the disk answers with errors',
-  ESTALE: 'the network drive does not know it any more',
+  ESTALE: 'the network drive no longer has it',
   EMFILE: 'too many files are open',
 }
 
@@ -298,7 +297,6 @@ function shown(path: string): string {
   return JSON.stringify(path.slice(0, 300))
 }
 
-/** The full path for a relative one. */
 function pathIn(folder: OpenFolder, way: string): string {
   return join(folder.path, way)
 }

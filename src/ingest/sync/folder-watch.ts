@@ -3,29 +3,29 @@ import { type FSWatcher, watch } from 'node:fs'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { type FolderRules, listFolder, openFolder } from './folder-walk.ts'
 
-export interface FolderWatchOptions {
+interface FolderWatchOptions {
   readonly path: string
   readonly roots: readonly string[]
   readonly rules: FolderRules
-  /** Something has changed; not called again before `quietMs` without a change, or `patienceMs` since the first. */
+  /** Called `quietMs` after the last change, or `patienceMs` after the first. */
   readonly onChange: () => void
   readonly quietMs: number
   readonly patienceMs: number
-  /** Between two checks of all files, if the system reports no changes. */
+  /** The time between two scans of all files, if the system does not report changes. */
   readonly pollMs: number
 }
 
-/** A system may lose events: all files are checked this often in any case. */
+/** Scan all files this often in any case, because the system may lose events. */
 const SAFETY_MS = 300_000
-/** Checks take at most this share of the time. */
+/** Scans take at most one part in this many of the time. */
 const POLLING_SHARE = 20
 
 const WATCH_FAILURES: Readonly<Record<string, string>> = {
-  ENOSPC: 'the system watches no more folders (fs.inotify.max_user_watches)',
-  EMFILE: 'the system watches no more folders (fs.inotify.max_user_instances)',
+  ENOSPC: 'the system can watch no more folders (fs.inotify.max_user_watches)',
+  EMFILE: 'the system can watch no more folders (fs.inotify.max_user_instances)',
 }
 
-/** Reports changes in a folder: from the system's events, or by repeated checks without them. */
+/** Reports changes in a folder, from system events or by repeated scans. */
 export class FolderWatch {
   readonly #options: FolderWatchOptions
   readonly #ending = new AbortController()
@@ -40,7 +40,6 @@ export class FolderWatch {
     this.#options = options
   }
 
-  /** Watches from now on; existing files count as a change. */
   start(): void {
     this.#changed()
     void this.#begin()
@@ -55,7 +54,7 @@ export class FolderWatch {
   }
 
   close(): void {
-    this.#ending.abort(new AppError('shutting_down', 'The folder is not watched any more'))
+    this.#ending.abort(new AppError('shutting_down', 'The folder is no longer watched'))
     this.#watcher?.close()
     this.#watcher = null
     clearTimeout(this.#quiet)
@@ -84,7 +83,7 @@ export class FolderWatch {
     const code = systemCodeOf(error) ?? ''
     const why =
       WATCH_FAILURES[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
-    this.#note = `All files are looked at every ${this.#options.pollMs / 1000} s: ${why}`
+    this.#note = `All files are checked every ${this.#options.pollMs / 1000} s: ${why}`
     this.#pollLater()
   }
 
@@ -115,7 +114,7 @@ export class FolderWatch {
     if (digest !== this.#digest && (this.#digest !== null || this.#watcher === null))
       this.#changed()
     this.#digest = digest
-    // A folder that was missing is watched again.
+    // The folder is back after it was missing, so watch it again.
     if (this.#watcher === null && digest !== 'away') await this.#begin()
     else this.#pollLater(performance.now() - startedAt)
   }

@@ -1,4 +1,4 @@
-/** The content of a file or page as rows of a knowledge base, each with its document's id. */
+/** Turns the content of a file or page into rows, each with the id of its document. */
 import type { Row } from '../../core/domain/document.ts'
 import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type {
@@ -20,18 +20,15 @@ import {
   textOf,
 } from '../sources/document-of-row.ts'
 
-export interface ItemReading {
+interface ItemReading {
   readonly reader: DocumentReading
   readonly tables: TableRows
   readonly mapping: ColumnMapping
-  /** Called with what is unreadable in the item. */
+  /** Called for parts of the item that cannot be read. */
   readonly leaveOut: (item: string, message: string) => void
 }
 
-/**
- * The rows of an item: of a document one, of a mailbox one for each message (`path:message`), of a table one for each
- * of its rows (`path:id`), of a ZIP those of its files (`path/member`).
- */
+/** One for a document; `path:message`, `path:id` for a table's rows, `path/member` in a ZIP. */
 export async function* rowsOfItem(
   { id, columns = {} }: { readonly id: string; readonly columns?: Row },
   read: ReadFile,
@@ -62,7 +59,7 @@ async function* rowsOfMember(
   const source = { path, name, contentType: null, url: null, options: {} }
   const rows: Row[] = []
   try {
-    // One file of an archive is small enough to hold in memory; all of them are not.
+    // Each file of an archive fits in memory, but all of them together may not.
     await reading.reader.readFile(
       source,
       async (read) => {
@@ -79,7 +76,7 @@ async function* rowsOfMember(
   yield* rows
 }
 
-/** The fixed columns of a document's row; its own columns are beside them. */
+/** The columns of every document's row. The document's own columns are added to these. */
 const ITEM_COLUMNS = ['title', 'format', LAYOUT_COLUMN, 'links']
 
 function rowOfDocument(

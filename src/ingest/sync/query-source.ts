@@ -11,13 +11,12 @@ import { rowsOfQuery } from '../sources/file-rows.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 
-/** The item that stores the maximum of a growing column: no row id starts like this. */
+/**
+ * The item that stores the highest value of an incremental column. No row id can start like this.
+ */
 export const CURSOR_ITEM = '\u0001cursor'
 
-/**
- * The rows of a SELECT, by their ids. Unchanged rows are not chunked; missing ones have vanished. With a column that only
- * grows, only rows from its last maximum on are read, and vanished rows are not detected.
- */
+/** Unchanged rows are not chunked again. With a column that only grows, reads from its maximum. */
 export async function readQuery(
   task: SyncTask,
   kb: KnowledgeBase,
@@ -87,7 +86,7 @@ async function readRows(
   }
   return met.size
 
-  /** null: the row has no content. */
+  /** Null if the row has no content. */
   async function itemOf(row: Row): Promise<string | null> {
     const columns = Object.keys(row)
     const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find(Boolean)

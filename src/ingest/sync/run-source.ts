@@ -8,33 +8,33 @@ import { type SyncDeps, type SyncProgressReport, SyncWork } from './sync-run.ts'
 import type { SyncReach } from './sync-sink.ts'
 import { readAddress, type WebDeps } from './web-source.ts'
 
-export type SourceDeps = SyncDeps & FolderDeps & WebDeps
+type SourceDeps = SyncDeps & FolderDeps & WebDeps
 
 export interface SourceRunRequest {
   readonly source: SyncSource
   readonly run: SyncRun
-  /** Ignores what is remembered and reads everything. */
+  /** Whether to ignore what is remembered and read everything again. */
   readonly isFull: boolean
   readonly report: (progress: SyncProgressReport) => Promise<void>
+  /** Called as chunks are embedded, before they are stored. */
+  readonly onEmbedded: (chunkCount: number) => void
 }
 
-/** With its counts, completed or interrupted. */
+/** The counts of a run that was completed or interrupted. */
 export interface EndedRun {
   readonly run: SyncRun
-  /** Its failure; null: none. */
   readonly error: unknown
 }
 
-/** Syncs the documents of one source. */
 export async function runSource(
-  { source, run, isFull, report }: SourceRunRequest,
+  { source, run, isFull, ...reports }: SourceRunRequest,
   deps: SourceDeps,
   signal: AbortSignal,
 ): Promise<EndedRun> {
   const { syncStore } = deps
   const kb = deps.snapshot().knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
   if (kb === undefined) throw notFound('knowledge_base', String(source.knowledgeBaseId))
-  // A model that cannot be called is refused before anything is read.
+  // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
   const known = await syncStore.items(source)
   const missing = await syncStore.itemsWithout(source, kb)
@@ -43,7 +43,7 @@ export async function runSource(
     if (!missing.has(name) && (!isFull || isOwn)) continue
     known.set(name, { ...item, hash: item.hash === null ? null : '', stamp: null })
   }
-  const work = new SyncWork({ source, run, known, report }, deps, signal)
+  const work = new SyncWork({ source, run, known, ...reports }, deps, signal)
   const { projectName } = kb
   const task = { source, known, projectName, mapping: columnMappingOf(kb), sink: work }
   try {

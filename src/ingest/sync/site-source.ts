@@ -21,10 +21,7 @@ import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 import { AddressReader, missPage, type WebDeps } from './web-source.ts'
 
-/**
- * The pages of a site, found by its links and sitemaps as in an insert. A page no longer found has vanished, unless
- * a page did not answer or a limit ended the crawl: then only those that answer 404 or 410 have.
- */
+/** A page not found counts as removed; after failures or a limit, only if it answers 404 or 410. */
 export async function readSite(
   task: SyncTask,
   kb: KnowledgeBase,
@@ -57,7 +54,7 @@ function crawlOf(parameters: SyncTask['source']['parameters']): CrawlRequest {
   const domains = filters && !isList ? Reflect.get(Object(filters), 'allowed_domains') : []
   return {
     ...(typeof limit === 'number' ? { pagesMax: limit } : {}),
-    // A site is more than its first page.
+    // A source is a site, so read more than its first page.
     ...(typeof depth === 'number'
       ? { depth }
       : typeof limit === 'number'
@@ -75,7 +72,7 @@ function pageId(row: Row, { mapping }: SyncTask): string {
   return column === undefined ? '' : textOf(row[column] ?? null)
 }
 
-/** A page's depth may change without the page. */
+/** Left out of the hash, because a page's depth may change while the page does not. */
 const NOT_HASHED = 'crawl_depth'
 
 function hashOf(row: Row): string {
@@ -85,9 +82,9 @@ function hashOf(row: Row): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url')
 }
 
-/** Watches the answers: a crawl reports only what it found. */
+/** Records the answers, because a crawl reports only the pages it found. */
 class WatchedPages implements PageFetcher {
-  /** False: a request failed, so its links are unknown. */
+  /** False if a request failed, so that some links are unknown. */
   isWhole = true
   readonly #task: SyncTask
   readonly #pages: PageFetcher
@@ -117,16 +114,13 @@ class WatchedPages implements PageFetcher {
   }
 }
 
-/** As the protocol limits them (sitemaps.org). */
+/** The limit of the protocol (sitemaps.org). */
 const SITEMAP_BYTES_MAX = 50 * 1024 * 1024
 const SITEMAPS_MAX = 1_000
 const PAGES_MAX = 1_000_000
 const PAGES_AT_ONCE = 4
 
-/**
- * The pages listed by a sitemap and by the sitemaps it lists. A page with an unchanged `lastmod` is not requested. Every
- * sitemap must answer, because an unlisted page counts as vanished.
- */
+/** Skips pages with an unchanged `lastmod`. Every sitemap must answer: unlisted means removed. */
 export async function readSitemap(
   task: SyncTask,
   deps: WebDeps,
@@ -191,7 +185,7 @@ function tooMany(start: string, what: string): AppError {
   return new AppError('crawl_failed', `${start} lists more than ${what}`)
 }
 
-/** @throws AppError `crawl_failed` unless the answer is a sitemap */
+/** @throws AppError `crawl_failed` if the answer is not a sitemap */
 async function sitemapText(
   url: string,
   { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },
@@ -209,7 +203,7 @@ async function sitemapText(
   if (page.status !== 200) {
     throw new AppError('crawl_failed', `The sitemap ${url} answered ${page.status}`)
   }
-  // An incomplete sitemap is an error: pages it does not list would count as vanished.
+  // An incomplete sitemap is an error, because the pages missing in it would count as removed.
   const damaged = (cause?: unknown) => {
     throw new AppError('crawl_failed', `The sitemap ${url} is cut off or damaged`, { cause })
   }

@@ -18,22 +18,20 @@ import type {
 } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
-import { HOUR_MS, timestampOfMillis } from '../../core/time.ts'
+import { HOUR_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
 import { FolderWatch } from './folder-watch.ts'
 import type { EndedRun, SourceRunRequest } from './run-source.ts'
 import type { SyncProgressReport } from './sync-run.ts'
 
-export interface KeeperOptions {
+interface KeeperOptions {
   readonly store: SyncStore
   readonly snapshot: () => CatalogSnapshot
-  /** Folders that may be read. */
   readonly folders: readonly string[]
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly run: (request: SourceRunRequest, signal: AbortSignal) => Promise<EndedRun>
   readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
-  /** Called for a run that could not start. */
   readonly onFailure: (error: unknown) => void
   readonly watching: {
     readonly quietMs: number
@@ -44,9 +42,9 @@ export interface KeeperOptions {
 
 export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
 
-/** A timer with a longer delay fires at once. */
+/** A limit, because a timer with a very long delay fires at once. */
 const TIMER_MS_MAX = HOUR_MS
-/** After a run that could not start. */
+/** The pause after a run that could not start. */
 const AGAIN_MS = 10_000
 
 interface RunRequest {
@@ -55,22 +53,22 @@ interface RunRequest {
   readonly isFull: boolean
 }
 
-/** A placeholder for failures beyond the limit: the run keeps as many messages as the job does. */
+/** Fills the list for failures beyond the number of messages that a run keeps. */
 const UNNAMED = { item: '', message: '' }
 
-/** Runs sources as jobs. Jobs of one knowledge base come one after the other, so that no two runs of a source overlap. */
+/** Jobs of one knowledge base run one at a time, so runs of a source never overlap. */
 export class SourceKeeper implements SourceKeeping {
-  /** For jobs of the kind `sync`. After a crash, one continues the run it had started. */
+  /** Handles jobs of kind `sync`. After a crash, a job continues the run it had started. */
   readonly handler: JobHandler = { run: (work, signal) => this.#work(work, signal) }
   readonly #options: KeeperOptions
-  /** The waiting or running job of each source. */
+  /** The id of each source's waiting or running job. */
   readonly #jobIds = new Map<number, number>()
-  /** Running starts. */
+  /** Runs that are being started. */
   readonly #starting = new Map<number, Promise<Job>>()
-  /** Sources that changed during a run. */
+  /** Sources that changed during a run, so they must run again. */
   readonly #again = new Set<number>()
   readonly #watches = new Map<number, { readonly key: string; readonly watch: FolderWatch }>()
-  /** The last scheduled start of each source. */
+  /** When each source was last started by its schedule. */
   readonly #begunMs = new Map<number, number>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
@@ -79,7 +77,7 @@ export class SourceKeeper implements SourceKeeping {
     this.#options = options
   }
 
-  /** Runs missed while the server was down are made up once. */
+  /** Runs that were missed while the server was down are made up once. */
   start(): void {
     this.#isOpen = true
     this.#arrange()
@@ -152,7 +150,7 @@ export class SourceKeeper implements SourceKeeping {
     try {
       if (!isOver(this.#options.jobs.get(jobId))) return jobId
     } catch {
-      // Forgotten meanwhile.
+      // The source was dropped.
     }
     this.#jobIds.delete(id)
     return null
@@ -189,9 +187,12 @@ export class SourceKeeper implements SourceKeeping {
     if (source === undefined) throw notFound('source', String(sourceId))
     this.#jobIds.set(sourceId, work.job.id)
     const last = this.#store.lastRun(source)
-    const goesOn = last !== null && last.jobId === work.job.id && last.state === 'running'
-    const run = goesOn ? last : await this.#store.beginRun(source, trigger, work.job.id)
+    const own = last !== null && last.jobId === work.job.id ? last : null
     try {
+      // The process died after the run was recorded and before the job was.
+      if (own?.state === 'done') return reportFailures(own, work)
+      const isGoingOn = own?.state === 'running'
+      const run = isGoingOn ? own : await this.#store.beginRun(source, trigger, work.job.id)
       await this.#runOne({ source, run, isFull, work }, signal)
     } finally {
       this.#jobIds.delete(sourceId)
@@ -226,10 +227,11 @@ export class SourceKeeper implements SourceKeeping {
       await this.#store.saveRun(progress.run)
       await mark(progress)
     }
-    const ended = await this.#options.run({ source, run, isFull, report }, signal)
+    const onEmbedded = work.noteEmbedded
+    const ended = await this.#options.run({ source, run, isFull, report, onEmbedded }, signal)
     const { error } = ended
     const isStopped = error instanceof AppError && error.code === 'shutting_down'
-    // It continues at the next start.
+    // The job continues at the next start.
     if (isStopped && signal.aborted) throw error
     const isCancelled = signal.aborted && error !== null
     const finished: SyncRun = {
@@ -239,15 +241,12 @@ export class SourceKeeper implements SourceKeeping {
       error: error === null ? null : toAppError(error).message,
     }
     await this.#store.saveRun(finished)
-    for (const one of finished.errors) work.leaveOut(one)
-    // Failures beyond the kept messages are counted.
-    const unnamed = finished.counts.failed - finished.errors.length
-    for (let i = 0; i < unnamed; i += 1) work.leaveOut(UNNAMED)
+    reportFailures(finished, work)
     await mark({ ...stored, run: finished })
     if (error !== null) throw error
   }
 
-  /** Sets the timer for the next due source, and watches the folders. */
+  /** Sets the timer for the next scheduled run, and watches the folders. */
   #arrange(): void {
     if (!this.#isOpen) return
     const sources = this.#store.sources()
@@ -295,7 +294,7 @@ export class SourceKeeper implements SourceKeeping {
     }
   }
 
-  /** null: it has no schedule, or none with a next time. */
+  /** Null if the source has no schedule, or no next run. */
   #dueMs(source: SyncSource): number | null {
     if (source.schedule === null) return null
     const last = this.#store.lastRun(source)
@@ -320,11 +319,14 @@ export class SourceKeeper implements SourceKeeping {
   }
 }
 
-function millisOf(timestamp: string): number {
-  return Date.parse(`${timestamp.replace(' ', 'T')}Z`)
+function reportFailures({ errors, counts }: SyncRun, work: JobWork): void {
+  for (const one of errors) work.leaveOut(one)
+  // The number of failures beyond the stored messages.
+  const unnamed = counts.failed - errors.length
+  for (let i = 0; i < unnamed; i += 1) work.leaveOut(UNNAMED)
 }
 
-/** What `#start` wrote. */
+/** `#start` wrote this request, so the type is right. */
 function requestOf(request: unknown): RunRequest {
   const read = (name: string): unknown => Reflect.get(Object(request), name)
   const trigger = read('trigger')

@@ -40,36 +40,34 @@ export interface SyncProgressReport {
   readonly documents: number
 }
 
-/** Items that are stored in one transaction, and their characters. */
+/** The most items in one transaction, and the most characters in them. */
 const BATCH_ITEMS = 500
 const BATCH_CHARS = 2_000_000
-/** Rows of an item that is stored alone, between two checks of what is remembered. */
+/** For an item stored on its own: rows between two updates of what is remembered about it. */
 const STREAM_ROWS = 1_000
 const REMOVED_AT_ONCE = 500
-/** Items whose only change is the stamp. */
+/** Items whose stamp changed but not their content, recorded this many at a time. */
 const STAMPS_AT_ONCE = 1_000
 const ERRORS_MAX = 100
 
-/** Failures of a single item; every other ends the run. */
+/** Failures of a single item. All others end the run. */
 const OF_ITEM: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['insert_failed', 'dimension_mismatch'])
 
-/**
- * One run of a source: takes the items its reader finds, stores new ones, and remembers them. An item's expected state is
- * remembered before it is stored, its actual one after, so that an interrupted item is just read again.
- */
+/** Records what an item may have before storing it, so an interrupted one is read again. */
 export class SyncWork implements SyncSink {
   readonly #source: SyncSource
   readonly #known: Map<string, SyncItem>
   readonly #deps: SyncDeps
   readonly #signal: AbortSignal
   readonly #report: (progress: SyncProgressReport) => Promise<void>
+  readonly #onEmbedded: (chunkCount: number) => void
   readonly #slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
   readonly #seen = new Set<string>()
   readonly #gone = new Set<string>()
   readonly #errors: JobError[] = []
-  /** Documents of present items: two items may share one, such as two addresses of the same page. */
+  /** Documents of items that still exist. Two items may share one, as addresses of a page do. */
   readonly #held = new Set<string>()
-  /** Content → the documents that hold it. */
+  /** Documents by content hash. */
   #byHash: Map<string, readonly string[]> | null = null
   #run: SyncRun
   #counts: { -readonly [K in keyof SyncCounts]: SyncCounts[K] }
@@ -86,17 +84,19 @@ export class SyncWork implements SyncSink {
       readonly run: SyncRun
       readonly known: Map<string, SyncItem>
       readonly report: (progress: SyncProgressReport) => Promise<void>
+      readonly onEmbedded: (chunkCount: number) => void
     },
     deps: SyncDeps,
     signal: AbortSignal,
   ) {
-    const { source, run, known, report } = given
+    const { source, run, known, report, onEmbedded } = given
     this.#source = source
     this.#run = run
     this.#known = known
     this.#deps = deps
     this.#signal = signal
     this.#report = report
+    this.#onEmbedded = onEmbedded
     const { removed, bytes, pages } = run.counts
     this.#counts = { added: 0, changed: 0, unchanged: 0, removed, failed: 0, bytes, pages }
   }
@@ -109,7 +109,7 @@ export class SyncWork implements SyncSink {
     if (this.#seen.has(known.item)) return
     this.#seen.add(known.item)
     for (const id of known.documentIds) this.#held.add(id)
-    // Stored by this run before it was interrupted.
+    // This run stored it before it was interrupted.
     const isOwn = known.runId === this.#run.id
     this.#counts[isOwn ? known.outcome : 'unchanged'] += 1
     const isSame = known.failure === null && (stamp === undefined || stamp === known.stamp)
@@ -133,7 +133,7 @@ export class SyncWork implements SyncSink {
     this.#stamps.push({ ...none, ...known, stamp, failure: message })
   }
 
-  /** Readers only pass it on. */
+  /** An arrow function, because readers pass it on as a callback. */
   readonly leaveOut = (item: string, message: string): void => {
     if (this.#errors.length >= ERRORS_MAX) return
     this.#errors.push({ item: item.slice(0, 1000), message: message.slice(0, 1000) })
@@ -165,7 +165,7 @@ export class SyncWork implements SyncSink {
     }
   }
 
-  /** Held until the batch is full; an item of its own batch is stored while it is read. */
+  /** Collects items until a batch is full. A large item is stored while it is read. */
   async #take(content: ItemContent & { readonly known: SyncItem | null }): Promise<void> {
     const { rows: source, item, hash, stamp, known } = content
     const kb = this.#knowledgeBase()
@@ -186,7 +186,7 @@ export class SyncWork implements SyncSink {
     this.#pendingChars += chars
   }
 
-  /** Stores the remaining items, and deletes removed ones. */
+  /** Stores the remaining items and deletes removed ones. */
   async finish(reach: SyncReach): Promise<void> {
     await this.#inTurn(() => this.#flush())
     const vanished = [...this.#known.values()].filter(({ item }) => {
@@ -201,16 +201,13 @@ export class SyncWork implements SyncSink {
     }
   }
 
-  /** A folder that is not mounted, or a site that lists nothing, has lost nothing. */
+  /** Refuses to delete everything if nothing was found: the folder may not be mounted. */
   #refuseEmpty({ found }: SyncReach, vanished: readonly SyncItem[]): void {
     const hasDocuments = vanished.some(({ documentIds }) => documentIds.length > 0)
     if (found > 0 || !hasDocuments || this.#source.parameters.allow_empty === true) return
     const kept = `its ${vanished.length} known ${vanished.length === 1 ? 'item stays' : 'items stay'}`
     const how = '"allow_empty": true removes them'
-    throw new AppError(
-      'source_empty',
-      `The source holds nothing; ${kept}. If that is right, ${how}`,
-    )
+    throw new AppError('source_empty', `The source is empty; ${kept}. If that is right, ${how}`)
   }
 
   async #remove(items: readonly SyncItem[]): Promise<void> {
@@ -224,7 +221,7 @@ export class SyncWork implements SyncSink {
     await this.#tell()
   }
 
-  /** Documents that no other source has. */
+  /** Removes documents that no other source has. */
   async #removeDocuments(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
     const kept = await this.#deps.syncStore.release(this.#source, ids)
@@ -277,7 +274,7 @@ export class SyncWork implements SyncSink {
     await this.#tell()
   }
 
-  /** An item of many rows, never all in memory. */
+  /** Stores an item with many rows, which are never all in memory. */
   async #stream(
     { rows, known, item, hash, stamp }: WholeItem,
     rest: AsyncGenerator<Row, void, void>,
@@ -314,7 +311,7 @@ export class SyncWork implements SyncSink {
     await this.#tell()
   }
 
-  /** Remembered before storing: which documents an item may have. */
+  /** Records, before storing, which documents an item may have. */
   #intent(
     item: string,
     known: SyncItem | null,
@@ -346,12 +343,12 @@ export class SyncWork implements SyncSink {
       counts,
     }
     const deps = { ...this.#deps, chunks: withTextsOf(this.#deps.chunks, others) }
-    await storeRows(target, deps, this.#signal)
+    await storeRows(target, deps, this.#signal, { onEmbedded: this.#onEmbedded })
     this.#documents += counts.storedDocuments
     this.#chunks += counts.chunks
   }
 
-  /** Documents of other items with the same content, whose vectors can be reused. */
+  /** Returns documents of other items with the same content, whose vectors can be reused. */
   #sameTexts(items: readonly WholeItem[]): readonly string[] {
     if (this.#byHash === null) {
       const known = [...this.#known.values()].filter(({ hash }) => hash !== null)

@@ -10,20 +10,17 @@ import {
   documentOfRow,
 } from '../sources/document-of-row.ts'
 
-/** What readers report about the files, pages or rows of a source. */
-
 export interface SyncSink {
-  /** It is unchanged. @param stamp a new stamp for recognizing it the next time */
+  /** Reports an unchanged item. @param stamp the new stamp to recognize it by */
   unchanged(known: SyncItem, stamp?: string | null): void
-  /** It now has these rows, which are read to the end before this resolves. */
+  /** Reports an item's new rows. Resolves when all of them were read. */
   content(content: ItemContent): Promise<void>
-  /** Its current content is unavailable: the stored one stays. */
+  /** Reports that the current content cannot be read. The stored version stays. */
   failed(failure: ItemFailure): void
-  /** A part of an item failed; its other parts are stored. */
+  /** Reports that a part of an item failed. Its other parts are stored. */
   leaveOut(item: string, message: string): void
-  /** It was removed at the source. */
   gone(item: string): void
-  /** Bytes read, or pages requested. */
+  /** Counts bytes that were read, or pages that were requested. */
   count(what: { readonly bytes?: number; readonly pages?: number }): void
 }
 
@@ -37,40 +34,36 @@ export interface ItemContent {
 export interface ItemFailure {
   readonly item: string
   readonly message: string
-  /** Set: it is not tried again while it has this one. */
+  /** If set, the item is not tried again while it has this stamp. */
   readonly stamp?: string | null
 }
 
 /** How much of its source a reader has seen. */
 export interface SyncReach {
-  /** Items that exist, readable or not. */
+  /** The number of existing items, whether they can be read or not. */
   readonly found: number
-  /** False for an item that could not be checked: it has not vanished. */
+  /** False for an item that could not be checked and must not count as removed. */
   mayHaveVanished(item: string): boolean
   /** Where the next run starts to read rows. */
   readonly cursor?: CellValue
 }
 
-/** For one run. */
 export interface SyncTask {
   readonly source: SyncSource
   readonly mapping: ColumnMapping
   readonly projectName: string
-  /** The remembered state, by item. */
   readonly known: ReadonlyMap<string, SyncItem>
   readonly sink: SyncSink
 }
 
 /** Items on their way into a knowledge base. */
 
-/** An item with all its rows. */
 export interface WholeItem {
   readonly item: string
   readonly hash: string
   readonly stamp: string | null
   readonly rows: readonly IdentifiedRow[]
   readonly chars: number
-  /** Its remembered state; null: none. */
   readonly known: SyncItem | null
 }
 
@@ -79,10 +72,7 @@ export interface IdentifiedRow {
   readonly documentId: string
 }
 
-/**
- * The row with its document's id; null without content, and therefore without a document.
- * @throws AppError `insert_failed` if a content column is missing
- */
+/** null if the row has no content. @throws AppError `insert_failed` for a missing column */
 export async function identified(
   row: Row,
   kb: KnowledgeBase,
@@ -96,7 +86,7 @@ export async function identified(
   return { row, documentId: id ?? (await contentId(texts, slice, signal)), chars }
 }
 
-/** Document ids that an item no longer has. */
+/** Returns document ids that an item no longer has. */
 export function staleIds(items: readonly WholeItem[]): readonly string[] {
   return items.flatMap(({ known, rows }) => {
     const own = new Set(rows.map(({ documentId }) => documentId))
@@ -104,7 +94,7 @@ export function staleIds(items: readonly WholeItem[]): readonly string[] {
   })
 }
 
-/** False: it could never be read, or it is unknown whether its first text was stored. No run has counted it. */
+/** False if it could never be read, or if it is unknown whether its text was stored. */
 export function wasStored(known: SyncItem | null): known is SyncItem {
   return known !== null && (known.hash !== null || known.outcome === 'changed')
 }
@@ -113,7 +103,7 @@ function charsOf({ texts }: Pick<Document, 'texts'>): number {
   return texts.reduce((sum, { text }) => sum + text.length, 0)
 }
 
-/** So that a moved or copied file keeps its vectors: its text is stored under another id. */
+/** A moved or copied file reuses the vectors of its text under another id. */
 export function withTextsOf<Store extends DocumentStore>(
   store: Store,
   others: readonly string[],

@@ -25,7 +25,7 @@ export interface WebDeps {
   reader(): DocumentReading
 }
 
-/** One file or page at an address. It must answer. */
+/** Reads one file or page, at an address that must answer. */
 export async function readAddress(
   task: SyncTask,
   deps: WebDeps,
@@ -38,7 +38,7 @@ export async function readAddress(
   return { found: 1, mayHaveVanished: (item) => item !== url }
 }
 
-/** Pages and files by address, named by their final address. */
+/** Reads pages and files. Their documents are named by the final address. */
 export class AddressReader {
   readonly #task: SyncTask
   readonly #robots: Robots
@@ -60,7 +60,9 @@ export class AddressReader {
     this.#deps = deps
   }
 
-  /** @throws AppError `crawl_failed`, `address_refused`, `file_unreadable` of the page itself, too */
+  /**
+   * @throws AppError `crawl_failed`, `address_refused`, `file_unreadable`, also for a single page
+   */
   async read({ url, lastmod }: ListedAddress, signal: AbortSignal): Promise<void> {
     const { known, sink, source } = this.#task
     const before = known.get(url)
@@ -103,7 +105,7 @@ export class AddressReader {
       const stamp = JSON.stringify({ ...file.validators, lastmod })
       const before = known.get(url)
       if (before?.hash === hash) return sink.unchanged(before, stamp)
-      if (sizeBytes === 0) throw new PageError('held no text', `${url} answered with nothing`)
+      if (sizeBytes === 0) throw new PageError('held no text', `${url} returned an empty answer`)
       const id = pageAddress(new URL(file.url)).href
       const reading = { reader: this.#reader, mapping, tables, leaveOut: sink.leaveOut }
       const use = (read: ReadFile) => {
@@ -119,7 +121,7 @@ export class AddressReader {
   }
 }
 
-/** Reads the page by its server's content type. */
+/** Returns options to read the page by its content type. */
 function optionsOf({ contentType }: DownloadedFile) {
   const [type = ''] = (contentType ?? '').split(';')
   const isPage = /^(?:text\/html|application\/xhtml\+xml)$/i.test(type.trim())
@@ -141,10 +143,9 @@ function headersIn(headers: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 }
 
-/** null: unknown. */
+/** Null if unknown. */
 function stampOf(stamp: string | null | undefined):
   | (Validators & {
-      /** From a sitemap. */
       readonly lastmod: string | null
     })
   | null {
@@ -162,10 +163,10 @@ function stampOf(stamp: string | null | undefined):
   }
 }
 
-/** Statuses of a page that no longer exists. */
+/** Answers of a page that no longer exists. */
 const GONE = /answered (?:404|410)$/
 
-/** Handles one failed page of many: true if it may still exist. */
+/** Handles a failed page among many: reports it as removed if the answer says so. */
 export function missPage(task: SyncTask, url: string, error: unknown): void {
   if (!isOfPage(error)) throw error
   if (GONE.test(error.message)) {

@@ -4,16 +4,15 @@ import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
 import { type AnswerEnd, answerEnd, member, tokenCount } from '../provider-answer.ts'
 import { CallsInTheMaking } from '../tool-arguments.ts'
 
-/** A server that sends more blocks in one answer than this is not taken at its word. */
+/** An answer with more blocks than this is not trusted. */
 const BLOCKS_MAX = 256
 
-/** A thought, which must be returned unchanged, with its signature, while its tools run. */
+/** Must be sent back unchanged, with its signature, while the called tools run. */
 interface Thought {
   readonly index: unknown
   readonly block: Record<string, unknown>
 }
 
-/** Puts an answer together from the events of a stream, or from one whole message. */
 export class AnthropicAnswer implements PartialAnswer {
   readonly #request: ChatRequest
   readonly #calls = new CallsInTheMaking()
@@ -88,7 +87,7 @@ export class AnthropicAnswer implements PartialAnswer {
         return said('text', member(block, 'text'))
       case 'thinking':
       case 'redacted_thinking':
-        // Their fields are texts, unchanged.
+        // Text is their only content, and it stays unchanged.
         if (this.#thoughts.length < BLOCKS_MAX) {
           this.#thoughts.push({ index, block: { ...(block as Record<string, unknown>) } })
         }
@@ -103,7 +102,7 @@ export class AnthropicAnswer implements PartialAnswer {
 
   #addCall(block: unknown, index: unknown): void {
     const input = member(block, 'input')
-    // In a stream the arguments follow in pieces, and the block starts with an empty object.
+    // In a stream, the block starts with an empty object, and the arguments follow in pieces.
     const isWhole = typeof input === 'object' && input !== null && Object.keys(input).length > 0
     this.#calls.start({
       index,
@@ -125,7 +124,7 @@ export class AnthropicAnswer implements PartialAnswer {
     return [...said('reasoning', member(delta, 'thinking')), ...said('text', member(delta, 'text'))]
   }
 
-  /** `input_tokens` counts uncached ones: the input is the sum. The last count of the output is complete. */
+  /** `input_tokens` excludes cached tokens. The last output count is the complete one. */
   #count(usage: unknown): void {
     const before = this.#usage
     const cachedTokens =
@@ -135,7 +134,7 @@ export class AnthropicAnswer implements PartialAnswer {
     const outputTokens = tokenCount(member(usage, 'output_tokens')) ?? before?.outputTokens
     if (fresh === null && before === null) return
     const cached = cachedTokens ?? 0
-    // The counts at the end omit or repeat those at the start.
+    // The counts at the end leave out or repeat those from the start.
     const inputTokens = Math.max(before?.inputTokens ?? 0, (fresh ?? 0) + written + cached)
     this.#usage = { inputTokens, outputTokens: outputTokens ?? 0, cachedTokens: cached }
   }

@@ -24,10 +24,9 @@ import { AnthropicAnswer } from './anthropic-answer.ts'
 
 const MESSAGES_PATH = '/v1/messages'
 
-/** Sent if a server needs no key: the client insists on one. */
+/** Sent if a server needs no key, because the client library requires one. */
 const NO_KEY = 'none'
 
-/** Answers through Anthropic's messages API. */
 export function anthropicChat(config: ChatConfig): ChatModel {
   const { endpoint, modelName, limits } = config
   const apiKey = endpoint.apiKey ?? NO_KEY
@@ -55,7 +54,7 @@ export function anthropicChat(config: ChatConfig): ChatModel {
         const asked = client.messages.create(body, { signal: either })
         const { data, response } = await asked.withResponse()
         return streamPieces(data, response, (answer) => {
-          // Its member `error` was found.
+          // It has a member `error`, as checked above.
           return new APIError(undefined, answer as object, undefined, response.headers)
         })
       },
@@ -65,7 +64,7 @@ export function anthropicChat(config: ChatConfig): ChatModel {
   })
 }
 
-/** Features that a server might refuse. Anthropic's own refuses none; compatible ones support less. */
+/** Anthropic's own server refuses none; compatible ones support less. */
 function usedFeatures(body: MessageCreateParams): ReadonlySet<ModelFeature> {
   const uses: Partial<Readonly<Record<ModelFeature, boolean>>> = {
     streaming: body.stream === true,
@@ -74,15 +73,12 @@ function usedFeatures(body: MessageCreateParams): ReadonlySet<ModelFeature> {
     caching: Array.isArray(body.system),
     sampling: ANTHROPIC_SAMPLING.some((name) => name in body),
   }
-  // The entries are those of the table.
+  // All keys come from the table.
   const used = Object.entries(uses).filter(([, isUsed]) => isUsed) as [ModelFeature, boolean][]
   return new Set(used.map(([feature]) => feature))
 }
 
-/**
- * The client sends its key as a bearer token (1.11); compatible servers expect either header, so all servers but Anthropic's
- * get both.
- */
+/** The library (1.11) sends a bearer token. Compatible servers get the key in both headers. */
 function isPublic({ url }: Endpoint): boolean {
   return new URL(url).origin === ANTHROPIC_PUBLIC_URL
 }
@@ -91,11 +87,11 @@ function messagesUrl({ endpoint }: ChatConfig): string {
   return `${anthropicBaseUrl(endpoint.url)}${MESSAGES_PATH}`
 }
 
-/** Never passes on what the client threw, which contains the answer's headers and body. */
+/** Never passes on the library's error, because it contains the answer's headers and body. */
 function chatFailure(error: unknown, config: ChatConfig): AppError {
   const refusal = refusalWithin(error)
   if (refusal !== null) return refusal
-  // An error within a stream has no status, but a type.
+  // An error within a stream has a type instead of a status.
   const isAnswer = error instanceof APIError
   const status = isAnswer ? (error.status ?? streamedStatus(apiErrorOf(error))) : null
   return providerFailure(messagesUrl(config), status, detailOf(error), config.endpoint)
@@ -106,15 +102,16 @@ function apiErrorOf({ error }: APIError): unknown {
 }
 
 function detailOf(error: unknown): string {
-  // The client's own message would quote the whole response.
+  // The library's own message would quote the whole response.
   const isAnswer = error instanceof APIError && !(error instanceof APIConnectionError)
   return isAnswer ? errorText(error.error) : plainDetail(error)
 }
 
 /**
- * A conversation in Anthropic's form: the system's words apart, user and assistant by turns, all results of one answer's
- * calls in one user message, no empty block, and tools defined as long as a call is in it. The server caches what all turns
- * of a question share: tools, instruction, and the conversation so far.
+ * Converts a conversation to Anthropic's format: system text separate, user and assistant
+ * alternating, all results of one answer's calls in one user message, no empty blocks, and tools
+ * defined if the conversation contains a call. The server caches what all turns of a question
+ * share: tools, instruction, and the conversation so far.
  */
 function anthropicBody(
   request: ChatRequest,
@@ -150,13 +147,13 @@ function tokenLimit(value: unknown): number | undefined {
 
 const CACHED = { cache_control: { type: 'ephemeral' as const } }
 
-/** A mark on the instruction also covers the tools, which precede it. */
+/** A cache mark on the instruction also covers the tools, which come before it. */
 function systemParam(text: string, isCached: boolean): Pick<MessageCreateParams, 'system'> {
   if (text === '') return {}
   return { system: isCached ? [{ type: 'text', text, ...CACHED }] : text }
 }
 
-/** From the second turn on: a question without tools is sent once. */
+/** Only from the second turn on, because a question without tools is sent only once. */
 function withCachedEnd(turns: Turn[]): Turn[] {
   const last = turns.at(-1)
   if (turns.length < 3 || last === undefined) return turns
@@ -179,7 +176,6 @@ function givenParams(options: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(given.map((name) => [name, options[name]]))
 }
 
-/** A turn of the conversation, whose content is a list of blocks. */
 interface Turn {
   readonly role: 'user' | 'assistant'
   readonly content: ContentBlockParam[]
@@ -227,10 +223,10 @@ function contentBlocks(message: ChatMessage, tools: readonly ToolSpec[]): Conten
   }
 }
 
-/** Signed and unchanged: the server refuses a call that is returned without them. */
+/** The signed reasoning, unchanged, because the server refuses a call without it. */
 function thoughtsOf(message: Extract<ChatMessage, { role: 'assistant' }>): ContentBlockParam[] {
   const blocks = message.toolCalls[0]?.kept?.thinking
-  // Built from blocks of this server by `AnthropicAnswer`.
+  // `AnthropicAnswer` built these from blocks of the same server.
   return Array.isArray(blocks) ? (blocks as ContentBlockParam[]) : []
 }
 

@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Subprocess } from 'bun'
 import type { Embedder } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
-import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import {
   type EmbeddingAnswer,
   type EmbeddingRequest,
@@ -15,43 +16,45 @@ import {
   MINI_LM_TOKENS_MAX,
 } from './embedding-protocol.ts'
 
-/** Single texts, which are queries, whose vectors are remembered: some 2 KB each. */
+/** How many vectors of single texts, such as queries, are cached, at about 2 KB each. */
 const RECENT_TEXTS_MAX = 256
 const RECENT_TEXT_CHARS_MAX = 2000
 
-export interface BuiltinEmbedderOptions {
-  /** Holds `model.onnx` and `vocab.txt`. */
+interface BuiltinEmbedderOptions {
   readonly modelFolder: string
-  /** Entry of the embedding thread. */
-  readonly workerUrl: string
-  /** Each has its own model; the second starts when there is much to embed. */
-  readonly threadsMax: number
+  readonly entryUrl: string
+  /** Not the server's own environment, because that contains keys. */
+  readonly environment: Readonly<Record<string, string>>
+  /** Each has its own copy of the model. The second one starts when there is much to embed. */
+  readonly processesMax: number
 }
 
-/** More would leave no core to the rest. */
-const THREADS_MAX = 2
+/** More processes would leave no core for anything else. */
+const PROCESSES_MAX = 2
 
-/** The model and the thread that come with the program. */
-export function builtinEmbedderOptions(): BuiltinEmbedderOptions {
+export function builtinEmbedderOptions(
+  environment: BuiltinEmbedderOptions['environment'] = {},
+): BuiltinEmbedderOptions {
   return {
     modelFolder: fileURLToPath(new URL('../../../assets/all-MiniLM-L6-v2-int8', import.meta.url)),
-    workerUrl: new URL('../../wiring/threads/embedder-entry.ts', import.meta.url).href,
-    threadsMax: Math.min(THREADS_MAX, availableParallelism()),
+    entryUrl: new URL('../../wiring/threads/embedder-entry.ts', import.meta.url).href,
+    environment,
+    processesMax: Math.min(PROCESSES_MAX, availableParallelism()),
   }
 }
 
-/** [CLS] and [SEP] surround every text. */
+/** Every text is surrounded by [CLS] and [SEP]. */
 const FRAME_TOKENS = 2
 
-/**
- * A job with more characters is split for the threads into parts of this many texts, so that none of them waits for another.
- */
+/** A larger job is split into parts of this size, so that no process is idle. */
 const WHOLE_JOB_CHARS_MAX = 4096
 const TEXTS_PER_PART = 8
-/** One is embedded, and the next one waits. */
-const PARTS_PER_THREAD = 2
+/** One part is being embedded while the next one waits. */
+const PARTS_PER_PROCESS = 2
+/** The second process takes about 80 MB. It ends after this long without a large job. */
+const SECOND_IDLE_MS = 60_000
 
-/** The embedding model without key and network, in threads, the first of which starts with the first text. */
+/** In separate processes: ONNX Runtime ends its process when a memory allocation fails. */
 export class BuiltinEmbedder implements Embedder {
   readonly reach = {
     tokensMax: MINI_LM_TOKENS_MAX + FRAME_TOKENS,
@@ -61,80 +64,96 @@ export class BuiltinEmbedder implements Embedder {
   } as const
   readonly #options: BuiltinEmbedderOptions
   readonly #recent = new LruMap<string, Float32Array>({ sizeMax: RECENT_TEXTS_MAX })
-  readonly #workers: EmbeddingWorker[] = []
+  readonly #processes: EmbeddingProcess[] = []
+  #secondIdle: Timer | undefined
   #isClosed = false
 
   constructor(options: BuiltinEmbedderOptions = builtinEmbedderOptions()) {
     this.#options = options
   }
 
-  /**
-   * Vectors of length 1 with 384 dimensions; text beyond the tokens of `reach` is ignored.
-   * @throws AppError `provider_failed`, `too_busy`, `shutting_down`; the signal's reason
-   */
-  async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
+  /** 384 dimensions, length 1. @throws AppError `provider_failed`, `too_busy`, `shutting_down` */
+  async embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    onEmbedded: (textCount: number) => void = () => {},
+  ): Promise<readonly Float32Array[]> {
     signal.throwIfAborted()
     if (texts.length === 0) return []
     const query = texts.length === 1 ? texts[0] : undefined
     const known = query === undefined ? undefined : this.#recent.get(query)
     if (known !== undefined) return [known.slice()]
     const shortened = texts.map((text) => text.slice(0, MINI_LM_CHARS_MAX))
-    const vectors = await this.#embedAll(shortened, signal)
+    const vectors = await this.#embedAll(shortened, signal, onEmbedded)
     const [vector] = vectors
     if (query !== undefined && vector !== undefined && query.length <= RECENT_TEXT_CHARS_MAX) {
-      // The caller may change its own.
+      // A copy, because the caller may change its vector.
       this.#recent.set(query, vector.slice())
     }
     return vectors
   }
 
-  /** Ends the threads; texts that wait fail with `shutting_down`. */
+  /** Ends the processes; pending texts fail with `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await Promise.all(this.#workers.map((worker) => worker.close()))
+    clearTimeout(this.#secondIdle)
+    await Promise.all(this.#processes.map((process) => process.close()))
   }
 
-  async #embedAll(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
-    const { threadsMax } = this.#options
+  async #embedAll(
+    texts: readonly string[],
+    signal: AbortSignal,
+    onEmbedded: (textCount: number) => void,
+  ): Promise<readonly Float32Array[]> {
+    const { processesMax } = this.#options
     const chars = texts.reduce((sum, { length }) => sum + length, 0)
-    if (threadsMax === 1 || texts.length === 1 || chars <= WHOLE_JOB_CHARS_MAX) {
-      return this.#running(1).embed(texts, { isPart: false }, signal)
+    if (processesMax === 1 || texts.length === 1 || chars <= WHOLE_JOB_CHARS_MAX) {
+      const vectors = await this.#running(1).embed(texts, { isPart: false }, signal)
+      onEmbedded(texts.length)
+      return vectors
     }
     const parts: (readonly string[])[] = []
     for (let start = 0; start < texts.length; start += TEXTS_PER_PART) {
       parts.push(texts.slice(start, start + TEXTS_PER_PART))
     }
-    const bounds = { concurrencyMax: PARTS_PER_THREAD * threadsMax, signal }
-    const vectors = await mapConcurrent(parts, bounds, (part, ended) => {
-      return this.#running(threadsMax).embed(part, { isPart: true }, ended)
+    const bounds = { concurrencyMax: PARTS_PER_PROCESS * processesMax, signal }
+    const vectors = await mapConcurrent(parts, bounds, async (part, ended) => {
+      const some = await this.#running(processesMax).embed(part, { isPart: true }, ended)
+      onEmbedded(part.length)
+      return some
     })
+    clearTimeout(this.#secondIdle)
+    this.#secondIdle = setTimeout(() => this.#endSecond(), SECOND_IDLE_MS)
+    this.#secondIdle.unref()
     return vectors.flat()
   }
 
-  /** The least busy thread, out of at least this many. */
-  #running(threads: number): EmbeddingWorker {
+  #endSecond(): void {
+    const second = this.#processes[1]
+    if (second?.waitingTexts !== 0) return
+    this.#processes.length = 1
+    void second.close()
+  }
+
+  #running(processes: number): EmbeddingProcess {
     if (this.#isClosed) throw new AppError('shutting_down', 'The embedding model is closed')
-    const count = Math.max(threads, this.#workers.length)
+    const count = Math.max(processes, this.#processes.length)
     for (let index = 0; index < count; index += 1) {
-      const worker = this.#workers[index]
-      if (worker === undefined || worker.hasEnded) {
-        this.#workers[index] = new EmbeddingWorker(this.#options)
+      if (this.#processes[index]?.hasEnded !== false) {
+        this.#processes[index] = new EmbeddingProcess(this.#options)
       }
     }
-    return this.#workers.reduce((least, worker) => {
-      return worker.waitingTexts < least.waitingTexts ? worker : least
+    return this.#processes.reduce((least, other) => {
+      return other.waitingTexts < least.waitingTexts ? other : least
     })
   }
 }
 
-/** Most waiting jobs; another is refused. */
+/** The limit for waiting jobs; further ones are refused. */
 const JOBS_MAX = 1000
-/** How long a stop waits for the text being embedded. */
-const STOP_MS = 2000
 
-/** The main thread's side of one embedding thread, from its start to its end. */
-class EmbeddingWorker {
-  readonly #host: WorkerHost
+class EmbeddingProcess {
+  readonly #process: Subprocess
   readonly #pending = new Map<
     number,
     {
@@ -143,22 +162,29 @@ class EmbeddingWorker {
       reject(error: unknown): void
     }
   >()
-  readonly #ended = Promise.withResolvers<void>()
   #nextId = 1
   #hasEnded = false
   #waitingTexts = 0
 
-  constructor(options: BuiltinEmbedderOptions) {
-    this.#host = new WorkerHost({
-      url: options.workerUrl,
-      // The thread runs our own code and sends nothing else.
-      onMessage: (answer) => this.#receive(answer as EmbeddingAnswer),
-      onEnd: (cause) => this.#end(failed('stopped unexpectedly', cause)),
+  constructor({ entryUrl, environment, modelFolder }: BuiltinEmbedderOptions) {
+    const path = fileURLToPath(entryUrl)
+    this.#process = Bun.spawn([process.execPath, '--no-env-file', path], {
+      // A folder without files that Bun would load on its own, such as .env.
+      cwd: dirname(path),
+      env: environment,
+      stdio: ['ignore', 'ignore', 'ignore'],
+      serialization: 'advanced',
+      // The process runs Eider's own code and sends nothing else.
+      ipc: (answer: unknown) => this.#receive(answer as EmbeddingAnswer),
+      onExit: (_process, exitCode, signal) => {
+        this.#end(failed('stopped unexpectedly', `exit code ${exitCode}, signal ${signal}`))
+      },
     })
-    this.#post({ kind: 'load', folder: options.modelFolder })
+    // So that an idle process does not keep the server running.
+    this.#process.unref()
+    this.#send({ kind: 'load', folder: modelFolder })
   }
 
-  /** A worker that has ended answers nothing more: start another one. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
@@ -179,11 +205,11 @@ class EmbeddingWorker {
     this.#nextId += 1
     const answer = Promise.withResolvers<readonly Float32Array[]>()
     this.#pending.set(id, { ...answer, textCount: texts.length })
-    this.#host.setBusy(true)
+    this.#process.ref()
     this.#waitingTexts += texts.length
-    this.#post({ kind: 'embed', id, texts, isPart })
+    this.#send({ kind: 'embed', id, texts, isPart })
     const stopListening = onAbort(signal, () => {
-      this.#post({ kind: 'cancel', id })
+      this.#send({ kind: 'cancel', id })
       answer.reject(signal.reason)
     })
     try {
@@ -192,32 +218,29 @@ class EmbeddingWorker {
       stopListening()
       this.#pending.delete(id)
       this.#waitingTexts -= texts.length
-      if (this.#pending.size === 0) this.#host.setBusy(false)
+      if (this.#pending.size === 0) this.#process.unref()
     }
   }
 
-  /** Never by `terminate()`: see the protocol's `stop`. */
   async close(): Promise<void> {
-    if (this.#hasEnded) return
-    this.#failAll(new AppError('shutting_down', 'The embedding model is being closed'))
-    this.#post({ kind: 'stop' })
-    const patience = setTimeout(() => this.#ended.resolve(), STOP_MS)
-    await this.#ended.promise
-    clearTimeout(patience)
+    this.#end(new AppError('shutting_down', 'The embedding model is being closed'))
+    await this.#process.exited
   }
 
-  #post(request: EmbeddingRequest): void {
-    this.#host.post(request)
+  #send(request: EmbeddingRequest): void {
+    try {
+      this.#process.send(request)
+    } catch {
+      // The process has ended, which onExit reports.
+    }
   }
 
   #receive(answer: EmbeddingAnswer): void {
     if (answer.kind === 'unusable') {
-      const isFull = /bad_alloc|allocat|out of memory/i.test(String(answer.reason))
-      const why = isFull ? 'memory ran out' : 'its files are missing or damaged'
-      this.#end(failed(`could not be loaded: ${why}`, answer.reason))
+      this.#end(failed('could not be loaded: its files are missing or damaged', answer.reason))
       return
     }
-    // An aborted job is forgotten; its answer may still arrive.
+    // An aborted job was removed, but its answer may still arrive.
     const job = this.#pending.get(answer.id)
     if (job === undefined) return
     if (answer.kind === 'failed') job.reject(failed('failed', answer.reason))
@@ -225,17 +248,14 @@ class EmbeddingWorker {
   }
 
   #end(error: AppError): void {
+    if (this.#hasEnded) return
     this.#hasEnded = true
-    this.#failAll(error)
-    this.#ended.resolve()
-  }
-
-  #failAll(error: AppError): void {
+    this.#process.kill('SIGKILL')
     for (const job of this.#pending.values()) job.reject(error)
   }
 }
 
-/** The reason may name files of the server: it is for the log. */
+/** The reason may contain server file names, so it is only logged. */
 function failed(what: string, reason: unknown): AppError {
   return new AppError('provider_failed', `The built-in embedding model ${what}`, { cause: reason })
 }

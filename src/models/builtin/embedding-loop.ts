@@ -12,17 +12,11 @@ import {
 import { EmbeddingQueue } from './embedding-queue.ts'
 import { WordPiece } from './word-piece.ts'
 
-/** The loop's requirements on its thread. */
-export interface EmbeddingThread {
-  post(answer: EmbeddingAnswer, transfer: readonly ArrayBuffer[]): void
-  end(): void
-}
-
 type EmbeddingModel = Pick<MiniLm, 'parts' | 'embed'>
 
-/** Embeds requested texts, part by part, and reads new requests between two parts. */
+/** Embeds texts part by part, and accepts new requests in between. */
 export class EmbeddingLoop {
-  readonly #thread: EmbeddingThread
+  readonly #send: (answer: EmbeddingAnswer) => void
   readonly #loadModel: (folder: string) => Promise<EmbeddingModel>
   readonly #queue = new EmbeddingQueue()
   /** Texts not tokenized yet. */
@@ -32,13 +26,12 @@ export class EmbeddingLoop {
   >()
   #model: EmbeddingModel | null = null
   #isWorking = false
-  #isStopping = false
 
   constructor(
-    thread: EmbeddingThread,
+    send: (answer: EmbeddingAnswer) => void,
     loadModel: (folder: string) => Promise<EmbeddingModel> = MiniLm.load,
   ) {
-    this.#thread = thread
+    this.#send = send
     this.#loadModel = loadModel
   }
 
@@ -46,7 +39,6 @@ export class EmbeddingLoop {
     if (request.kind === 'load') await this.#load(request.folder)
     if (request.kind === 'embed') this.#arrived.set(request.id, request)
     if (request.kind === 'cancel') this.#cancel(request.id)
-    if (request.kind === 'stop') this.#isStopping = true
     await this.#work()
   }
 
@@ -59,8 +51,7 @@ export class EmbeddingLoop {
     try {
       this.#model = await this.#loadModel(folder)
     } catch (error) {
-      this.#thread.post({ kind: 'unusable', reason: errorText(error) }, [])
-      this.#thread.end()
+      this.#send({ kind: 'unusable', reason: errorText(error) })
     }
   }
 
@@ -68,12 +59,11 @@ export class EmbeddingLoop {
     if (this.#isWorking) return
     this.#isWorking = true
     const model = this.#model
-    while (model !== null && !this.#isStopping) {
+    while (model !== null) {
       this.#enqueueArrived(model)
       if (!(await this.#embedNext(model))) break
     }
     this.#isWorking = false
-    if (this.#isStopping) this.#thread.end()
   }
 
   #enqueueArrived(model: EmbeddingModel): void {
@@ -87,7 +77,7 @@ export class EmbeddingLoop {
     this.#arrived.clear()
   }
 
-  /** @returns whether there was anything to do. */
+  /** @returns whether there was work */
   async #embedNext(model: EmbeddingModel): Promise<boolean> {
     const task = this.#queue.next()
     if (task === null) return false
@@ -96,33 +86,32 @@ export class EmbeddingLoop {
       if (vectors !== null) this.#answer(task.jobId, vectors)
     } catch (error) {
       this.#queue.cancel(task.jobId)
-      this.#thread.post({ kind: 'failed', id: task.jobId, reason: errorText(error) }, [])
+      this.#send({ kind: 'failed', id: task.jobId, reason: errorText(error) })
     }
-    // Two turns of the event loop: new requests are read in the first.
+    // Two turns of the event loop; new requests are read in the first one.
     await yieldToEventLoop()
     await yieldToEventLoop()
     return true
   }
 
   #answer(id: number, vectors: readonly Float32Array[]): void {
-    const buffer = new ArrayBuffer(vectors.length * MINI_LM_DIMENSIONS * 4)
-    const all = new Float32Array(buffer)
+    const all = new Float32Array(vectors.length * MINI_LM_DIMENSIONS)
     for (const [index, vector] of vectors.entries()) all.set(vector, index * MINI_LM_DIMENSIONS)
-    this.#thread.post({ kind: 'vectors', id, vectors: all }, [buffer])
+    this.#send({ kind: 'vectors', id, vectors: all })
   }
 }
 
-/** ONNX Runtime's level "error": its warnings would go to the server's standard error. */
+/** ONNX Runtime's log level "error". Warnings would appear on the server's standard error. */
 const LOG_ERRORS_ONLY = 3
 
 /**
- * all-MiniLM-L6-v2: mean of the attended tokens' last hidden state, then L2 normalisation.
+ * all-MiniLM-L6-v2: the mean of the attended tokens' last hidden states, then L2 normalisation.
  * Source: Reimers and Gurevych 2019 (arXiv 1908.10084), Wang et al. 2020 (arXiv 2002.10957).
  *
- * Texts are embedded one by one, never in batches: activations are quantised per call, so the other
- * texts of a batch would move a vector (by a cosine of up to 0.016), and a chunk would not be equal
- * to a query with its words. That costs nothing for chunks of 100 words, and half
- * the speed for rows of a few words.
+ * Texts are embedded one by one, never in batches. Activations are quantised per call, so other
+ * texts in a batch would shift a vector (by a cosine of up to 0.016), and a chunk would differ from
+ * a query with the same words. This costs nothing for chunks of 100 words, but halves the speed for
+ * rows of a few words.
  */
 class MiniLm {
   readonly #session: InferenceSession
@@ -133,28 +122,28 @@ class MiniLm {
     this.#wordPiece = wordPiece
   }
 
-  /** @param folder holds `model.onnx` and `vocab.txt`. */
+  /** @param folder contains `model.onnx` and `vocab.txt` */
   static async load(folder: string): Promise<MiniLm> {
     const vocabulary = await Bun.file(join(folder, 'vocab.txt')).text()
     const session = await InferenceSession.create(join(folder, 'model.onnx'), {
       executionProviders: ['cpu'],
       graphOptimizationLevel: 'all',
-      // There is a session per core instead: threads of one wait for each other at every step.
+      // One process per core, because threads of one session wait for each other at every step.
       intraOpNumThreads: 1,
       interOpNumThreads: 1,
       logSeverityLevel: LOG_ERRORS_ONLY,
-      // Spinning threads would burn a core between batches that the SQL engine needs.
+      // Spinning threads would waste a core that the SQL engine needs.
       extra: { session: { intra_op: { allow_spinning: '0' } } },
     })
     return new MiniLm(session, new WordPiece(vocabulary))
   }
 
-  /** Token ids of a text for `embed`, separately for each part read at once. */
+  /** The token ids of a text, in the parts that `embed` reads one at a time. */
   parts(text: string): readonly (readonly number[])[] {
     return this.#wordPiece.encodeInParts(text, MINI_LM_TOKENS_MAX, MINI_LM_TOKENS_AT_ONCE)
   }
 
-  /** The vector of one part, of length 1. It blocks the thread for 2 to 30 ms. */
+  /** The vector of one part, with length 1. Blocks the process for 2 to 30 ms. */
   async embed(tokens: readonly number[]): Promise<Float32Array> {
     const shape = [1, tokens.length]
     const ids = BigInt64Array.from(tokens, (id) => BigInt(id))
@@ -168,7 +157,6 @@ class MiniLm {
     return pooled(hidden)
   }
 
-  /** Frees the model's memory. */
   async close(): Promise<void> {
     await this.#session.release()
   }

@@ -1,28 +1,24 @@
-/**
- * A job of at most this many tokens (a query, the sentences of an answer) overtakes larger ones.
- */
+/** Jobs of at most this many tokens (a query, an answer's sentences) overtake larger ones. */
 const SMALL_JOB_TOKENS_MAX = 1024
-/** A large job gets its turn after this many texts of small ones in a row. */
+/** After this many consecutive texts of small jobs, a large job gets its turn. */
 const OVERTAKES_MAX = 32
 
-/** The tokens of one text, as the model reads them: mostly one part. */
-export type TokenParts = readonly (readonly number[])[]
+type TokenParts = readonly (readonly number[])[]
 
 interface Job {
   readonly id: number
   readonly texts: readonly TokenParts[]
-  /** The parts of all texts. */
   readonly sequences: readonly (readonly number[])[]
   readonly vectors: Float32Array[]
   readonly isSmall: boolean
 }
 
-/** Chooses the part of a text to embed next: small jobs overtake large ones, jobs of one size take turns. */
+/** Chooses the next part to embed: small jobs overtake large ones, equal jobs take turns. */
 export class EmbeddingQueue {
   #jobs: Job[] = []
   #overtakes = 0
 
-  /** @param isPart of a larger job */
+  /** @param isPart whether this is part of a larger job */
   add(id: number, texts: readonly TokenParts[], isPart = false): void {
     const sequences = texts.flat()
     const tokenCount = sequences.reduce((sum, tokens) => sum + tokens.length, 0)
@@ -30,7 +26,6 @@ export class EmbeddingQueue {
     this.#jobs.push({ id, texts, sequences, vectors: [], isSmall })
   }
 
-  /** Drops its remaining texts. */
   cancel(id: number): void {
     this.#jobs = this.#jobs.filter((job) => job.id !== id)
   }
@@ -38,14 +33,15 @@ export class EmbeddingQueue {
   next(): {
     readonly jobId: number
     readonly tokens: readonly number[]
-    /** @returns all vectors of the job in the order of its texts, with the last one. */
+    /** @returns all vectors of the job in text order, once the last one is complete */
     complete(vector: Float32Array): readonly Float32Array[] | null
   } | null {
     const job = this.#nextJob()
     const tokens = job?.sequences[job.vectors.length]
     if (job === undefined || tokens === undefined) return null
     this.cancel(job.id)
-    // To the end of the line, so that others have their turn; removed with its last text.
+    // Moves the job to the end of the queue, so that others get their turn. After its last text it
+    // is removed.
     if (job.vectors.length + 1 < job.sequences.length) this.#jobs.push(job)
     return {
       jobId: job.id,
@@ -77,7 +73,7 @@ function textVectors({ texts, vectors }: Job): readonly Float32Array[] {
   })
 }
 
-/** Of length 1; parts are weighted by their number of tokens. */
+/** The mean of the parts' vectors, weighted by their number of tokens and scaled to length 1. */
 function meanVector(vectors: readonly Float32Array[], parts: TokenParts): Float32Array {
   const mean = new Float32Array(vectors[0]?.length ?? 0)
   for (const [part, vector] of vectors.entries()) {

@@ -1,14 +1,14 @@
-/** Words longer than this are one unknown token (`max_input_chars_per_word` of the reference). */
+/** A longer word is one unknown token (the reference's `max_input_chars_per_word`). */
 const WORD_CHARS_MAX = 100
-/** Words with known tokens; the cache is cleared when full. */
+/** How many words' tokens are cached; the cache is cleared when full. */
 const REMEMBERED_WORDS_MAX = 20_000
 
 /**
- * BERT's uncased WordPiece: clean text, space out CJK, strip accents, lower case, split at white
- * space and punctuation, then longest match first from the vocabulary. Gives the ids of Hugging
- * Face's `tokenizers` for the same vocabulary.
- * Source: Devlin et al. 2018 (arXiv 1810.04805) and `BertNormalizer`, `BertPreTokenizer`,
- * `WordPiece` there.
+ * BERT's uncased WordPiece: clean the text, put spaces around CJK characters, strip accents, lower
+ * the case, split at white space and punctuation, then take the longest matches from the
+ * vocabulary. Returns the same ids as Hugging Face's `tokenizers` for the same vocabulary. Source:
+ * Devlin et al. 2018 (arXiv 1810.04805), and `BertNormalizer`, `BertPreTokenizer`, `WordPiece` in
+ * that library.
  */
 export class WordPiece {
   readonly #ids: ReadonlyMap<string, number>
@@ -17,11 +17,12 @@ export class WordPiece {
     readonly start: number
     readonly end: number
   }
-  /** Ids of tokens that continue a word. */
   readonly #continuations: ReadonlySet<number>
   readonly #remembered = new Map<string, readonly number[]>()
 
-  /** @param vocabulary `vocab.txt`: one token a line, its id is the line's index. */
+  /**
+   * @param vocabulary the content of `vocab.txt`: one token per line, whose id is the line's index
+   */
   constructor(vocabulary: string) {
     const lines = vocabulary.trimEnd().split(/\r?\n/)
     this.#ids = new Map(lines.map((token, index) => [token, index]))
@@ -35,7 +36,7 @@ export class WordPiece {
     }
   }
 
-  /** `[CLS] … [SEP]`, at most `tokensMax` ids with both; what does not fit is cut off. */
+  /** Returns `[CLS] … [SEP]`, at most `tokensMax` ids including these two; the rest is cut off. */
   encode(text: string, tokensMax: number): readonly number[] {
     const ids = [this.#special.start]
     for (const word of markedWordsOf(text)) {
@@ -47,10 +48,7 @@ export class WordPiece {
     return ids
   }
 
-  /**
-   * At most `tokensMax` tokens of a text, as sequences of about equal length that start at words: `[CLS] … [SEP]` with at
-   * most `partTokensMax` between. A word has at most 100 tokens, which must be less than half of a part.
-   */
+  /** Sequences of about equal length that start at words. A word has at most 100 tokens. */
   encodeInParts(
     text: string,
     tokensMax: number,
@@ -88,7 +86,7 @@ export class WordPiece {
 
   #pieces(word: string): readonly number[] {
     const unknown = [this.#special.unknown]
-    // A character is at most two code units: longer than this is too long without counting.
+    // A character has at most two code units, so such a word is certainly too long.
     if (word.length > 2 * WORD_CHARS_MAX) return unknown
     const chars = [...word]
     if (chars.length > WORD_CHARS_MAX) return unknown
@@ -114,36 +112,32 @@ export class WordPiece {
 
 interface Piece {
   readonly id: number
-  /** Index of the first character after the piece. */
+  /** The index after the piece. */
   readonly end: number
 }
 
-/** Names of special tokens are read as those tokens if a text contains them, as in the reference. */
+/** The name of a special token in a text is read as that token, as in the reference. */
 const SPECIAL_NAMES = /(\[(?:UNK|CLS|SEP|PAD|MASK)\])/
 
 function* markedWordsOf(text: string): Generator<string> {
-  // `split` with a group gives plain text and special names by turns.
+  // `split` with a capturing group returns plain text and special names in turn.
   for (const [index, part] of text.split(SPECIAL_NAMES).entries()) {
     if (index % 2 === 1) yield part
     else yield* splitWords(part)
   }
 }
 
-/**
- * Characters normalised at once: `encode` stops early, so the whole of a long text is never needed.
- */
+/** How much is normalised at a time: `encode` rarely needs all of a long text. */
 const STRETCH_CHARS = 4096
 
-/**
- * The words of a text after normalisation; punctuation marks and CJK characters are separate words.
- */
+/** The words of a text after normalisation; punctuation and CJK characters are words. */
 function* splitWords(text: string): Generator<string> {
   let word = ''
   for (const stretch of stretchesOf(text)) {
     for (const char of normalised(stretch)) {
       const isSeparate = isPunctuation(char)
       if (!isSeparate && !isSpace(char)) {
-        // One character over the limit is enough to detect a word that is too long.
+        // One character more than allowed is enough to detect a word that is too long.
         if (word.length <= 2 * WORD_CHARS_MAX) word += char
         continue
       }
@@ -155,10 +149,7 @@ function* splitWords(text: string): Generator<string> {
   if (word !== '') yield word
 }
 
-/**
- * Cuts only before a space or a letter without marks, so that no character is parted from its
- * accents.
- */
+/** Splits only before a space or an unmarked letter, so that accents stay with their letters. */
 function* stretchesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + STRETCH_CHARS, text.length)
@@ -183,13 +174,13 @@ function normalised(text: string): string {
     else cleaned += isIdeograph(char) ? ` ${char} ` : char
   }
   const bare = cleaned.normalize('NFD').replace(/\p{Mn}/gu, '')
-  // Character by character: the reference has no rule for a sigma at the end of a word.
+  // Character by character, because the reference implementation has no rule for a final sigma.
   return Array.from(bare, (char) => char.toLowerCase()).join('')
 }
 
 function isDropped(char: string): boolean {
   if (char === '\t' || char === '\n' || char === '\r') return false
-  // Code points without a character stay, as in the reference; they end as an unknown token.
+  // Unassigned code points stay, as in the reference implementation, and become an unknown token.
   return char === '\uFFFD' || /[\p{Cc}\p{Cf}\p{Co}\p{Cs}]/u.test(char)
 }
 

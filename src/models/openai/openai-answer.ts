@@ -4,11 +4,7 @@ import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
 import { type AnswerEnd, answerEnd, member, tokenCount } from '../provider-answer.ts'
 import { type CallInTheMaking, CallsInTheMaking } from '../tool-arguments.ts'
 
-/**
- * Puts an answer together from its chunks. They are read with distrust: compatible servers leave
- * out `index` (Gemini), send a whole call at once (Ollama) or reuse an index for the next call, and
- * end with an empty list of choices.
- */
+/** Untrusted: `index` may be missing (Gemini) or reused, a call whole (Ollama), `choices` empty. */
 export class OpenaiAnswer implements PartialAnswer {
   readonly #request: ChatRequest
   readonly #calls = new CallsInTheMaking()
@@ -16,7 +12,7 @@ export class OpenaiAnswer implements PartialAnswer {
   #finish: string | null = null
   #usage: TokenUsage | null = null
   #hasRefused = false
-  /** Reasoning under the name that some servers want it back by. */
+  /** Reasoning that some servers require to be sent back under this name. */
   #reasoningContent = ''
 
   constructor(request: ChatRequest) {
@@ -29,14 +25,14 @@ export class OpenaiAnswer implements PartialAnswer {
 
   /** @param piece a chunk or a whole completion */
   add(piece: unknown): readonly SpokenDelta[] {
-    // Groq also sends its counts in a separate field.
+    // Groq sends the counts in a separate field.
     const usage = member(piece, 'usage') ?? member(member(piece, 'x_groq'), 'usage')
     this.#usage = tokenUsage(usage) ?? this.#usage
     const choice = member(member(piece, 'choices'), '0')
     const message = member(choice, 'delta') ?? member(choice, 'message')
     const finish = member(choice, 'finish_reason')
     if (typeof finish === 'string') this.#finish = finish
-    // OpenRouter ends a stream this way if the server behind it fails.
+    // OpenRouter ends a stream like this if the server behind it fails.
     if (finish === 'error') throw new Error('the server ended its answer with an error')
     const calls = member(message, 'tool_calls')
     if (Array.isArray(calls)) for (const call of calls) this.#addCall(call)
@@ -90,7 +86,7 @@ export class OpenaiAnswer implements PartialAnswer {
     if (call.name === '') call.name = name
     call.extraContent ??= member(piece, 'extra_content')
     const values = member(member(piece, 'function'), 'arguments')
-    // Some servers send the arguments as an object instead of as its JSON.
+    // Some servers send arguments as an object instead of a JSON string.
     const isObject = typeof values === 'object' && values !== null
     call.argumentsJson += isObject ? JSON.stringify(values) : contentText(values)
   }
@@ -108,7 +104,7 @@ export class OpenaiAnswer implements PartialAnswer {
   }
 }
 
-/** Nine letters and digits, as Mistral's models require. */
+/** An id of nine letters and digits, as Mistral's models require. */
 function madeId(number: number): string {
   return `call${String(number).padStart(5, '0')}`
 }
@@ -118,7 +114,7 @@ const FINISHES: Readonly<Record<string, FinishReason>> = {
   tool_calls: 'tool_calls',
   function_call: 'tool_calls',
   length: 'length',
-  // Mistral: the window is full.
+  // Mistral: the context window is full.
   model_length: 'length',
   // DeepSeek: the service was interrupted.
   insufficient_system_resource: 'length',
@@ -138,7 +134,7 @@ function tokenUsage(usage: unknown): TokenUsage | null {
   return { inputTokens: input, outputTokens: output, cachedTokens: Math.min(cached, input) }
 }
 
-/** A text, or the texts of a list of parts. */
+/** A string, or the joined texts of a list of parts. */
 function contentText(content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -146,13 +142,13 @@ function contentText(content: unknown): string {
   return texts.filter((text) => typeof text === 'string').join('')
 }
 
-/** Mistral's reasoning models: parts `{type: "thinking", thinking: [{type: "text", text}]}`. */
+/** Mistral's reasoning models send parts `{type: "thinking", thinking: [{type: "text", text}]}`. */
 function thoughtsOf(content: unknown): string {
   if (!Array.isArray(content)) return ''
   return content.map((part) => contentText(member(part, 'thinking'))).join('')
 }
 
-/** How models mark thoughts at the start of a text, if the server does not remove them. */
+/** How models mark reasoning at the start of a text, if the server does not remove it. */
 const THOUGHT_TAGS: readonly (readonly [string, string])[] = [
   ['<think>', '</think>'],
   ['<thinking>', '</thinking>'],
@@ -162,7 +158,7 @@ const THOUGHT_TAGS: readonly (readonly [string, string])[] = [
   ['[THINK]', '[/THINK]'],
 ]
 
-/** White space before a thought; more of it is text. */
+/** More leading white space than this counts as text. */
 const LEAD_CHARS_MAX = 1_000
 
 interface Said {
@@ -170,7 +166,7 @@ interface Said {
   readonly text: string
 }
 
-/** Removes the thoughts at the start of a text, at any cuts between pieces. */
+/** Separates reasoning from the start of a text, however the text is split into pieces. */
 export class ThoughtSplitter {
   #state: 'beginning' | 'thought' | 'gap' | 'text' = 'beginning'
   #held = ''
@@ -182,7 +178,7 @@ export class ThoughtSplitter {
     if (this.#state === 'beginning') this.#begin()
     if (this.#state === 'thought') said.push(...this.#thought())
     if (this.#state === 'gap') {
-      // Text between thought and answer belongs to neither.
+      // White space between reasoning and answer belongs to neither.
       this.#held = this.#held.trimStart()
       if (this.#held !== '') this.#state = 'text'
     }
@@ -190,7 +186,6 @@ export class ThoughtSplitter {
     return said
   }
 
-  /** Text held back, at the end. */
   end(): readonly Said[] {
     const text = this.#held
     this.#held = ''
@@ -216,7 +211,7 @@ export class ThoughtSplitter {
   #thought(): readonly Said[] {
     const mark = this.#endMark
     const endIndex = this.#held.indexOf(mark)
-    // The mark itself may be cut in two.
+    // The marker itself may be split between two pieces.
     const length = endIndex === -1 ? this.#held.length - partialEnd(this.#held, mark) : endIndex
     const text = this.#held.slice(0, length)
     this.#held = this.#held.slice(length)
@@ -228,7 +223,7 @@ export class ThoughtSplitter {
   }
 }
 
-/** The number of characters at the end of a text that are a prefix of the mark. */
+/** How many characters at the end of a text are the start of the marker. */
 function partialEnd(text: string, mark: string): number {
   for (let length = Math.min(mark.length - 1, text.length); length > 0; length -= 1) {
     if (mark.startsWith(text.slice(text.length - length))) return length

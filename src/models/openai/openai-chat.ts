@@ -27,7 +27,6 @@ import { openaiClient, openaiFailure } from './openai-client.ts'
 
 const CHAT_PATH = '/chat/completions'
 
-/** Answers through any server with OpenAI's chat completions API. */
 export function openaiChat(config: ChatConfig): ChatModel {
   const { endpoint, limits } = config
   const client = openaiClient(endpoint, limits)
@@ -52,7 +51,7 @@ export function openaiChat(config: ChatConfig): ChatModel {
   })
 }
 
-/** As the client passes on an error of a stream. */
+/** The error in the form in which the client library reports errors of a stream. */
 function answerErrorOf(answer: unknown): object {
   const error = member(answer, 'error')
   return typeof error === 'object' && error !== null ? error : { message: error }
@@ -80,7 +79,7 @@ function chatBody(
     messages,
     stream: isStreamed,
     ...(isCounted ? { stream_options: { include_usage: true } } : {}),
-    // Some servers refuse an empty list.
+    // Left out because some servers refuse an empty list.
     ...(tools.length === 0 ? {} : { tools }),
     ...(refused.has('response_format') ? {} : formatParam(request)),
     ...tokenLimit(options, { refused, isOpenai: endpoint.url.startsWith(OPENAI_PUBLIC_URL) }),
@@ -95,7 +94,7 @@ function formatParam({ responseFormat }: ChatRequest) {
   return { response_format: { type: 'json_schema' as const, json_schema } }
 }
 
-/** OpenAI's reasoning models refuse `max_tokens`; most other servers know only that. */
+/** OpenAI's reasoning models refuse `max_tokens`; most other servers support only that. */
 function tokenLimit(
   options: Readonly<Record<string, unknown>>,
   { refused, isOpenai }: { readonly refused: Refused; readonly isOpenai: boolean },
@@ -115,7 +114,6 @@ function samplingParams(options: Readonly<Record<string, unknown>>) {
   return Object.fromEntries(given.map((name) => [name, options[name]]))
 }
 
-/** The features of a body that a server might refuse. */
 function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeature> {
   const has = (test: (message: ChatCompletionMessageParam) => boolean) => body.messages.some(test)
   const uses: Readonly<Record<ModelFeature, boolean>> = {
@@ -135,7 +133,7 @@ function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeatur
     reasoning_history: has((message) => 'reasoning_content' in message),
     caching: false,
   }
-  // The entries are those of the table.
+  // All keys come from the table.
   const used = Object.entries(uses).filter(([, isUsed]) => isUsed) as [ModelFeature, boolean][]
   return new Set(used.map(([feature]) => feature))
 }
@@ -160,23 +158,21 @@ function messageParam(
   const toolCalls = message.toolCalls.map((call) => {
     const values = JSON.stringify(toolArguments(call, request.tools))
     const called = { name: toolName(call.name), arguments: values }
-    // Gemini 3 refuses its own call if it returns without the signature.
+    // Gemini 3 refuses its own call if it is sent back without the signature.
     const extra = call.kept?.extra_content
     const kept = extra === undefined ? {} : { extra_content: extra }
     return { type: 'function' as const, id: call.id, function: called, ...kept }
   })
   const content = message.content === '' ? null : message.content
-  // DeepSeek's thinking models refuse a call returned without its thought; others never sent one.
+  // DeepSeek's thinking models refuse a call that is sent back without its reasoning; other servers
+  // send none.
   const thought = message.toolCalls[0]?.kept?.reasoning_content
   const isKept = thought !== undefined && !refused.has('reasoning_history')
   const kept = isKept ? { reasoning_content: thought } : {}
   return { role: 'assistant', content, tool_calls: toolCalls, ...kept }
 }
 
-/**
- * The conversation in an order that the server accepts: the system's words first, or within the first message if it has no
- * such role, alternating roles if required, and one call per message if it takes no more.
- */
+/** What the server accepts: system text first or in the first message, roles alternating. */
 function plainMessages(
   messages: readonly ChatMessage[],
   refused: ReadonlySet<ModelFeature>,
@@ -193,7 +189,7 @@ function asUser(message: ChatMessage): ChatMessage {
   return message.role === 'system' ? { role: 'user', content: message.content } : message
 }
 
-/** What follows another message of its kind, or a tool's result, is added to that. */
+/** Merges a message into the previous one if that has the same role or is a tool result. */
 function byTurns(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const merged: ChatMessage[] = []
   for (const message of messages) {
@@ -231,7 +227,7 @@ function resultsOf(message: ChatMessage, all: readonly ChatMessage[]): readonly 
   })
 }
 
-/** Nine letters and digits, as Mistral wants them, the same for the same id. */
+/** Replaces ids by nine letters and digits, as Mistral requires; equal ids stay equal. */
 function withShortIds(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const short = new Map<string, string>()
   const shortId = (id: string): string => {

@@ -5,14 +5,14 @@ import { providerFetch } from '../provider-answer.ts'
 import { refusalWithin } from '../provider-call.ts'
 import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 
-/** Sent if a server needs no key: the client insists on one. */
+/** Sent if a server needs no key, because the client library requires one. */
 const NO_KEY = 'none'
 
-/** A client that ignores the environment, logs nothing and tries once. */
+/** A client that ignores the environment, logs nothing, and does not retry. */
 export function openaiClient(
   endpoint: Endpoint,
   limits: {
-    /** Until an answer starts. */
+    /** The time limit until an answer starts. */
     readonly timeoutMs: number
     readonly answerBytesMax: number
   },
@@ -33,16 +33,12 @@ export function openaiClient(
   })
 }
 
-/**
- * The failure of a call for its caller. The client's own error is never passed on: it contains the answer's headers and
- * body.
- * @param path of the call below the base URL, as `/embeddings`
- */
+/** The library's error contains headers and body. @param path below the base URL */
 export function openaiFailure(error: unknown, endpoint: Endpoint, path: string): AppError {
   const refusal = refusalWithin(error)
   if (refusal !== null) return refusal
   const url = `${openaiBaseUrl(endpoint.url)}${path}`
-  // An error within a stream has no status, but a code.
+  // An error within a stream has a code instead of a status.
   const isAnswer = error instanceof APIError
   const status = isAnswer ? (error.status ?? streamedStatus(error.error)) : null
   return providerFailure(url, status, detailOf(error), endpoint)
@@ -50,7 +46,7 @@ export function openaiFailure(error: unknown, endpoint: Endpoint, path: string):
 
 function detailOf(error: unknown): string {
   if (error instanceof APIConnectionTimeoutError) return 'no answer in time'
-  // The client passes on the member `error` of the answer. Its own message would quote the whole response.
+  // The library keeps the answer's member `error`. Its own message would quote the whole response.
   if (error instanceof APIError && !(error instanceof APIConnectionError)) {
     return errorText({ error: error.error })
   }

@@ -9,7 +9,7 @@ import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
 
 const TEXTS_PER_CALL_MAX = 256
-/** A token has at least one byte: a call stays below the 300 000 tokens that OpenAI accepts at once. */
+/** A token has at least one byte, so a call stays below the 300,000 tokens that OpenAI accepts. */
 const BYTES_PER_CALL_MAX = 262_144
 const CALLS_AT_ONCE_MAX = 4
 
@@ -19,29 +19,28 @@ export interface EmbedLimits extends CallLimits {
   readonly answerBytesMax: number
 }
 
-/** For vectors to be stored: patient with a busy server. */
+/** The limits for vectors to be stored, which can wait for a busy server. */
 export const EMBED_LIMITS: EmbedLimits = {
   retriesMax: 4,
   delayMs: 500,
   timeoutMs: 60_000,
   totalMs: 180_000,
   waitMsMax: 60_000,
-  // 256 vectors of 16 384 numbers as JSON.
+  // 256 vectors of 16,384 numbers as JSON.
   answerBytesMax: 128 * 1024 * 1024,
 }
 
-export interface OpenaiEmbedderConfig {
+interface OpenaiEmbedderConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: EmbedLimits
-  /** Shared with other embedders; unset: its own. */
+  /** Shared with other embedders; if unset, the embedder has its own. */
   readonly clients?: EmbeddingClients
 }
 
-/** Endpoints whose clients are kept. */
 const CLIENTS_MAX = 64
 
-/** Creating a client takes a millisecond: one per endpoint, with its first text. */
+/** Creating a client takes a millisecond. */
 export class EmbeddingClients {
   readonly #known = new LruMap<string, EmbeddingApi>({ sizeMax: CLIENTS_MAX })
 
@@ -50,10 +49,10 @@ export class EmbeddingClients {
     const key = JSON.stringify([url, apiKey, query, guard === null, answerBytesMax])
     const known = this.#known.get(key)
     if (known !== undefined) return known
-    // The library costs 100 ms of processor time: a start does not wait for it, the first text does.
+    // Loaded with the first text, because it would delay startup by 100 ms.
     const { openaiClient, openaiFailure } = await import('./openai-client.ts')
     const api = {
-      // Tries end by their own limits, see `callProvider`.
+      // Attempts end by their own limits, see `callProvider`.
       client: openaiClient(endpoint, { timeoutMs: EMBED_LIMITS.timeoutMs, answerBytesMax }),
       failureOf: (error: unknown) => openaiFailure(error, endpoint, EMBEDDINGS_PATH),
     }
@@ -62,21 +61,22 @@ export class EmbeddingClients {
   }
 }
 
-/** Limits of OpenAI's own models. Those of other servers are unknown. */
+/** OpenAI's own models, whose limits are known; those of other servers are not. */
 const OPENAI_MODEL = /^text-embedding-(?:3-|ada-)/
 const OPENAI_REACH = { tokensMax: 8191, frameTokens: 0, tokenizer: 'bytes' } as const
 
-/** Embeds through any server with OpenAI's embeddings API. */
 export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
   const { endpoint, limits, clients = new EmbeddingClients() } = config
   return {
     ...(OPENAI_MODEL.test(config.modelName) ? { reach: OPENAI_REACH } : {}),
-    async embed(texts, signal) {
+    async embed(texts, signal, onEmbedded) {
       signal.throwIfAborted()
       const called = await clients.of(endpoint, limits)
       const bounds = { concurrencyMax: CALLS_AT_ONCE_MAX, signal }
-      const batches = await mapConcurrent(textBatches(texts), bounds, (batch, batchSignal) => {
-        return batchVectors(batch, called, config, batchSignal)
+      const batches = await mapConcurrent(textBatches(texts), bounds, async (batch, either) => {
+        const vectors = await batchVectors(batch, called, config, either)
+        onEmbedded?.(batch.length)
+        return vectors
       })
       const vectors = batches.flat()
       refuseMixedDimensions(vectors, config)
@@ -97,7 +97,7 @@ function batchVectors(
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
   const request = { model: modelName, input: texts.map(nonEmpty) }
-  // Base64 is what the official client asks for: a third of the bytes, and exact.
+  // Base64, like the official client: a third of the bytes, and exact.
   const body = { ...request, encoding_format: 'base64' as const }
   const send = async (either: AbortSignal) => {
     const answer: unknown = await client.embeddings.create(body, { signal: either })
@@ -105,12 +105,12 @@ function batchVectors(
   }
   const url = `${openaiBaseUrl(endpoint.url)}${EMBEDDINGS_PATH}`
   const timeoutError = (ms: number) => {
-    return new AppError('provider_failed', `${url} gave no answer within ${Math.round(ms)} ms`)
+    return new AppError('provider_failed', `${url} did not answer within ${Math.round(ms)} ms`)
   }
   return callProvider(send, { limits, timeoutError, failureOf }, signal)
 }
 
-/** OpenAI refuses a whole call for one empty text. */
+/** OpenAI refuses the whole call if one text is empty. */
 function nonEmpty(text: string): string {
   return text === '' ? ' ' : text
 }
@@ -142,14 +142,10 @@ function refuseMixedDimensions(
   if (other === undefined) return
   const url = `${openaiBaseUrl(config.endpoint.url)}${EMBEDDINGS_PATH}`
   const lengths = `${first} and ${other.length} dimensions`
-  throw new AppError('provider_failed', `${url} gave vectors of ${lengths}`)
+  throw new AppError('provider_failed', `${url} returned vectors of ${lengths}`)
 }
 
-/**
- * The vectors of an embeddings answer in the order of the texts. Servers send numbers instead of base64, mix up the order
- * and omit `index`: the first two are corrected, all other mismatches are refused.
- * @throws Error that says what does not fit
- */
+/** Corrects order and numbers instead of base64. @throws Error naming any other mismatch */
 function vectorsFrom(answer: unknown, textCount: number): readonly Float32Array[] {
   const items = member(answer, 'data')
   if (!Array.isArray(items)) throw new Error('the answer has no list "data"')
@@ -180,7 +176,7 @@ function fromBase64(text: string): Float32Array | null {
   if (bytes.length % 4 !== 0 || bytes.length > DIMENSIONS_MAX * 4) return null
   const vector = new Float32Array(bytes.length / 4)
   new Uint8Array(vector.buffer).set(bytes)
-  // Typed arrays have the byte order of the machine.
+  // Typed arrays use the machine's byte order.
   if (!IS_LITTLE_ENDIAN) Buffer.from(vector.buffer).swap32()
   return vector
 }

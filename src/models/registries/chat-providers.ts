@@ -1,6 +1,6 @@
 import { COMPATIBLE_PROVIDERS } from '../../core/domain/model-ref.ts'
 
-/** The providers of chat models. Deliberately light: the main thread needs the names and no SDK. */
+/** The providers of chat models. Imports no SDK, because the main thread needs only the names. */
 export const CHAT_PROVIDERS: readonly string[] = [
   'builtin',
   'openai',

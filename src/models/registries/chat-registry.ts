@@ -13,19 +13,15 @@ import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
 import { modelEndpoint } from '../endpoint.ts'
 import { CHAT_PROVIDERS } from './chat-providers.ts'
 
-/**
- * The chat model of a reference. Loads only its provider's SDK.
- * @throws AppError `unknown_provider`, `invalid_agent` for a missing setting
- */
+/** Loads only that provider's SDK. @throws AppError `unknown_provider`, `invalid_agent` */
 export async function chatModelOf(
   ref: ModelRef,
   defaults: ChatDefaults,
   given: {
-    /** The built-in embedder, for the built-in model. */
     readonly embed: Embedder['embed']
-    /** Time for all requests, including retries; unset: the usual time for each answer. */
+    /** The time limit for all requests, including retries; if unset, the usual limit of each. */
     readonly withinMs?: number
-    /** The known features of the model's server; unset: none yet. */
+    /** Which features the model's server has refused; if unset, none so far. */
     readonly features?: FeatureMemory
   },
 ): Promise<ChatModel> {
@@ -50,14 +46,13 @@ export async function chatModelOf(
   return anthropicChat(config)
 }
 
-/** A question has its own deadline, however many turns it takes. */
+/** Without a limit of its own: a question has a deadline, however many turns it takes. */
 function limitsWithin(withinMs: number | undefined): ChatLimits {
   if (withinMs === undefined) return CHAT_LIMITS
   const endMs = performance.now() + withinMs
   return { ...CHAT_LIMITS, totalMs: withinMs, waitMsMax: withinMs, endMs }
 }
 
-/** Loads a provider's SDK ahead of the first question to it; an unknown provider has nothing to load. */
 export async function loadProvider(provider: string): Promise<void> {
   const api = apiOf(provider)
   if (api === 'builtin') await import('../builtin/chat/extractive-chat.ts')

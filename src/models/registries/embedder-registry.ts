@@ -22,13 +22,12 @@ import {
   openaiEmbedder,
 } from '../openai/openai-embedder.ts'
 
-export interface EmbedderRegistryDeps {
-  /** Started and closed by the caller. */
+interface EmbedderRegistryDeps {
+  /** The caller starts and closes it. */
   readonly builtin: Embedder
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
   readonly serviceKeys?: ChatDefaults['serviceKeys']
-  /** Which addresses a model may name; unset: any. */
   readonly guard?: Guard | undefined
 }
 
@@ -37,7 +36,6 @@ interface EmbeddingProvider {
   probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
 }
 
-/** The kinds of embedding model that there are, by the name of their provider. */
 export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
   const openai = openaiProvider(deps)
   const providers = new Map<string, EmbeddingProvider>([
@@ -59,7 +57,7 @@ export function embedderRegistry(deps: EmbedderRegistryDeps): EmbedderRegistry {
 function builtinProvider(builtin: Embedder): EmbeddingProvider {
   const checkModelName = ({ modelName }: ModelRef): void => {
     if (modelName === '' || modelName === BUILTIN_EMBEDDING_MODEL) return
-    const known = `the builtin provider has ${BUILTIN_EMBEDDING_MODEL} only`
+    const known = `the builtin provider only has ${BUILTIN_EMBEDDING_MODEL}`
     throw new AppError('invalid_knowledge_base', `Unknown model ${modelName}: ${known}`)
   }
   return {
@@ -99,14 +97,14 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
   }
 }
 
-/** Callers that may wait longer than usual retry as long as there is time, and wait as long as the server asks. */
+/** Callers with more time retry until it is used up, and wait as long as the server asks. */
 function limitsWithin(totalMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
   const timeoutMs = Math.min(EMBED_LIMITS.timeoutMs, totalMs)
   if (totalMs <= EMBED_LIMITS.totalMs) return { ...EMBED_LIMITS, totalMs, timeoutMs }
   return { ...EMBED_LIMITS, totalMs, timeoutMs, retriesMax: PATIENT_RETRIES, waitMsMax: totalMs }
 }
 
-/** With pauses of at most a minute, they end by their deadline. */
+/** More than enough: with pauses of at most a minute, the deadline ends the retries. */
 const PATIENT_RETRIES = 1000
 
 /** @param url without credentials and query */
@@ -118,7 +116,7 @@ async function probeOnce(
   const signal = AbortSignal.timeout(timeoutMs)
   try {
     const [vector] = await embedder.embed(['probe'], signal)
-    if (vector === undefined) throw new AppError('provider_failed', 'it gave no vector')
+    if (vector === undefined) throw new AppError('provider_failed', 'it returned no vector')
     return { kind: 'ready', dimensions: vector.length }
   } catch (error) {
     const late = `${url} did not answer within ${timeoutMs} ms`
@@ -131,5 +129,5 @@ async function probeOnce(
 }
 
 function unreachable(reason: string): EmbedderProbe {
-  return { kind: 'unreachable', warning: `The embedding model could not be tried: ${reason}` }
+  return { kind: 'unreachable', warning: `The embedding model could not be tested: ${reason}` }
 }

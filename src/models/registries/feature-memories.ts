@@ -9,13 +9,10 @@ import { LruMap } from '../../core/runtime/lru-map.ts'
 
 const MODELS_MAX = 1_000
 
-/** After this time, an upgraded server is used fully again. */
+/** Refused features are tried again after this time, because the server may have been upgraded. */
 const REMEMBERED_MS = 60 * 60 * 1000
 
-/**
- * The features refused by model servers, for all threads: learned once and forgotten after an hour.
- * @param nowMs milliseconds, for differences
- */
+/** Shared by all threads; forgotten after an hour. @param nowMs since any starting point */
 export class FeatureMemories implements RefusedFeatures {
   readonly #known = new LruMap<string, Known>({ sizeMax: MODELS_MAX })
   readonly #nowMs: () => number
@@ -28,7 +25,7 @@ export class FeatureMemories implements RefusedFeatures {
     const key = modelKey(ref)
     return {
       refused: this.#valid(key)?.features ?? new Set(),
-      // Other threads may have learned about the same model meanwhile.
+      // Other threads may have added features of this model meanwhile.
       add: (feature) => {
         const known = this.#valid(key) ?? { sinceMs: this.#nowMs(), features: new Set() }
         known.features.add(feature)
@@ -50,7 +47,7 @@ interface Known {
   readonly features: Set<ModelFeature>
 }
 
-/** Keys of one service may have different rights, and this stores no keys. */
+/** Includes the API key, because keys may have different rights; hashed, so that none is kept. */
 function modelKey({ provider, modelName, baseUrl, apiKey }: ModelRef): string {
   const parts = JSON.stringify([provider, modelName, baseUrl ?? '', apiKey ?? ''])
   return createHash('sha256').update(parts).digest('base64')

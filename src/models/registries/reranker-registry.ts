@@ -19,25 +19,21 @@ interface RerankerRegistryDeps {
   readonly openaiApiKey?: string | undefined
   readonly openaiBaseUrl?: string | undefined
   readonly serviceKeys?: ChatDefaults['serviceKeys']
-  /** Which addresses a model may name; unset: any. */
   readonly guard?: Guard | undefined
-  /** Milliseconds, for differences: what failed is left alone for a while. */
+  /** Milliseconds from any starting point, for the pause after a failure. */
   readonly nowMs: () => number
 }
 
-/** Rerankers kept for what they learned about their servers. */
+/** How many rerankers are cached; each remembers what its server supports. */
 const RERANKERS_MAX = 64
 
-/**
- * The rerankers by provider name: `openai` for any chat model with OpenAI's API, the others for rerank servers. The same
- * reference gives the same reranker, which remembers its server's features, and whether it failed.
- */
+/** `openai` for any chat model, others for rerank servers. Equal references share a reranker. */
 export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   const kinds = new Map<string, (ref: ModelRef) => Reranker>([
     ...['openai', ...COMPATIBLE_PROVIDERS].map((name) => {
       return [name, (ref: ModelRef) => chatReranker(ref, deps)] as const
     }),
-    // `vllm` has an API that reranks.
+    // Replaces the chat provider `vllm`, because vLLM has a rerank API.
     ...serverProviders().map((provider) => {
       return [provider, (ref: ModelRef) => endpointReranker(ref, provider, deps.guard)] as const
     }),
@@ -60,7 +56,7 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
 }
 
 function serverProviders(): readonly RerankProvider[] {
-  // The table's keys are its type's.
+  // The table's keys match its type.
   return Object.keys(RERANK_SERVERS) as RerankProvider[]
 }
 
@@ -95,20 +91,21 @@ function requiredModelName(ref: ModelRef): string {
   throw new AppError('invalid_knowledge_base', `"model_name" is required for ${what}`)
 }
 
-/** After the first failure, then twice as long after each further one. */
+/** The pause after the first failure; it doubles with each further one. */
 const PAUSE_MS = 5_000
 const PAUSE_MS_MAX = MINUTE_MS
 
 interface Pause {
   readonly failure: AppError
   readonly lengthMs: number
-  /** By the clock of the reranker. */
+  /** In the time of `nowMs`. */
   readonly endMs: number
 }
 
 /**
- * A circuit breaker: after a failure, calls fail at once with the same error for a while, so that not every search waits for
- * its whole deadline. After the pause one call tries again; others keep failing until it has returned.
+ * A circuit breaker: after a failure, calls fail at once with the same error for a while, so that
+ * not every search waits for its deadline. After the pause, one call tries again; others keep
+ * failing until it has finished.
  */
 export class CircuitBreaker implements Reranker {
   readonly #reranker: Reranker
@@ -116,7 +113,7 @@ export class CircuitBreaker implements Reranker {
   #pause: Pause | null = null
   #isTrying = false
 
-  /** @param nowMs milliseconds, for differences */
+  /** @param nowMs milliseconds from any starting point */
   constructor(reranker: Reranker, nowMs: () => number) {
     this.#reranker = reranker
     this.#nowMs = nowMs
@@ -135,7 +132,7 @@ export class CircuitBreaker implements Reranker {
       this.#pause = null
       return scores
     } catch (error) {
-      // A caller that left says nothing about the reranker.
+      // A call that its caller aborted says nothing about the reranker.
       if (!signal.aborted) this.#noteFailure(error, before)
       throw error
     } finally {
@@ -149,11 +146,14 @@ export class CircuitBreaker implements Reranker {
     if (restMs <= 0 && !this.#isTrying) return
     const { failure } = pause
     const rest = `${Math.max(1, Math.ceil(restMs / 1000))} s`
-    const message = `${failure.message} (it was not asked: the next try is in ${rest})`
+    const message = `${failure.message} (it was not called: the next attempt is in ${rest})`
     throw new AppError(failure.code, message, { title: failure.title, cause: failure })
   }
 
-  /** @param before the pause this call came after: an outage met by several calls counts once */
+  /**
+   * @param before the pause before this call, so that an outage that several calls encounter counts
+   * once
+   */
   #noteFailure(failure: unknown, before: Pause | null): void {
     const isOfReranker =
       failure instanceof AppError &&

@@ -20,12 +20,11 @@ import {
   withRerankDeadline,
 } from './rerank-prompts.ts'
 
-/** Asks a chat model about each passage separately. */
 export class PointwiseReranker implements Reranker {
   readonly #judge: Judge
   readonly #options: RerankOptions
   readonly #forms: readonly CallForm[]
-  /** The form the server has answered; null: unknown yet. */
+  /** The form of call that the server answers; null if not known yet. */
   #knownForm: CallForm | null = null
 
   constructor(config: JudgeConfig) {
@@ -34,10 +33,7 @@ export class PointwiseReranker implements Reranker {
     this.#forms = FORMS[config.options.method]
   }
 
-  /**
-   * A passage without a judgment (a refusal, an unreadable answer) has score 0, so that no single passage stops the
-   * reranking. If more than half have none, it fails.
-   */
+  /** A passage without a score gets 0. If more than half have none, the reranking fails. */
   async rerank(
     queryText: string,
     passages: readonly string[],
@@ -52,12 +48,15 @@ export class PointwiseReranker implements Reranker {
     if (judgedCount * 2 < scores.length) {
       this.#knownForm = null
       const missing = `${scores.length - judgedCount} of ${scores.length} passages`
-      throw new AppError('provider_failed', `${this.#judge.url} gave no judgment of ${missing}`)
+      throw new AppError(
+        'provider_failed',
+        `${this.#judge.url} returned no judgment for ${missing}`,
+      )
     }
     return scores.map((score) => score ?? 0)
   }
 
-  /** The first question is sent alone until the server's abilities are known. */
+  /** The first passage is sent alone, until it is known what the server supports. */
   async #scoresOf(
     questions: readonly Question[],
     signal: AbortSignal,
@@ -80,10 +79,7 @@ export class PointwiseReranker implements Reranker {
     return [...first, ...rest]
   }
 
-  /**
-   * Until a form is known, falls back to a simpler one if the fuller is refused. A single passage cannot change the known
-   * form: only an answer without probabilities, which is the server's doing, can.
-   */
+  /** Falls back to a simpler form while none is known; later, one passage cannot change it. */
   async #score(question: Question, signal: AbortSignal): Promise<number | null> {
     const known = this.#knownForm
     for (const form of this.#forms.slice(known === null ? 0 : this.#forms.indexOf(known))) {
@@ -104,7 +100,7 @@ export class PointwiseReranker implements Reranker {
     return null
   }
 
-  /** null: the server refused this passage or form, if allowed. */
+  /** Returns null if the server refused this passage or form and that is allowed. */
   async #answer(
     question: Question,
     form: CallForm,
@@ -142,16 +138,16 @@ const FORMS: Readonly<Record<RerankMethod, readonly CallForm[]>> = {
   'no-logprobs': ['plain', 'bare'],
 }
 
-/** Passages that a model orders in one call. */
+/** How many passages a model orders in one call. */
 const WINDOW_SIZE = 20
-/** How far the window moves: half of it meets the better half of the next. */
+/** How far the window moves: the better half of one window competes with half of the next. */
 const WINDOW_STEP = 10
 
 /**
- * Lets a chat model order the passages. More than one window of them are ordered from the last
- * window to the first, so that a good passage can rise through all of them (Sun et al. 2023,
- * "Is ChatGPT Good at Search?", arXiv:2304.09542). Scores are positions: 1 for the first, 1/n for
- * the last of n passages.
+ * Lets a chat model order the passages. If there are more than fit in one window, windows are
+ * ordered from the last to the first, so that a good passage can move all the way up (Sun et al.
+ * 2023, "Is ChatGPT Good at Search?", arXiv:2304.09542). Scores are positions: 1 for the first, 1/n
+ * for the last of n passages.
  */
 export function listwiseReranker(config: JudgeConfig): Reranker {
   const model = judge(config)
@@ -171,10 +167,7 @@ export function listwiseReranker(config: JudgeConfig): Reranker {
   }
 }
 
-/**
- * Indexes of the passages, best first. A window whose answer names nothing keeps its order.
- * @throws AppError `provider_failed` when no answer named anything
- */
+/** A window whose answer names no passage keeps its order. @throws AppError if all do */
 async function rankedOrder(
   { queryText, passages }: ShownTexts,
   model: Judge,
@@ -193,17 +186,17 @@ async function rankedOrder(
     order.splice(from, ordered.length, ...ordered)
   }
   if (namedCount > 0) return order
-  throw new AppError('provider_failed', `${model.url} named no order of the passages`)
+  throw new AppError('provider_failed', `${model.url} did not return an order of the passages`)
 }
 
-/** Where windows begin, the last one first; they cover every passage. */
+/** The starts of windows that cover all passages, the last window first. */
 function windowStarts(passageCount: number): readonly number[] {
   const lastStart = Math.max(0, passageCount - WINDOW_SIZE)
   const count = Math.ceil(lastStart / WINDOW_STEP) + 1
   return Array.from({ length: count }, (_, at) => Math.max(0, lastStart - at * WINDOW_STEP))
 }
 
-/** Some models refuse a temperature or a limit of tokens, or think beyond that limit. */
+/** A plain call for models that refuse a temperature or token limit. */
 const LIST_FORMS: readonly CallForm[] = ['plain', 'bare']
 
 async function answerTo(prompt: JudgePrompt, model: Judge, signal: AbortSignal): Promise<string> {
@@ -219,15 +212,14 @@ async function answerTo(prompt: JudgePrompt, model: Judge, signal: AbortSignal):
   return text
 }
 
-/** A passage's number; a longer, a negative or a broken one is none. */
+/** Matches a passage's number; longer, negative or fractional numbers do not count. */
 const RANK_NUMBER = /(?<![\d.-])\d{1,4}(?![\d.]*\d)/gu
 const RANKED_LIST = /\[\s*-?\d+(?:\s*,\s*-?\d+)+\s*\]/gu
 
 /**
- * The order of `count` passages that an answer names, as positions from 0: the longest list in
- * brackets, else all numbers as they come (`[2] > [1] > [3]`, one a line). Numbers that no passage
- * has, and those that came before, are nothing; passages that are not named keep their order behind
- * those that are.
+ * The order of `count` passages in an answer, as indexes from 0: the longest list in brackets,
+ * otherwise all numbers in order (`[2] > [1] > [3]`, one per line). Unknown and repeated numbers
+ * are ignored; passages not named follow in their original order.
  * @returns null if the answer names no passage
  */
 export function namedOrder(answer: string, count: number): readonly number[] | null {

@@ -27,17 +27,14 @@ import {
   sigmoid,
 } from './rerank-servers.ts'
 
-export interface EndpointRerankerConfig {
+interface EndpointRerankerConfig {
   readonly server: RerankServer
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly options: RerankOptions
 }
 
-/**
- * Calls a rerank server. Raw scores are mapped to [0, 1] by the logistic function, which keeps their order: all scores of an
- * answer if one is outside, or always with the option `raw_scores`. No answer affects a later one.
- */
+/** Scores outside [0, 1], or with `raw_scores`, are mapped by the logistic function. */
 export class EndpointReranker implements Reranker {
   readonly #config: EndpointRerankerConfig
   readonly #url: string
@@ -73,7 +70,7 @@ export class EndpointReranker implements Reranker {
     const isOver = () => late.aborted || signal.aborted
     try {
       const response = await this.#send(texts, AbortSignal.any([signal, late]))
-      // A failure says enough without a body that does not arrive or end.
+      // The status is enough to report a failure, even without a body.
       if (!response.ok) return this.#refused(response, await response.text().catch(() => ''))
       return this.#read(await response.text(), texts.passages.length)
     } catch (error) {
@@ -106,7 +103,7 @@ export class EndpointReranker implements Reranker {
     return { ...failed, retryAfterMs: retryAfterMs(headers, Date.now()) }
   }
 
-  /** Another try would not mend an answer that does not fit. */
+  /** A mismatching answer is not retried, because the next would be the same. */
   #read(text: string, passageCount: number): TryResult<readonly number[]> {
     try {
       const answer = parsedJson(text)
@@ -138,7 +135,6 @@ function callsOf({ queryText, passages }: ShownTexts, perCallMax: number): reado
   })
 }
 
-/** For the calls of one reranking that starts now. */
 function retryPolicy(options: RerankOptions): RetryPolicy {
   const { retriesMax, retryDelayMs: delayMs, timeoutMs } = options
   const endMs = performance.now() + timeoutMs

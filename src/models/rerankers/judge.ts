@@ -10,10 +10,7 @@ import { RERANK_LIMITS } from './rerank-prompts.ts'
 
 const CHAT_PATH = '/chat/completions'
 
-/**
- * The extras requested besides the answer, from the fullest form to the barest: many servers do not return token
- * probabilities, and some models refuse a temperature or a token limit.
- */
+/** From the fullest form to the barest: many servers return no token probabilities. */
 export type CallForm = 'logprobs' | 'plain' | 'bare'
 
 export interface JudgeConfig {
@@ -23,16 +20,12 @@ export interface JudgeConfig {
 }
 
 export interface Judge {
-  /** The address that is called, fit for messages. */
+  /** The address called, without secrets. */
   readonly url: string
-  /**
-   * One answer of the model, with retries if they may help.
-   * @throws AppError `provider_failed`, `provider_refused`; the signal's reason
-   */
+  /** @throws AppError `provider_failed`, `provider_refused`; the signal's reason */
   ask(prompt: JudgePrompt, form: CallForm, signal: AbortSignal): Promise<JudgeAnswer>
 }
 
-/** A chat model behind any server with OpenAI's chat completions API, used for judgments. */
 export function judge(config: JudgeConfig): Judge {
   const { endpoint, options } = config
   const limits: CallLimits = {
@@ -46,7 +39,7 @@ export function judge(config: JudgeConfig): Judge {
   return {
     url: `${openaiBaseUrl(endpoint.url)}${CHAT_PATH}`,
     ask: async (prompt, form, signal) => {
-      // Loaded by the first judgment, not by every start.
+      // Loaded with the first judgment, not at startup.
       const { openaiClient, openaiFailure } = await import('../openai/openai-client.ts')
       const { answerBytesMax } = RERANK_LIMITS
       const api = client ?? openaiClient(endpoint, { timeoutMs: limits.timeoutMs, answerBytesMax })
@@ -84,22 +77,19 @@ function judgeBody(
 
 const CALL_REFUSALS: ReadonlySet<unknown> = new Set([400, 413, 422])
 
-/**
- * How servers refuse this one call: a parameter that they do not know, a text that is too long or
- * against their rules. Another call may go well.
- */
+/** An unknown parameter, or a text too long or against the rules. Other calls may succeed. */
 export function isCallRefusal(error: unknown): boolean {
-  // The status is where `providerFailure` puts it.
+  // `providerFailure` put the status there.
   return error instanceof AppError && CALL_REFUSALS.has(member(error.cause, 'status'))
 }
 
-/** A chat model's answer to a prompt, reduced to what a judgment needs. */
+/** A chat model's answer, reduced to what a judgment needs. */
 export interface JudgeAnswer {
-  /** Without the thoughts that some models put before it. */
+  /** Without reasoning before it. */
   readonly text: string
-  /** Whether the limit of tokens ended it. */
+  /** Whether the token limit cut off the answer. */
   readonly isCut: boolean
-  /** Its first tokens with their alternatives; null where the server gives no probabilities. */
+  /** The first tokens with their alternatives; null if the server returns no probabilities. */
   readonly tokens: readonly AnswerToken[] | null
 }
 
@@ -115,14 +105,11 @@ export interface TokenChoice {
   readonly probability: number
 }
 
-/** A judgment is one word: later text is ignored. */
+/** A judgment is one word, so later tokens are ignored. */
 const TOKENS_READ_MAX = 32
 const REPLY_CHARS_MAX = 20_000
 
-/**
- * Reads an answer with distrust: what is missing or of another shape is nothing.
- * @throws Error for anything but a chat completion
- */
+/** Ignores malformed parts. @throws Error for anything but a chat completion */
 export function judgeAnswerOf(answer: unknown): JudgeAnswer {
   const choice = member(member(answer, 'choices'), '0')
   if (choice === undefined) throw new Error('the answer is not a chat completion')
@@ -134,7 +121,7 @@ export function judgeAnswerOf(answer: unknown): JudgeAnswer {
   }
 }
 
-/** Models that think aloud put it between tags; one that was cut there has not answered. */
+/** Removes tagged reasoning. An answer cut off inside the reasoning does not count. */
 function withoutThoughts(text: string): string {
   const answer = text.slice(0, REPLY_CHARS_MAX).split('</think>').at(-1) ?? ''
   return answer.includes('<think>') ? '' : answer.trim()
@@ -158,6 +145,6 @@ function choiceOf(entry: unknown): TokenChoice | null {
   const logprob = member(entry, 'logprob')
   if (typeof text !== 'string' || typeof logprob !== 'number') return null
   const probability = Math.exp(logprob)
-  // Rounding puts a certain token a little above 1.
+  // Rounding can make a certain token slightly more likely than 1.
   return Number.isNaN(probability) ? null : { text, probability: Math.min(1, probability) }
 }

@@ -1,13 +1,13 @@
 import { sum } from '../../core/json.ts'
 import type { AnswerToken, JudgeAnswer, TokenChoice } from './judge.ts'
 
-/** A word that a model may answer with, as `plainWord` gives it, and its score. */
-export interface ScoredLabel {
+/** A word that the model may answer, in the form of `plainWord`, and its score. */
+interface ScoredLabel {
   readonly words: readonly string[]
   readonly score: number
 }
 
-/** The grades of the servers whose clients set thresholds on them. */
+/** The grades used by servers whose clients set thresholds on them. */
 export const CLASS_LABELS: readonly ScoredLabel[] = [1, 2, 3, 4].map((grade) => {
   return { words: [`class${grade}`, String(grade)], score: grade / 4 }
 })
@@ -17,16 +17,16 @@ export const YES_LABELS: readonly ScoredLabel[] = [
   { words: ['no'], score: 0 },
 ]
 
-/** Labels that together are less likely than this at each place are noise, not an answer. */
+/** If all labels together are less likely than this at every position, they are noise. */
 const LABEL_SHARE_MIN = 0.05
 
-/** No label is longer. */
+/** The longest label is shorter. */
 const PREFIX_CHARS_MAX = 16
 
 /**
- * The expected score over the labels, Σ score · P(label) / Σ P(label), at the token that decides; for yes and no that is
- * P(yes) / (P(yes) + P(no)). A label missing among the alternatives gets the most it can have: the rest of the probability,
- * at most their smallest.
+ * The expected score over the labels, Σ score · P(label) / Σ P(label), at the deciding token; for
+ * yes and no this is P(yes) / (P(yes) + P(no)). A label missing among the alternatives gets its
+ * largest possible probability: what remains, but at most the smallest of the alternatives.
  * @returns null if no token is a label
  */
 export function tokensScore(
@@ -50,7 +50,7 @@ export function tokensScore(
   return sum(weighted) / sum(best)
 }
 
-/** The probability of each label here, given the preceding text. */
+/** The probability of each label at this position, given the text before it. */
 function sharesOf(
   choices: readonly TokenChoice[],
   labels: readonly ScoredLabel[],
@@ -73,32 +73,25 @@ function withUnseen(shares: readonly number[], choices: readonly TokenChoice[]):
   return shares.map((share) => (share === 0 ? unseen : share))
 }
 
-/**
- * The score of the one label that a text names: as the whole text, else as a word of it.
- * @returns null if it names none or several
- */
+/** The whole text or one word of it. @returns null if there is none or more than one label */
 export function textScore(text: string, labels: readonly ScoredLabel[]): number | null {
   const whole = labels.find(({ words }) => words.includes(plainWord(text)))
   if (whole !== undefined) return whole.score
   const spoken = new Set(text.match(/[\p{L}\p{N}_]+/gu)?.map(plainWord) ?? [])
-  // A bare digit within a sentence may be anything.
+  // A single digit within a sentence may mean anything, so only words count.
   const named = labels.filter(({ words }) => words[0] !== undefined && spoken.has(words[0]))
   const [only] = named
   return only !== undefined && named.length === 1 ? only.score : null
 }
 
-/** Letters and digits only, lower case: what is left of " **Yes**." and of "class_3". */
+/** The letters and digits in lower case, without the rest of " **Yes**." or "class_3". */
 function plainWord(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
 const NUMBER_MAX = 100
 
-/**
- * The number from 0 to 100 in a text, divided by 100: the one after a word such as "score", else the first one. A fraction
- * below 1 is used as it is.
- * @returns null without one in that range
- */
+/** 0 to 100, divided by 100, preferably after "score"; a fraction below 1 is used as it is. */
 export function numberScore(text: string): number | null {
   const named = /(?:score|relevance|rating|grade)\W{1,10}(-?\d+(?:\.\d+)?)/iu.exec(text)?.[1]
   const written = named ?? /-?\d+(?:\.\d+)?/u.exec(text)?.[0]
@@ -109,7 +102,6 @@ export function numberScore(text: string): number | null {
   return isFraction ? value : value / NUMBER_MAX
 }
 
-/** How an answer to the method's prompt is read; probabilities first, if any. */
 export function labelScore(answer: JudgeAnswer, labels: readonly ScoredLabel[]): number | null {
   const byTokens = answer.tokens === null ? null : tokensScore(answer.tokens, labels)
   return byTokens ?? textScore(answer.text, labels)

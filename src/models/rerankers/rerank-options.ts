@@ -1,39 +1,34 @@
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import { AppError } from '../../core/errors.ts'
 
-/** The options of `reranking_model`. */
 export interface RerankOptions {
   /** How a chat model's judgment of one passage becomes a number. */
   readonly method: RerankMethod
-  /** One call for each passage, or calls that order lists of them. */
+  /** Either one call per passage, or calls that order lists of passages. */
   readonly mode: RerankMode
   readonly callsAtOnceMax: number
-  /** Tries after the first. */
   readonly retriesMax: number
-  /** Before the first further try; doubled before each one after it. */
   readonly retryDelayMs: number
-  /** For one call, without its further tries. */
+  /** The time limit for one call, without retries. */
   readonly requestTimeoutMs: number
-  /** For all calls together. */
   readonly timeoutMs: number
-  /** The number of token alternatives requested. */
   readonly topLogprobs: number
-  /** For a chat model's answer. */
   readonly answerTokensMax: number
-  /** Whether a `/rerank` server gives scores of any size; null: as its scores are. */
+  /** Whether a `/rerank` server returns raw scores; null to judge by the scores. */
   readonly hasRawScores: boolean | null
 }
 
 export type RerankMethod = 'multi-class' | 'binary' | 'no-logprobs'
-export type RerankMode = 'pointwise' | 'listwise'
+type RerankMode = 'pointwise' | 'listwise'
 
 const METHODS: readonly RerankMethod[] = ['multi-class', 'binary', 'no-logprobs']
 const MODES: readonly RerankMode[] = ['pointwise', 'listwise']
 
 /**
- * The options of a reference: those of `RerankOptions` under the names that existing clients send, with their defaults;
- * times in seconds. `filtering_threshold` and `num_docs_to_keep` are only checked here and applied by the caller.
- * @throws AppError `invalid_knowledge_base` that names the option and what it may be
+ * Parses the options under the names that existing clients send, with defaults; times are in
+ * seconds. `filtering_threshold` and `num_docs_to_keep` are only checked here; the caller applies
+ * them.
+ * @throws AppError `invalid_knowledge_base` naming the option and its valid values
  */
 export function rerankOptionsOf({ options }: ModelRef): RerankOptions {
   checkIfGiven(options.filtering_threshold, (value) => {
@@ -69,7 +64,6 @@ type Options = ModelRef['options']
 interface Range {
   readonly min: number
   readonly max: number
-  /** Where the option is not there. */
   readonly unset: number
 }
 
@@ -96,7 +90,7 @@ function booleanOf(options: Options, name: string, unset: boolean): boolean {
   throw wrongOption(name, 'true or false')
 }
 
-/** The first of the known values where the option is not there. */
+/** One of the known values; the first is the default. */
 function knownOption<T extends string>(options: Options, name: string, known: readonly T[]): T {
   const value = options[name] ?? known[0]
   const found = known.find((name) => name === value)

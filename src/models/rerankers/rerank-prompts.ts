@@ -2,26 +2,23 @@ import PROMPTS from '../../../assets/prompts/rerank.json' with { type: 'json' }
 import { AppError } from '../../core/errors.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 
-/** Limits of one reranking that are not options. */
 export const RERANK_LIMITS = {
-  /** What is longer is cut: models have small windows, and a chunk is usually a third of this. */
+  /** Models have small context windows. A chunk is usually a third of this. */
   passageCharsMax: 3000,
   queryCharsMax: 3000,
-  /** More candidates than these are a mistake: each one may be a call. */
+  /** More candidates are a mistake, because each may need a call. */
   passagesMax: 1000,
-  /** Of one call's answer as sent over the network. */
   answerBytesMax: 8 * 1024 * 1024,
-  /** A server that wants a longer pause before the next try has failed. */
+  /** A server that asks for a longer pause counts as failed. */
   retryWaitMsMax: 10_000,
 } as const
 
-/** What a reranker shows to its model. */
 export interface ShownTexts {
   readonly queryText: string
   readonly passages: readonly string[]
 }
 
-/** The texts as a model may see them. @throws AppError `invalid_request` for too many passages */
+/** Prepares the texts for the model. @throws AppError `invalid_request` for too many passages */
 export function shownTexts(queryText: string, passages: readonly string[]): ShownTexts {
   const { passageCharsMax, passagesMax, queryCharsMax } = RERANK_LIMITS
   if (passages.length > passagesMax) {
@@ -34,17 +31,13 @@ export function shownTexts(queryText: string, passages: readonly string[]): Show
   }
 }
 
-/** Some servers refuse a whole call for one empty text; half a surrogate pair is not a character. */
+/** Some servers refuse a whole call for an empty text or half a surrogate pair. */
 function cutPassage(text: string, charsMax: number): string {
   const cut = text.slice(0, charsMax).toWellFormed()
   return cut.trim() === '' ? ' ' : cut
 }
 
-/**
- * Runs the calls of one reranking with a signal that ends them in time.
- * @param call `url` is what is called: for the message
- * @throws the caller's reason on abort, `provider_failed` when the time is over
- */
+/** @throws the caller's reason on abort, `provider_failed` after the deadline */
 export function withRerankDeadline<T>(
   call: { readonly url: string; readonly timeoutMs: number; readonly signal: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,
@@ -55,19 +48,15 @@ export function withRerankDeadline<T>(
   return withDeadline({ ...call, timeoutError }, work)
 }
 
-/** What a chat model must judge. */
 export interface JudgePrompt {
   readonly system: string
   readonly user: string
-  /** A whole answer has at least this many tokens: a smaller limit would cut it. */
+  /** A complete answer has at least this many tokens, so a smaller limit would cut it off. */
   readonly answerTokensMin: number
 }
 
-/**
- * The texts are sent as JSON, whose quoting no passage can escape, and the task is repeated after them, so that the last
- * word is not the passage's.
- */
-export type PassageTask = keyof typeof PROMPTS.tasks
+/** JSON, so that no passage breaks out of its quotes. The task is repeated as the last word. */
+type PassageTask = keyof typeof PROMPTS.tasks
 
 export function passagePrompt(
   kind: PassageTask,
@@ -81,11 +70,11 @@ export function passagePrompt(
   }
 }
 
-/** A number, a comma and a space; and what models put around a list. */
+/** A number, a comma and a space, plus the brackets around the list. */
 const TOKENS_PER_PASSAGE = 4
 const TOKENS_PER_LIST = 32
 
-/** Asks for an order of passages, numbered from 1. */
+/** Asks the model to order passages, numbered from 1. */
 export function listPrompt(queryText: string, passages: readonly string[]): JudgePrompt {
   const numbered = passages.map((text, index) => ({ number: index + 1, text }))
   const data = JSON.stringify({ question: queryText, passages: numbered })

@@ -1,15 +1,14 @@
 import { member } from '../provider-answer.ts'
 import type { ShownTexts } from './rerank-prompts.ts'
 
-/** The differences between rerank servers: their addresses and requests. */
 export interface RerankServer {
-  /** null: no public address exists. */
+  /** null without a public address. */
   readonly publicUrl: string | null
-  /** Put before `/rerank` if the configured address has no path. */
+  /** Inserted before `/rerank` if the configured address has no path. */
   readonly pathPrefix: string
   readonly needsModelName: boolean
   readonly passagesPerCallMax: number
-  /** Its scores are from 0 to 1; else they may be raw ones as well. */
+  /** Whether scores are always from 0 to 1; otherwise they may be raw. */
   readonly givesUnitScores: boolean
   body(texts: ShownTexts, modelName: string): Readonly<Record<string, unknown>>
 }
@@ -17,8 +16,8 @@ export interface RerankServer {
 export type RerankProvider = 'cohere' | 'jina' | 'vllm' | 'tei' | 'rerank'
 
 /**
- * Cohere's API of version 2 (docs.cohere.com/reference/rerank), Jina's (api.jina.ai/docs), vLLM's,
- * which speaks both, Hugging Face's text-embeddings-inference, and `rerank` for any other server
+ * Cohere's API version 2 (docs.cohere.com/reference/rerank), Jina's (api.jina.ai/docs), vLLM's,
+ * which supports both, Hugging Face's text-embeddings-inference, and `rerank` for any other server
  * with the body that the first three share (llama.cpp, Infinity, LocalAI, Xinference).
  */
 export const RERANK_SERVERS: Readonly<Record<RerankProvider, RerankServer>> = {
@@ -27,7 +26,7 @@ export const RERANK_SERVERS: Readonly<Record<RerankProvider, RerankServer>> = {
     pathPrefix: '/v2',
     givesUnitScores: true,
     needsModelName: true,
-    // What Cohere recommends at most is 1000.
+    // Cohere recommends 1,000 at most.
     passagesPerCallMax: 500,
     body: documentsBody,
   },
@@ -37,7 +36,7 @@ export const RERANK_SERVERS: Readonly<Record<RerankProvider, RerankServer>> = {
     givesUnitScores: true,
     needsModelName: true,
     passagesPerCallMax: 500,
-    // By default the passages would be returned, too.
+    // By default, the server would also return the passages.
     body: (texts, modelName) => ({ ...documentsBody(texts, modelName), return_documents: false }),
   },
   vllm: {
@@ -53,7 +52,7 @@ export const RERANK_SERVERS: Readonly<Record<RerankProvider, RerankServer>> = {
     pathPrefix: '',
     givesUnitScores: true,
     needsModelName: false,
-    // A server started without options refuses more.
+    // A server started with default options refuses more.
     passagesPerCallMax: 32,
     body: ({ queryText, passages }) => {
       return { query: queryText, texts: passages, raw_scores: false, truncate: true }
@@ -74,10 +73,7 @@ function documentsBody({ queryText, passages }: ShownTexts, modelName: string) {
   return { ...model, query: queryText, documents: passages, top_n: passages.length }
 }
 
-/**
- * The address that is called, from what users write: a server, a server with a prefix (`/v1`,
- * `/cohere/v2`), or the whole address of the call.
- */
+/** Accepts a server, a server with a prefix (`/v1`, `/cohere/v2`), or the complete address. */
 export function rerankUrl(url: string, { pathPrefix }: RerankServer): string {
   const { origin, pathname } = new URL(url)
   const path = pathname.replace(/\/+$/, '')
@@ -85,11 +81,7 @@ export function rerankUrl(url: string, { pathPrefix }: RerankServer): string {
   return `${origin}${path === '' ? pathPrefix : path}/rerank`
 }
 
-/**
- * The scores of an answer in the order of the passages: `results` or `data` of `{index,
- * relevance_score}`, or a list of `{index, score}`.
- * @throws Error that says what does not fit
- */
+/** In passage order, from `results`, `data` or a list. @throws Error naming the mismatch */
 export function scoresFrom(answer: unknown, passageCount: number): readonly number[] {
   const items = [answer, member(answer, 'results'), member(answer, 'data')].find(Array.isArray)
   if (items === undefined) throw new Error('the answer has no list "results"')
@@ -116,7 +108,7 @@ export function isInUnitRange(scores: readonly number[]): boolean {
   return scores.every((score) => score >= 0 && score <= 1)
 }
 
-/** The logistic function: what a cross-encoder's raw score means as a probability. */
+/** The logistic function. It turns a cross-encoder's raw score into a probability. */
 export function sigmoid(score: number): number {
   return 1 / (1 + Math.exp(-score))
 }

@@ -8,27 +8,24 @@ import type {
   Jobs,
   OngoingWork,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, shuttingDown } from '../../core/errors.ts'
 import { settlesWithin } from '../../core/runtime/cancellation.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { type JobLogEntry, type JobPace, JobRuns } from './job-runs.ts'
 import { JobWatchers } from './job-watchers.ts'
 
-export interface JobRunnerOptions {
+interface JobRunnerOptions {
   readonly store: JobStore
-  /** Jobs that run at the same time. */
   readonly runningMax: number
-  /** Waiting jobs. */
   readonly waitingMax: number
-  /** Finished jobs that are remembered, the newest ones. */
+  /** How many finished jobs are kept; the oldest are removed first. */
   readonly keptMax: number
   readonly log: (entry: JobLogEntry) => void
-  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** How long cancelling a job waits for it to end; unset: ten seconds. */
+  /** How long cancelling waits for the job to end; ten seconds by default. */
   readonly endMs?: number
 }
 
@@ -36,38 +33,35 @@ const KEPT_DAYS = 30
 
 const END_MS = 10_000
 
-const OVERDUE = 'It was told to end and has not ended yet'
+const OVERDUE = 'It was cancelled but has not ended yet'
 
-/** Extra jobs that started as waited-for requests. */
+/** The limit for extra jobs, which began as requests that a client was waiting for. */
 const BESIDE_MAX = 100
 
 interface Running {
   readonly stopping: AbortController
   readonly ended: Promise<void>
   readonly lane: string | null
-  /** It takes no job slot: it started as a waited-for request. */
+  /** Whether the job takes no slot, because it began as a request that a client was waiting for. */
   readonly isBeside: boolean
-  /** Cancelled, but still running. */
+  /** Whether the job was cancelled but is still running. */
   isOverdue: boolean
 }
 
-/**
- * Runs jobs in order of arrival: several at once, but one at a time per knowledge base. Progress is marked, so that a job
- * continues from there after a restart.
- */
+/** Runs jobs in order, one at a time per knowledge base. After a restart they continue. */
 export class JobRunner implements Jobs {
   readonly #options: JobRunnerOptions
   readonly #handlers = new Map<JobKind, JobHandler>()
   readonly #waiting: number[] = []
   readonly #running = new Map<number, Running>()
-  /** Jobs that are being stored before they wait. */
+  /** How many new jobs are being stored and are not queued yet. */
   #comingCount = 0
   readonly #paces = new Map<number, JobPace>()
   readonly #watchers: JobWatchers
   readonly #runs: JobRuns
-  /** Work that is becoming a job. */
+  /** Requests that are being turned into jobs. */
   readonly #adoptions = new Set<Promise<unknown>>()
-  /** The last request to change a job: requests for one job run in order. */
+  /** One queue per job, because changes to a job run in order. */
   readonly #turns = new Map<number, SerialQueue>()
   #state: 'waiting' | 'open' | 'stopping' | 'closed' = 'waiting'
 
@@ -77,16 +71,16 @@ export class JobRunner implements Jobs {
     const { store, log, onFailure, now } = options
     const [handlers, paces] = [this.#handlers, this.#paces]
     const shown = (id: number) => this.get(id)
-    this.#runs = new JobRuns({ store, log, onFailure, now, handlers, paces, shown })
+    const noteEmbedded = this.#noteEmbedded.bind(this)
+    this.#runs = new JobRuns({ store, log, onFailure, now, handlers, paces, shown, noteEmbedded })
     options.store.onChange((job) => this.#changed(job))
   }
 
-  /** From now on, only this handler does the work of such jobs. */
   handle(kind: JobKind, handler: JobHandler): void {
     this.#handlers.set(kind, handler)
   }
 
-  /** Starts: unfinished jobs of the last process continue. */
+  /** Starts the runner and continues the jobs that the last process left unfinished. */
   open(): void {
     if (this.#state !== 'waiting') return
     this.#state = 'open'
@@ -102,14 +96,14 @@ export class JobRunner implements Jobs {
     const { id } = await this.#options.store.add(draft).finally(() => {
       this.#comingCount -= 1
     })
-    // The job may come before the start is complete.
+    // A job may arrive before the start is complete.
     if (this.#state === 'waiting') this.open()
     else this.#enqueue(id)
     return this.get(id)
   }
 
   async adopt(draft: JobDraft, ongoing: OngoingWork): Promise<AdoptedJob | null> {
-    // The job may come before the start is complete.
+    // A job may arrive before the start is complete.
     if (this.#state === 'waiting') this.open()
     if (this.#state !== 'open') return null
     const besideCount = [...this.#running.values()].filter(({ isBeside }) => isBeside).length
@@ -121,7 +115,11 @@ export class JobRunner implements Jobs {
       const job = await adopted
       const { id } = job
       this.#begin(job, laneOf(job), ongoing)
-      return { job: this.get(id), mark: (mark) => store.mark({ ...mark, jobId: id }) }
+      return {
+        job: this.get(id),
+        mark: (mark) => store.mark({ ...mark, jobId: id }),
+        noteEmbedded: (chunkCount) => this.#noteEmbedded(id, chunkCount),
+      }
     } finally {
       this.#adoptions.delete(adopted)
     }
@@ -145,7 +143,8 @@ export class JobRunner implements Jobs {
 
   cancel(id: number): Promise<Job> {
     return this.#inTurn(id, async () => {
-      if (isOver(this.#stored(id))) throw wrongState(this.#stored(id), 'only one that is not over')
+      if (isOver(this.#stored(id)))
+        throw wrongState(this.#stored(id), 'only a job that has not finished')
       const running = this.#running.get(id)
       if (running === undefined) {
         this.#dequeue(id)
@@ -156,9 +155,9 @@ export class JobRunner implements Jobs {
           running.isOverdue = true
           return this.get(id)
         }
-        // The job ended first.
+        // The job ended before it could be cancelled.
         const job = this.#stored(id)
-        if (job.state !== 'cancelled') throw wrongState(job, 'only one that is not over')
+        if (job.state !== 'cancelled') throw wrongState(job, 'only a job that has not finished')
       }
       return this.get(id)
     })
@@ -175,7 +174,7 @@ export class JobRunner implements Jobs {
   remove(id: number): Promise<void> {
     return this.#inTurn(id, async () => {
       const job = this.#stored(id)
-      if (!isOver(job)) throw wrongState(job, 'cancel it first: only one that is over')
+      if (!isOver(job)) throw wrongState(job, 'cancel it first: only a finished job')
       await this.#options.store.remove([id])
       this.#watchers.changed(id)
     })
@@ -198,15 +197,14 @@ export class JobRunner implements Jobs {
   }
 
   /**
-   * Lets each running job reach its next mark, for `graceMs`, then aborts it. All of them continue at the next start.
-   * Resolves when they have ended.
+   * Gives running jobs up to `graceMs` to reach a checkpoint, then aborts them. They resume later.
    */
   async close(graceMs = 0): Promise<void> {
     if (this.#state === 'closed') return
     this.#state = 'stopping'
     this.#watchers.close()
     const abortAll = () => {
-      for (const { stopping } of this.#running.values()) stopping.abort(stopped())
+      for (const { stopping } of this.#running.values()) stopping.abort(shuttingDown())
     }
     const timer = graceMs > 0 ? setTimeout(abortAll, graceMs) : undefined
     if (timer === undefined) abortAll()
@@ -220,7 +218,7 @@ export class JobRunner implements Jobs {
     return this.#inTurn(id, async () => {
       const job = this.#stored(id)
       if (job.state !== 'failed' && job.state !== 'cancelled') {
-        throw wrongState(job, 'only one that failed or was cancelled')
+        throw wrongState(job, 'only a failed or cancelled job')
       }
       this.#refuseTooMany()
       const fresh = { state: 'queued', finishedAt: null, error: null } as const
@@ -231,7 +229,7 @@ export class JobRunner implements Jobs {
     })
   }
 
-  /** In order, so that two requests never do half of each. */
+  /** Runs changes to one job in order, so that two never overlap. */
   async #inTurn<T>(id: number, work: () => Promise<T>): Promise<T> {
     const queue = this.#turns.get(id) ?? new SerialQueue()
     this.#turns.set(id, queue)
@@ -240,6 +238,13 @@ export class JobRunner implements Jobs {
     } finally {
       if (queue.isIdle) this.#turns.delete(id)
     }
+  }
+
+  #noteEmbedded(id: number, chunkCount: number): void {
+    const pace = this.#paces.get(id)
+    if (pace === undefined) return
+    pace.embeddedChunks = (pace.embeddedChunks ?? 0) + chunkCount
+    this.#watchers.changed(id)
   }
 
   #stored(id: number): StoredJob {
@@ -256,18 +261,18 @@ export class JobRunner implements Jobs {
       ...job,
       ...(isOverdue ? { error: OVERDUE } : {}),
       ...(pace?.of(job.progress, this.#options.now()) ?? UNKNOWN_PACE),
+      embeddedChunks: pace?.embeddedChunks ?? null,
     }
   }
 
   #refuseTooMany(): void {
     const { waitingMax } = this.#options
-    if (this.#state === 'stopping' || this.#state === 'closed') throw stopped()
+    if (this.#state === 'stopping' || this.#state === 'closed') throw shuttingDown()
     if (this.#waiting.length + this.#comingCount < waitingMax + this.#freePlaces()) return
-    const limit = `${waitingMax} jobs wait already`
-    throw new AppError('too_busy', `${limit}: try again when some are over`)
+    const limit = `${waitingMax} jobs are already waiting`
+    throw new AppError('too_busy', `${limit}: try again when some have finished`)
   }
 
-  /** Slots in which a job could start now. */
   #freePlaces(): number {
     const taken = [...this.#running.values()].filter(({ isBeside }) => !isBeside).length
     return Math.max(0, this.#options.runningMax - taken)
@@ -283,7 +288,7 @@ export class JobRunner implements Jobs {
     if (index !== -1) this.#waiting.splice(index, 1)
   }
 
-  /** The first waiting jobs whose knowledge base has no other running job. */
+  /** Starts waiting jobs, skipping those whose knowledge base already has a running job. */
   #startNext(): void {
     if (this.#state !== 'open') return
     const busy = new Set([...this.#running.values()].map(({ lane }) => lane))
@@ -300,7 +305,7 @@ export class JobRunner implements Jobs {
     }
   }
 
-  /** @param ongoing it is at work already */
+  /** @param ongoing the work, if it is already running */
   #begin({ id }: StoredJob, lane: string | null, ongoing: OngoingWork | null = null): void {
     const stopping = ongoing?.stopping ?? new AbortController()
     const ended = this.#runs
@@ -313,15 +318,14 @@ export class JobRunner implements Jobs {
         void this.#forgetOld().catch((error) => this.#options.onFailure(error))
       })
     this.#running.set(id, { stopping, ended, lane, isBeside: ongoing !== null, isOverdue: false })
-    if (this.#state === 'stopping') stopping.abort(stopped())
+    if (this.#state === 'stopping') stopping.abort(shuttingDown())
   }
 
-  /** After a commit. */
   #changed(job: StoredJob): void {
     if (job.state === 'running') this.#paces.get(job.id)?.note(job.progress, this.#options.now())
     this.#watchers.changed(job.id)
     if (this.#state === 'stopping' && job.state === 'running') {
-      this.#running.get(job.id)?.stopping.abort(stopped())
+      this.#running.get(job.id)?.stopping.abort(shuttingDown())
     }
   }
 
@@ -347,9 +351,5 @@ function laneOf({ projectName, knowledgeBase }: StoredJob): string | null {
 }
 
 function wrongState({ id, state }: StoredJob, what: string): AppError {
-  return new AppError('job_state', `Job ${id} is ${state}; ${what} can be changed so`)
-}
-
-function stopped(): AppError {
-  return new AppError('shutting_down', 'The server is shutting down')
+  return new AppError('job_state', `Job ${id} is ${state}; ${what} can be changed like this`)
 }

@@ -13,20 +13,19 @@ import type {
 import { AppError, toAppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 
-/** The log lines of a job: at its start, every ten seconds, and at its end. */
+/** Writes log lines about a job: at its start, every ten seconds, and at its end. */
 export interface JobLogEntry {
   readonly event: 'started' | 'running' | 'over'
   readonly job: Job
 }
 
-export interface JobRunsOptions {
+interface JobRunsOptions {
   readonly store: JobStore
   readonly handlers: ReadonlyMap<JobKind, JobHandler>
-  /** For running ones. */
   readonly paces: Map<number, JobPace>
   readonly shown: (id: number) => Job
+  readonly noteEmbedded: (id: number, chunkCount: number) => void
   readonly log: (entry: JobLogEntry) => void
-  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
   /** Milliseconds since 1970. */
   readonly now: () => number
@@ -34,7 +33,7 @@ export interface JobRunsOptions {
 
 const LOG_EVERY_MS = 10_000
 
-/** Starts in a row without any progress: a job that reaches this may be what crashes the process. */
+/** A job started this often without progress is suspected of crashing the process. */
 const STARTS_MAX = 20
 
 /** Runs a job from start to end, and stores its progress. */
@@ -45,7 +44,7 @@ export class JobRuns {
     this.#options = options
   }
 
-  /** @param ongoing it is at work already, and stored as such */
+  /** @param ongoing the work, if it is already running and stored as such */
   async run(id: number, signal: AbortSignal, ongoing?: Promise<unknown>): Promise<void> {
     const { log, shown, paces, now } = this.#options
     const leftOut = new PendingLeftOut()
@@ -85,7 +84,7 @@ export class JobRuns {
   ): Promise<void> {
     const { store, shown, onFailure } = this.#options
     if (signal.aborted && errorCode(signal.reason) === 'shutting_down') {
-      // The next start, which does not follow a crash, continues it.
+      // The next start continues the job, and does not count as one after a crash.
       await store.change(id, { state: 'queued' })
       return
     }
@@ -115,7 +114,7 @@ export class JobRuns {
   async #refuseDeadly(id: number): Promise<void> {
     const count = await this.#options.store.countStart(id)
     if (count <= STARTS_MAX) return
-    const how = 'resume it to try once more'
+    const how = 'resume it to try again'
     throw new AppError(
       'job_state',
       `The server ended ${STARTS_MAX} times while this job ran and stored nothing: ${how}`,
@@ -123,7 +122,7 @@ export class JobRuns {
   }
 
   async #workOf(id: number, leftOut: PendingLeftOut): Promise<JobWork> {
-    const { store, shown } = this.#options
+    const { store, shown, noteEmbedded } = this.#options
     return {
       job: shown(id),
       ...(await store.workOf(id)),
@@ -133,6 +132,7 @@ export class JobRuns {
         await store.mark({ ...own, ...mark, jobId: id })
       },
       leaveOut: (error) => leftOut.add(error),
+      noteEmbedded: (chunkCount) => noteEmbedded(id, chunkCount),
     }
   }
 
@@ -145,9 +145,8 @@ function errorCode(error: unknown): string | null {
   return error instanceof AppError ? error.code : null
 }
 
-/** The rate's time window. */
 const WINDOW_MS = 30_000
-/** Earlier, there is no rate. */
+/** No rate is shown before this much time has passed. */
 const SHORTEST_MS = 500
 
 interface Sample {
@@ -155,9 +154,9 @@ interface Sample {
   readonly rows: number
 }
 
-/** The rate of one job, from what it stored recently. */
 export class JobPace {
   #samples: readonly Sample[]
+  embeddedChunks: number | null = null
 
   constructor({ rows }: JobProgress, nowMs: number) {
     this.#samples = [{ rows, atMs: nowMs }]
@@ -165,13 +164,13 @@ export class JobPace {
 
   note({ rows }: JobProgress, nowMs: number): void {
     const last = this.#samples.at(-1)
-    // A few samples a second are enough.
+    // A few samples per second are enough.
     if (last !== undefined && this.#samples.length > 1 && nowMs - last.atMs < SHORTEST_MS) {
       this.#samples = this.#samples.with(-1, { rows, atMs: last.atMs })
       return
     }
     const recent = this.#samples.filter(({ atMs }, index) => {
-      // One sample before the window is its start.
+      // Keeps one sample before the window as its start.
       const next = this.#samples[index + 1]
       return atMs >= nowMs - WINDOW_MS || (next !== undefined && next.atMs >= nowMs - WINDOW_MS)
     })

@@ -3,22 +3,20 @@ import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 
-/** Watchers see a job at most this often; with many watchers less often. */
+/** The minimum time between two updates for watchers; longer if there are many watchers. */
 const SHOWN_EVERY_MS = 250
 const MS_PER_WATCHER = 0.1
 
 const WATCHERS_MAX = 10_000
 
-/** The watchers of one job. */
 interface Watched {
   readonly waiting: Set<() => void>
   count: number
   timer: ReturnType<typeof setTimeout> | null
-  /** How many changes were shown. */
   version: number
 }
 
-/** The watchers of jobs: each receives only the newest state, a few times a second. */
+/** Notifies the watchers of jobs. Each gets only the newest state, a few times a second. */
 export class JobWatchers {
   readonly #jobOf: (id: number) => Job
   readonly #watched = new Map<number, Watched>()
@@ -32,13 +30,12 @@ export class JobWatchers {
 
   watch(id: number, signal: AbortSignal): AsyncIterable<Job> {
     if (this.#count >= WATCHERS_MAX) {
-      const limit = `${WATCHERS_MAX} clients watch jobs already`
-      throw new AppError('too_busy', `${limit}: ask for the job itself now and then`)
+      const limit = `${WATCHERS_MAX} clients are already watching jobs`
+      throw new AppError('too_busy', `${limit}: poll the job instead`)
     }
     return this.#changes(id, signal)
   }
 
-  /** The job has changed, or is gone. */
   changed(id: number): void {
     const watched = this.#watched.get(id)
     if (watched === undefined || watched.timer !== null) return
@@ -49,7 +46,6 @@ export class JobWatchers {
     }, afterMs)
   }
 
-  /** Ends all watchers. */
   close(): void {
     this.#isClosed = true
     for (const watched of this.#watched.values()) {
@@ -58,7 +54,7 @@ export class JobWatchers {
     }
   }
 
-  /** Wakes everyone who waits, yielding in between. */
+  /** Wakes all watchers of the job, and yields to other work in between. */
   async #show(watched: Watched): Promise<void> {
     watched.version += 1
     const waiting = [...watched.waiting]
@@ -117,7 +113,7 @@ export class JobWatchers {
   }
 }
 
-/** Resolves at the next change, or when no one listens anymore. */
+/** Resolves at the next change, or when the watcher stops. */
 async function next(watched: Watched, signal: AbortSignal): Promise<void> {
   const changed = Promise.withResolvers<void>()
   watched.waiting.add(changed.resolve)

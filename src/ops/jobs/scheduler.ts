@@ -18,18 +18,16 @@ interface SchedulerOptions {
   readonly store: ScheduleStore
   readonly times: ScheduleTimes
   readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
-  /** Runs the statements of one run from its checkpoint. @returns false: the IF gave no row */
+  /** Runs the statements from the checkpoint on. @returns false if the IF query returned no row */
   readonly run: (schedule: StoredSchedule, work: JobWork, signal: AbortSignal) => Promise<boolean>
   /** @throws AppError for statements that can never run */
   readonly check: (definition: ScheduleDefinition) => Promise<void>
-  /** Called with unexpected failures. */
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
 }
 
-/** The longest delay of a timer. */
 const LONGEST_MS = HOUR_MS
-/** How soon a due run is checked again. */
+/** How soon a due run is retried if the schedule is still busy. */
 const BUSY_MS = 1000
 
 /** The request of a `schedule` job. */
@@ -38,10 +36,9 @@ interface RunRequest {
   readonly dueAt: string
 }
 
-/** Starts a job whenever a schedule is due. Runs of one schedule never overlap; missed runs become one. */
+/** Runs of one schedule never overlap; several missed runs become one. */
 export class Scheduler implements Schedules, JobHandler {
   readonly #options: SchedulerOptions
-  /** Schedules whose next run is being created. */
   readonly #active = new Set<number>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
@@ -77,7 +74,8 @@ export class Scheduler implements Schedules, JobHandler {
       throw new AppError('invalid_schedule', 'END must be after START')
     }
     const times = { startAt, endAt, every }
-    // A start in the past anchors later times; a single run is due right away.
+    // A recurring schedule counts its times from its start but begins now at the earliest; a single
+    // run with a start in the past is due at once.
     const from = every === null ? startMs - 1 : Math.max(startMs, now) - 1
     const nextMs = this.#options.times.next(times, from)
     const nextRunAt = nextMs === null ? null : timestampOfMillis(nextMs)
@@ -99,7 +97,7 @@ export class Scheduler implements Schedules, JobHandler {
   }
 
   async run(work: JobWork, signal: AbortSignal): Promise<void> {
-    // Only this class makes such jobs.
+    // Only this class creates such jobs.
     const { scheduleId, dueAt } = work.request as RunRequest
     const { store } = this.#options
     const known = store.get(scheduleId)
@@ -129,7 +127,7 @@ export class Scheduler implements Schedules, JobHandler {
     } catch (error) {
       const reason: unknown = signal.aborted ? signal.reason : error
       const { code, message } = toAppError(reason)
-      // It continues at the next start.
+      // Otherwise the run continues at the next start.
       if (code !== 'shutting_down') {
         const state = signal.aborted ? 'cancelled' : 'failed'
         await store.addRun({ ...run, endedAt: endedAt(), state, error: message })
@@ -142,12 +140,11 @@ export class Scheduler implements Schedules, JobHandler {
     try {
       return isOver(this.#options.jobs.get(jobId))
     } catch {
-      // Forgotten meanwhile.
+      // The schedule was removed in the meantime.
       return true
     }
   }
 
-  /** Starts what is due, then waits for the next. */
   #wake(): void {
     if (!this.#isOpen) return
     clearTimeout(this.#timer)
@@ -161,7 +158,7 @@ export class Scheduler implements Schedules, JobHandler {
         nextMs = Math.min(nextMs, dueMs)
         continue
       }
-      // An interrupted run continues as its job; the due run waits until that ends.
+      // An interrupted run continues as its own job, and the next run waits for it.
       const isBusy = this.#active.has(id) || (lastJobId !== null && !this.#isOver(lastJobId))
       if (isBusy) nextMs = Math.min(nextMs, now + BUSY_MS)
       else void this.#begin(schedule, nextRunAt)
@@ -191,7 +188,7 @@ export class Scheduler implements Schedules, JobHandler {
     }
   }
 
-  /** The first caller wins: the start of this job, or its handler. No other job has the run then. */
+  /** Claims the run for this job. Its start and its handler may both claim it; no other job can. */
   #claim(schedule: StoredSchedule, dueAt: string, jobId: number): Promise<boolean> {
     const { store, times, now } = this.#options
     const startedMs = now()
@@ -205,7 +202,7 @@ export class Scheduler implements Schedules, JobHandler {
   }
 }
 
-/** Schedule periods, counted from their start, so that no run moves the next one. All times are UTC. */
+/** Counts periods from the schedule's start, so that a late run does not shift later ones. UTC. */
 export function scheduleTimes(secondsMin: number): ScheduleTimes {
   return {
     check(every) {
@@ -221,14 +218,14 @@ export function scheduleTimes(secondsMin: number): ScheduleTimes {
   }
 }
 
-/** Points in time in the API's format, or as people write them; UTC. */
+/** Parses a time in the API's format, or as people write it, in UTC. */
 function millisOf(text: string): number {
   const zoned = /(?:z|[+-]\d{2}:?\d{2})$/i.test(text) ? text : `${text}Z`
   const millis = Date.parse(/^\d{4}-\d{2}-\d{2}$/.test(text) ? text : zoned.replace(' ', 'T'))
   if (Number.isNaN(millis)) {
     throw new AppError(
       'invalid_schedule',
-      `"${text.slice(0, 40)}" is no time: write YYYY-MM-DD HH:MM:SS, UTC`,
+      `"${text.slice(0, 40)}" is not a time: write YYYY-MM-DD HH:MM:SS, UTC`,
     )
   }
   return millis

@@ -1,33 +1,34 @@
-/** The exit code of a server that asks to be replaced by a fresh process: it has drained, and nothing failed. */
+/**
+ * The exit code of a server that asks to be replaced. It has finished its requests, and nothing
+ * failed.
+ */
 export const PLANNED_RESTART_CODE = 75
 
-/** How the server's process ended. */
 export interface ServerExit {
   readonly exitCode: number | null
-  /** A number, where the signal has no name. */
+  /** A number if the signal has no name. */
   readonly signal: NodeJS.Signals | number | null
-  /** How long it served requests; null: it never did. */
+  /** How long the server accepted requests; null if it never did. */
   readonly readyMs: number | null
-  /** The supervisor was asked to stop. */
   readonly isStopping: boolean
 }
 
-export type NextStep =
+type NextStep =
   | { readonly kind: 'end' }
   | { readonly kind: 'restart'; readonly isPlanned: boolean; readonly delayMs: number }
 
 const END: NextStep = { kind: 'end' }
 
-/** Failures further apart than this are unrelated. */
+/** Failures further apart than this count as unrelated. */
 const QUIET_MS = 60_000
 const DELAY_MS_MAX = 30_000
-/** Failed starts in a row: about a minute and a half. */
+/** How many starts in a row may fail, over about a minute and a half. */
 const FAILED_STARTS_MAX = 7
 
-/** These signals ask a process to stop; sent to the server itself, they mean the server. */
+/** A server that gets one of these itself should stop, not restart. */
 const STOP_SIGNALS: readonly (NodeJS.Signals | number | null)[] = ['SIGTERM', 'SIGINT', 'SIGHUP']
 
-/** What to do when the server's process ends: a server that crashed while serving always restarts. */
+/** Decides what to do when the server process ends. It is restarted if it crashed while serving. */
 export class RestartPolicy {
   #failuresInRow = 0
   #failedStarts = 0
@@ -39,13 +40,15 @@ export class RestartPolicy {
     this.#hasServed = true
     this.#failedStarts = 0
     if (exit.readyMs >= QUIET_MS) this.#failuresInRow = 0
-    // No delay: requests wait for the next process, and only a statement that ran for long causes this.
+    // Restarts without delay, because requests are waiting and this is rare.
     if (exit.exitCode === PLANNED_RESTART_CODE)
       return { kind: 'restart', isPlanned: true, delayMs: 0 }
     return this.#restart()
   }
 
-  /** A failure of the first start is reported at once; after a crash the port may be free again a second later. */
+  /**
+   * A failed first start is reported at once. After a crash it is retried: the port may get free.
+   */
   #afterFailedStart({ exitCode }: ServerExit): NextStep {
     this.#failedStarts += 1
     const isOrderly = exitCode !== null
@@ -55,7 +58,7 @@ export class RestartPolicy {
     return this.#restart()
   }
 
-  /** At once, then after 1, 2, 4 … 30 seconds. */
+  /** Restarts immediately, then after 1, 2, 4 … 30 seconds. */
   #restart(): NextStep {
     const earlier = this.#failuresInRow
     this.#failuresInRow += 1
@@ -64,31 +67,31 @@ export class RestartPolicy {
   }
 }
 
-/** How often this server restarted, and the last reason: the supervisor passes it to the new process. */
+/** How often the server was restarted, and why last. The supervisor passes this to it. */
 export interface Restarts {
   readonly count: number
   readonly last: {
-    /** Milliseconds since 1970, when the process before this one ended. */
+    /** When the previous process ended, in milliseconds since 1970. */
     readonly at: number
-    /** `SIGSEGV`, `exit code 134` or `planned`. */
+    /** For example `SIGSEGV`, `exit code 134` or `planned`. */
     readonly reason: string
-    /** Requested, with everything drained. */
+    /** Whether the restart was requested and all requests had finished. */
     readonly isPlanned: boolean
   } | null
 }
 
 export const NO_RESTARTS: Restarts = { count: 0, last: null }
 
-/** The environment variable that carries it. Not a setting, so it is not named like one. */
+/** The environment variable with this record. Not a setting, so it is named differently. */
 const NAME = 'SUPERVISED_RESTARTS'
 
 export function environmentOf(restarts: Restarts): Readonly<Record<string, string>> {
   return { [NAME]: JSON.stringify(restarts) }
 }
 
-/** The supervisor's record; without a supervisor, none. */
+/** The supervisor's record; empty without a supervisor. */
 export function restartsFrom(environment: Readonly<Record<string, string | undefined>>): Restarts {
   const text = environment[NAME]
-  // Only the supervisor, which is this same program, writes it.
+  // Only the supervisor, which is the same program, writes this variable.
   return text === undefined ? NO_RESTARTS : (JSON.parse(text) as Restarts)
 }

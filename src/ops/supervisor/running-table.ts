@@ -1,6 +1,7 @@
 /**
- * What runs, in a file mapped into memory: the system keeps what was written there, however the process ends. 256 slots
- * of 512 bytes; the first one is about the whole process. Numbers are in the machine's own order.
+ * Records running work in a memory-mapped file, which the system keeps even if the process crashes.
+ * It has 256 slots of 512 bytes; the first slot describes the process. Numbers are in the machine's
+ * byte order.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,7 +24,7 @@ const SLOT_BYTES = 512
 const SLOTS = 256
 const MAGIC = 0x45_49_44_31
 
-/** Within a slot. A start of 0: nothing runs there. */
+/** Offsets within a slot. A start time of 0 marks a free slot. */
 const START_AT = 0
 const HASH_AT = 8
 const FLAGS_AT = 16
@@ -33,27 +34,26 @@ const TEXT_AT = 24
 const HAS_HASH = 1
 const HAS_ENDED_BEFORE = 2
 
-/** Within the first slot. */
 const IS_RUNNING_AT = 8
 
 const WHAT_BYTES_MAX = 160
 const STATEMENT_CHARS_MAX = 200
-/** Statements that are known to end: 64 bytes each. */
+/** How many statements that have ended are remembered, at 64 bytes each. */
 const ENDED_MAX = 10_000
 
-/** The statements that ran when a process ended. */
+/** A statement that was running when a process ended. */
 interface RunningNote {
   readonly startedAt: number
   readonly what: string
   /** Its first characters, without values. */
   readonly statement: string | null
-  /** For a SELECT: the same for statements that differ only in values. */
+  /** The hash of a SELECT, which ignores values; null for other statements. */
   readonly hash: string | null
-  /** A similar statement had run before in that process, and had ended. */
+  /** Whether a similar statement had already completed in that process. */
   readonly hasEndedBefore: boolean
 }
 
-/** One process's table. A statement without a free slot is not recorded. */
+/** The table of one process. If no slot is free, a statement is not recorded. */
 class RunningTable {
   readonly #bytes: Uint8Array
   readonly #view: DataView
@@ -62,7 +62,7 @@ class RunningTable {
   readonly #ended = new LruMap<bigint, true>({ sizeMax: ENDED_MAX })
   readonly #now: () => number
 
-  /** Replaces the previous process's table. */
+  /** Replaces the table of the previous process. */
   constructor(directory: string, now: () => number) {
     this.#bytes = mappedFile(directory)
     this.#view = viewOf(this.#bytes)
@@ -104,13 +104,13 @@ class RunningTable {
     this.#view.setUint16(at + FLAGS_AT, HAS_HASH | hasEnded)
   }
 
-  /** From here on, the end of this process is not a crash. */
+  /** Records a normal end, so that it does not count as a crash. */
   endInOrder(): void {
     this.#view.setUint8(IS_RUNNING_AT, 0)
   }
 }
 
-/** What ran when the last process over this folder ended; null: it ended in order, or there was none. */
+/** What was running when the last process on this folder ended; null if it ended normally. */
 export function readRunning(directory: string): readonly RunningNote[] | null {
   let bytes: Uint8Array
   try {
@@ -128,7 +128,6 @@ export function readRunning(directory: string): readonly RunningNote[] | null {
     .sort((a, b) => a.startedAt - b.startedAt)
 }
 
-/** The public part. */
 export function requestsOf(notes: readonly RunningNote[]): readonly RunningRequest[] {
   return notes.map(({ startedAt, what, statement }) => ({
     since: timestampOfMillis(startedAt),
@@ -151,7 +150,9 @@ function noteAt(at: number, bytes: Uint8Array, view: DataView): RunningNote {
   }
 }
 
-/** A new file, filled: a page that the disk has no room for would end the process when it is written. */
+/**
+ * Allocates the file in advance: a full disk would kill the process at a write to a mapped page.
+ */
 function mappedFile(directory: string): Uint8Array {
   const empty = new Uint8Array(SLOT_BYTES * SLOTS)
   try {
@@ -160,7 +161,7 @@ function mappedFile(directory: string): Uint8Array {
     renameSync(`${path}.new`, path)
     return Bun.mmap(path, { shared: true })
   } catch {
-    // Windows, or no space: a crash is reported without the running statements.
+    // On Windows, or if the disk is full, crashes are reported without the running statements.
     return empty
   }
 }
@@ -170,17 +171,16 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
-/** The rest may contain a key. */
 const OPTIONS = /\busing\s+\w+\s*=.*$/is
-/** A statement starts within this many characters. */
+/** Only this many characters are examined for the start of a statement. */
 const HEAD_CHARS = 4000
 
-/** For a SELECT, the only kind refused after a crash; null for others. */
+/** The hash of a SELECT; null for others, because only a SELECT is refused after a crash. */
 function statementHash(sql: string): bigint | null {
   return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql))) : null
 }
 
-/** What has no say in what a statement does: values, comments, white space. Names in quotes stay. */
+/** Parts that do not change a statement's effect: values, comments, white space, not names. */
 const VARYING =
   /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|\b\d[\w.]*|[\s;]+/g
 
@@ -200,10 +200,10 @@ function notedText(sql: string): string {
 
 const REPORT_FILE_NAME = 'eider.crash.json'
 const STUCK = 'not stopped'
-/** Per crash: a server has fewer statement slots. */
+/** The limit for one crash; more than the server's concurrency slots. */
 const SUSPECTS_MAX = 256
 
-/** The record of the last crash, in the data folder: it survives later crashes and the supervisor. */
+/** The record of the last crash, kept in the data folder so that it survives later crashes. */
 interface CrashFile {
   readonly at: number
   readonly reason: string
@@ -221,17 +221,14 @@ interface Suspect {
 interface CrashReportOptions {
   readonly directory: string
   readonly restarts: Restarts
-  /** How long a statement that ran during a crash is refused; 0: not at all. */
+  /** How long to refuse a statement that was running during a crash; 0 to refuse none. */
   readonly refuseMs: number
   readonly now: () => number
 }
 
-/**
- * What ran when the server crashed, and what runs now. Only for the process that holds the folder's lock: it replaces the
- * one that had it before.
- */
+/** Only the process that holds the folder's lock may use it: it replaces the previous record. */
 export class CrashReports implements RunningWork {
-  /** What the last process left behind if it ended abnormally, for the log. */
+  /** The last process's abnormal end, for the log; null if it ended normally. */
   readonly found: LastRestart | null
   readonly #table: RunningTable
   readonly #suspects: Map<string, Suspect>
@@ -262,7 +259,7 @@ export class CrashReports implements RunningWork {
   }
 
   refuseSuspect(sql: string): void {
-    // Rarely is there one, and then hashing a statement is cheap.
+    // Crashes are rare, so statements are usually not even hashed.
     if (this.#suspects.size === 0) return
     const suspect = this.#suspects.get(statementHash(sql)?.toString(16) ?? '')
     if (suspect === undefined) return
@@ -271,7 +268,7 @@ export class CrashReports implements RunningWork {
     const { reason, at } = suspect
     const how =
       reason === STUCK
-        ? 'did not stop, and had the server replaced'
+        ? 'did not stop, so the server was replaced'
         : `ran when the server crashed (${reason})`
     const what = `A statement like this one ${how} at ${timestampOfMillis(at)} UTC`
     const until = `it is refused until ${timestampOfMillis(untilMs)} UTC`
@@ -279,7 +276,7 @@ export class CrashReports implements RunningWork {
     throw new AppError('sql_too_costly', `${what}; ${until}. ${hint}`)
   }
 
-  /** A statement that DuckDB does not stop, so that this process is replaced. */
+  /** Records a statement that DuckDB cannot stop, so that this process must be replaced. */
   noteStuck(sql: string): void {
     const hash = statementHash(sql)?.toString(16)
     if (hash === undefined) return
@@ -294,7 +291,7 @@ export class CrashReports implements RunningWork {
     return this.#state
   }
 
-  /** From here on, the end of this process is not a crash. */
+  /** Records a normal end, so that it does not count as a crash. */
   endInOrder(): void {
     this.#table.endInOrder()
   }
@@ -315,8 +312,8 @@ function crashOf(
 }
 
 /**
- * The statements that may have done it. One that had run before and ended is innocent while there are others, unless it
- * ran during the crash before, too.
+ * Statements that may have caused the crash. If there are others, one that had completed before is
+ * excluded, unless it was also running during the previous crash.
  */
 function suspectsAmong(
   running: readonly RunningNote[],
@@ -331,7 +328,6 @@ function suspectsAmong(
   return [...new Set(blamed.map(({ hash }) => hash))]
 }
 
-/** The public description of a crash. */
 function lastRestartOf({
   at,
   reason,
@@ -349,15 +345,15 @@ function readCrashFile(directory: string): CrashFile | null {
     const value: unknown = JSON.parse(readFileSync(join(directory, REPORT_FILE_NAME), 'utf8'))
     return isCrashFile(value) ? value : null
   } catch {
-    // Missing or torn: no earlier crash is known.
+    // The file is missing or damaged, so no earlier crash is known.
     return null
   }
 }
 
-/** This program wrote it, perhaps in another version. */
+/** This program wrote the file, but perhaps an older version of it. */
 function isCrashFile(value: unknown): value is CrashFile {
   if (typeof value !== 'object' || value === null) return false
-  // Any object can be looked at by name.
+  // Properties of any object can be read by name.
   const { at, reason, running, suspects } = value as Readonly<Record<string, unknown>>
   return (
     typeof at === 'number' &&
@@ -373,6 +369,6 @@ function writeCrashFile(directory: string, crash: CrashFile): void {
     writeFileSync(`${path}.new`, `${JSON.stringify(crash)}\n`, { mode: 0o600 })
     renameSync(`${path}.new`, path)
   } catch {
-    // A full disk: this process still remembers it.
+    // If the disk is full, this process still remembers the crash.
   }
 }

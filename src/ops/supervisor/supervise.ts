@@ -8,43 +8,37 @@ import {
   type ServerExit,
 } from './restart-policy.ts'
 
-/** Messages to a server being replaced about its successor. */
+/** Tells a server being replaced how its successor started. */
 export type SuccessorMessage = 'ready' | 'failed'
 
 export interface ServerProcess {
   send(message: SuccessorMessage): void
   readonly exited: Promise<unknown>
   readonly exitCode: number | null
-  /** A number, where the signal has no name. */
+  /** A number if the signal has no name. */
   readonly signalCode: NodeJS.Signals | number | null
   kill(signal: NodeJS.Signals): void
 }
 
-/** The end of a server, and when the next one starts. */
 export interface Crash {
   readonly at: number
   readonly reason: string
   readonly isPlanned: boolean
-  /** It served requests. */
   readonly wasReady: boolean
   readonly uptimeMs: number
   readonly delayMs: number
 }
 
-/**
- * Runs the server as a child, and again after a crash, until it ends normally or is stopped. Returns the exit code. This
- * process holds nothing and does nothing else: everything that could crash it is in the child.
- */
+/** Runs the server as a child process, so that only the child can crash. Returns the exit code. */
 export async function supervise(given: {
   /**
-   * Starts the server's process, which calls `onReady` once it takes requests, and `onReplace` when it has closed the data
-   * folder and its successor may start.
+   * Starts the server process. It calls `onReady` once it accepts requests, and `onReplace` once it
+   * has closed the data folder, so that its successor can start.
    */
   readonly start: (
     restarts: Restarts,
     calls: { readonly onReady: () => void; readonly onReplace: () => void },
   ) => ServerProcess
-  /** Called when the server ended and will restart. */
   readonly onCrash: (crash: Crash) => void
 }): Promise<number> {
   const { start, onCrash } = given
@@ -95,7 +89,7 @@ export async function supervise(given: {
   }
 }
 
-/** A replaced server passes on what its clients asked last. Then it ends on its own, or is ended. */
+/** How long a replaced server may forward its clients' last requests before it is killed. */
 const DISMISSED_MS = 35_000
 
 function dismiss(server: ServerProcess | null, message: SuccessorMessage): void {
@@ -103,12 +97,12 @@ function dismiss(server: ServerProcess | null, message: SuccessorMessage): void 
   try {
     server.send(message)
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
   setTimeout(() => server.kill('SIGKILL'), DISMISSED_MS).unref()
 }
 
-/** The signal sent to this program, passed on to the server if there is one. */
+/** Remembers the stop signal sent to this program, and passes it on to the running server. */
 class StopRequest {
   readonly asked: Promise<void>
   #isAsked = false
@@ -120,8 +114,8 @@ class StopRequest {
     for (const signal of stopSignals()) {
       process.on(signal, () => {
         this.#isAsked = true
-        // In a Windows console the server also receives Ctrl-C, and a kill would not let it finish.
-        // The supervisor itself handles a hang-up, and passes a stop on to the server.
+        // In a Windows console, the server receives Ctrl-C too, and killing it would not let it
+        // finish. SIGHUP reaches only the supervisor, which passes it on as SIGTERM.
         const passed = signal === 'SIGHUP' ? 'SIGTERM' : signal
         if (process.platform !== 'win32') this.#server?.kill(passed)
         resolve()
@@ -138,18 +132,18 @@ class StopRequest {
   }
 }
 
-/** The signals that ask for a stop. After `nohup`, closing the terminal does not. */
+/** Under `nohup`, SIGHUP (closing the terminal) does not stop the server. */
 export function stopSignals(): readonly NodeJS.Signals[] {
   return isHangupIgnored() ? ['SIGTERM', 'SIGINT'] : ['SIGTERM', 'SIGINT', 'SIGHUP']
 }
 
-/** Whether this process was started with `nohup`; if the system does not say, a process without a terminal was. */
+/** Whether this process runs under `nohup`. If unknown, one without a terminal counts as such. */
 function isHangupIgnored(): boolean {
   try {
     const mask = /^SigIgn:\s*([0-9a-f]+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]
     if (mask !== undefined) return (Number.parseInt(mask.slice(-1), 16) & 1) === 1
   } catch {
-    // Not Linux.
+    // The system is not Linux.
   }
   return process.stdout.isTTY !== true
 }
@@ -160,7 +154,7 @@ function reasonOf({ exitCode, signal }: ServerExit, isPlanned: boolean): string 
   return typeof signal === 'number' ? `signal ${signal}` : signal
 }
 
-/** As a shell would print it. */
+/** Returns the exit code that a shell would report. */
 function exitCodeOf({ exitCode, signal }: ServerExit): number {
   if (signal === null) return exitCode ?? 1
   return 128 + (typeof signal === 'number' ? signal : constants.signals[signal])

@@ -1,28 +1,30 @@
-/** Lines of the log for people: `12:03:04 POST /api/sql/query 200 12 ms  key ci  7f0c…`. */
-
-import { isatty } from 'node:tty'
+/** Formats log lines for people: `12:03:04 POST /api/sql/query 200 12 ms  key ci  7f0c…`. */
 
 export interface LogStyle {
-  /** Lines for people; else JSON. */
+  /** Whether lines are formatted for people instead of as JSON. */
   readonly isText: boolean
   readonly hasColours: boolean
 }
 
-/** For the log on standard output: a supervisor and its server share it, so both get the same style. */
 export function logStyleOf(
   { logFormat }: { readonly logFormat: 'auto' | 'json' | 'text' },
   environment: Readonly<Record<string, string | undefined>>,
-  isTerminal = isatty(1),
+  isTerminal = isTerminalOutput(),
 ): LogStyle {
   const isText = logFormat === 'text' || (logFormat === 'auto' && isTerminal)
   const isPlain = Boolean(environment.NO_COLOR) || environment.TERM === 'dumb'
   return { isText, hasColours: isText && isTerminal && !isPlain }
 }
 
+/** Loads `node:tty` only when it is called, because a supervisor never needs it without a crash. */
+function isTerminalOutput(): boolean {
+  return process.getBuiltinModule('node:tty').isatty(1)
+}
+
 const CAUSES_MAX = 5
 const TEXT_MAX = 4_000
 
-/** The log's text for a failure: with its cause, which clients never see. */
+/** The log fields of a failure, including its cause, which clients never see. */
 export function failureFields(error: unknown): {
   readonly message: string
   readonly stack: string | undefined
@@ -49,8 +51,9 @@ const COLOUR_CODES = { red: 31, green: 32, yellow: 33, cyan: 36, dim: 2 } as con
 type Paint = (text: string, colour: keyof typeof COLOUR_CODES) => string
 
 /**
- * One line of the log as JSON, for people. Its text cannot move the cursor or forge another line.
- * @param hasColours only where a terminal shows them
+ * Formats a JSON log line for people. Text in it can neither move the cursor nor forge another
+ * line.
+ * @param hasColours set only for a terminal that shows colours
  */
 export function logText(json: string, hasColours: boolean): string {
   const { level, time, msg, ...fields } = fieldsText(json)
@@ -64,7 +67,7 @@ export function logText(json: string, hasColours: boolean): string {
   return `${paint(shownTime, 'dim')} ${shownLine(said, Number(level), fields, paint)}\n`
 }
 
-/** Only what our own logger wrote comes here. */
+/** Only lines of the program's own logger arrive here. */
 function fieldsText(json: string): Fields {
   try {
     return JSON.parse(json)
@@ -100,7 +103,7 @@ function requestLine(
   return `${what}${who}  ${paint(withoutControls(String(requestId)), 'dim')}`
 }
 
-/** The stack starts with the message; each cause has separate lines. */
+/** The stack already starts with the message; each cause gets its own lines. */
 function failureText({ requestId, message, stack, causes }: Fields): string {
   const lines = [
     String(stack ?? message),
@@ -112,7 +115,7 @@ function failureText({ requestId, message, stack, causes }: Fields): string {
   return `failure of ${withoutControls(String(requestId))}: ${indented.join('\n  ')}`
 }
 
-/** `job 12 insert completed: docs in shop  1200 of 1200 rows  3 errors`. */
+/** For example `job 12 insert completed: docs in shop  1200 of 1200 rows  3 errors`. */
 function jobLine(
   said: string,
   { id, kind, state, title, rows, total, rate, errorCount }: Fields,
@@ -141,7 +144,7 @@ function listOrEmpty(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Text from outside cannot move the cursor, reverse text or start a line. */
+/** Makes outside text safe: it can no longer move the cursor, reverse text or start a new line. */
 function withoutControls(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out.
   return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (sign) => {

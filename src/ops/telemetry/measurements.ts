@@ -1,21 +1,20 @@
-/** The server's counters: plain numbers, which cost almost nothing until they are read. */
+/** The server's counters. They are plain numbers, which cost almost nothing until they are read. */
 
-/** Seconds: from an answer out of memory to one that takes minutes. */
+/** Bucket limits in seconds, from answers out of memory to answers that take minutes. */
 const SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
 ]
 
 export type Labels = Readonly<Record<string, string>>
 
-/** One line of a metric. */
 export interface Sample {
   readonly labels: Labels
   readonly value: number
-  /** If it is not the metric's own. */
+  /** Set if it differs from the name of the metric. */
   readonly metricName?: string
 }
 
-/** A number for each combination of labels that only grows. */
+/** A counter per combination of labels. */
 class CountedBy {
   readonly metric: MetricName
   readonly #names: readonly string[]
@@ -26,7 +25,7 @@ class CountedBy {
     this.#names = names
   }
 
-  /** @param values one per label, none chosen by a caller */
+  /** @param values one for each label; never free text from callers */
   add(amount: number, ...values: readonly string[]): void {
     const key = values.join('\n')
     const known = this.#counts.get(key)
@@ -40,11 +39,11 @@ class CountedBy {
   }
 }
 
-/** How long something took, in buckets, for each combination of labels. */
+/** Durations in buckets, per combination of labels. */
 class DurationsBy {
   readonly metric: MetricName
   readonly #names: readonly string[]
-  /** `counts` of each bucket alone; the last is for longer times. */
+  /** `counts` has one number per bucket; the last bucket holds all longer durations. */
   readonly #durations = new Map<
     string,
     { readonly labels: Labels; readonly counts: number[]; sum: number }
@@ -91,7 +90,7 @@ function labelsOf(names: readonly string[], values: readonly string[]): Labels {
   return Object.fromEntries(names.map((name, index) => [name, values[index] ?? '']))
 }
 
-/** All counters. Labels come from closed lists, never from names chosen by users. */
+/** All counters. Label values come from fixed lists, never from names that users choose. */
 export class Measurements {
   readonly requests = new CountedBy('eider_http_requests_total', 'method', 'route', 'status')
   readonly requestDurations = new DurationsBy(
@@ -127,75 +126,69 @@ export class Measurements {
   }
 }
 
-/** All metrics. docs/operations.md has the same table. */
+/** All metrics. Keep the table in docs/operations.md in sync with this list. */
 export const METRICS = {
-  eider_build_info: gauge('Always 1; the labels say which version runs'),
-  eider_http_requests_total: counter(
-    'Requests by method, pattern of the route and class of the status',
-  ),
+  eider_build_info: gauge('Always 1; the labels show the running version'),
+  eider_http_requests_total: counter('Requests by method, route pattern and status class'),
   eider_http_request_duration_seconds: histogram(
-    'From the arrival of a request to the last byte of its answer',
+    "Time from a request's arrival to the last byte of its answer",
   ),
   eider_http_errors_total: counter(
-    'Answers of 400 and above by their status; 429 is the rate limit of a key, a login or an address',
+    'Answers of 400 and above by status; 429 is the rate limit of a key, a login or an address',
   ),
-  eider_statements_total: counter(
-    'SQL statements of clients by their first word and how they ended',
-  ),
+  eider_statements_total: counter("Clients' SQL statements by first word and outcome"),
   eider_statement_duration_seconds: histogram(
-    'From a statement to its first rows, the wait for a place included',
+    'Time from a statement to its first rows, including the wait for a concurrency slot',
   ),
-  eider_statement_failures_total: counter('Statements that failed, by error code'),
+  eider_statement_failures_total: counter('Failed statements by error code'),
   eider_statements_in_progress: gauge(
-    'SQL statements now: running, waiting for a place, parked for their client, abandoned',
+    'Current SQL statements: running, waiting for a slot, parked for their client, abandoned',
   ),
-  eider_statements_stopped_for_memory_total: counter(
-    'Statements that ended because memory was short',
-  ),
+  eider_statements_stopped_for_memory_total: counter('Statements stopped for lack of memory'),
   eider_searches_total: counter(
-    'Searches of knowledge bases by kind and by what found the nearest vectors',
+    'Searches of knowledge bases by kind and by how the nearest vectors were found',
   ),
-  eider_embedding_texts_total: counter('Texts that were embedded, by provider'),
-  eider_embedding_batches_total: counter('Calls of embedding models by provider and outcome'),
-  eider_embedding_duration_seconds: histogram(
-    'How long a call of an embedding model took, by provider',
+  eider_embedding_texts_total: counter('Embedded texts by provider'),
+  eider_embedding_batches_total: counter('Calls to embedding models by provider and outcome'),
+  eider_embedding_duration_seconds: histogram('Duration of calls to embedding models by provider'),
+  eider_agent_questions_in_progress: gauge(
+    'Current questions to agents: running, waiting for a slot',
   ),
-  eider_agent_questions_in_progress: gauge('Questions to agents now: running, waiting for a place'),
   eider_agent_questions_total: counter('Questions to agents by provider, purpose and outcome'),
   eider_agent_question_duration_seconds: histogram(
-    'From a question to the end of its answer, by provider',
+    'Time from a question to the end of its answer, by provider',
   ),
-  eider_agent_failures_total: counter('Questions that failed, by error code'),
-  eider_agent_tool_calls_total: counter('Calls of tools by agents'),
+  eider_agent_failures_total: counter('Failed questions by error code'),
+  eider_agent_tool_calls_total: counter('Tool calls by agents'),
   eider_agent_tokens_total: counter(
-    'Tokens as the providers counted them: input, output, and of the input cached',
+    'Tokens as counted by providers: input, output, and cached input',
   ),
   eider_agent_cost_total: counter(
-    'What questions cost by EIDER_MODEL_PRICES, in the unit of that table',
+    'Cost of questions by EIDER_MODEL_PRICES, in the currency of that table',
   ),
-  eider_jobs: gauge('Jobs now: queued and running'),
-  eider_jobs_finished_total: counter('Jobs that are over, by kind and how they ended'),
+  eider_jobs: gauge('Current jobs: queued and running'),
+  eider_jobs_finished_total: counter('Finished jobs by kind and outcome'),
   eider_objects: gauge(
-    'How many projects, knowledge bases, agents, files, views and data sources there are',
+    'Number of projects, knowledge bases, agents, files, views and data sources',
   ),
   eider_event_loop_lag_seconds: histogram(
-    'How late a timer came, ten times a second since the first scrape',
+    'Delay of a timer, measured ten times a second since the first scrape',
   ),
   eider_memory_bytes: gauge(
-    'Memory by part; reader processes are beside the process, the other parts within it',
+    'Memory by part; reader processes are separate, the other parts are in the process',
   ),
-  eider_memory_limit_bytes: gauge(
-    'Resident memory at which allocations fail: what the process has and may still take',
+  eider_memory_limit_bytes: gauge('Resident memory at which allocations fail'),
+  eider_storage_bytes: gauge(
+    'Bytes on disk: database file, write-ahead log, uploaded files, backups',
   ),
-  eider_storage_bytes: gauge('What is on disk: database file, its log, uploaded files, backups'),
-  eider_disk_free_bytes: gauge('Free on the disk of the data folder'),
-  eider_disk_reserve_bytes: gauge('With less free nothing more is stored (EIDER_DISK_RESERVE)'),
-  eider_storage_full: gauge('1 while nothing more is stored for lack of room'),
-  eider_restarts_total: counter('How often the supervisor has started this server again'),
+  eider_disk_free_bytes: gauge("Free bytes on the data folder's disk"),
+  eider_disk_reserve_bytes: gauge('Free bytes below which writes are refused (EIDER_DISK_RESERVE)'),
+  eider_storage_full: gauge('1 while writes are refused for lack of disk space'),
+  eider_restarts_total: counter('Restarts of this server by the supervisor'),
   process_cpu_seconds_total: counter('Processor time of the process'),
-  process_resident_memory_bytes: gauge('Memory of the process as the operating system counts it'),
-  process_start_time_seconds: gauge('When the process was started, in seconds since 1970'),
-  process_open_fds: gauge('Open files and connections; on Linux'),
+  process_resident_memory_bytes: gauge('Memory of the process as counted by the operating system'),
+  process_start_time_seconds: gauge('Start time of the process, in seconds since 1970'),
+  process_open_fds: gauge('Open files and connections, on Linux'),
 }
 
 export type MetricName = keyof typeof METRICS

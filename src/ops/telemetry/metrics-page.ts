@@ -1,20 +1,18 @@
-/** The text of `/metrics`: counts and current state, in the formats of Prometheus. */
+/** Writes the text of `/metrics`: counters and current state, in Prometheus formats. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { Registry, type RegistryContentType } from 'prom-client'
 import type { ServerState } from '../../core/domain/server-state.ts'
 import type { Labels, Measurements, Sample } from './measurements.ts'
 import { METRICS, type MetricName } from './measurements.ts'
 
-/** The values read from other folders at each scrape. */
+/** Values that other parts provide for each request. */
 export interface Sources {
   readonly version: string
   readonly state: () => ServerState
-  /** Bytes by part. */
+  /** Bytes by part of the server. */
   readonly memory: () => Promise<Readonly<Record<string, number>>>
   readonly objects: () => Readonly<Record<string, number>>
-  /** Unfinished, by state. */
   readonly jobs: () => Readonly<Record<string, number>>
-  /** To agents, by state. */
   readonly questions: () => Readonly<Record<string, number>>
   readonly backupBytes: () => Promise<number>
 }
@@ -25,7 +23,7 @@ export class MetricsPage {
   readonly #measurements: Measurements
   readonly #sources: Sources
   readonly #lag: ReturnType<typeof setInterval>
-  /** Computed once: each computation would differ a little and look like a restart. */
+  /** Computed once: each computation would differ slightly, which would look like a restart. */
   readonly #startSeconds = Math.round(Date.now() / 1000 - process.uptime())
   #dueMs = performance.now() + LAG_EVERY_MS
 
@@ -36,7 +34,9 @@ export class MetricsPage {
     this.#lag.unref()
   }
 
-  /** @param accept the header of the request: OpenMetrics only for who asks for it */
+  /**
+   * @param accept the Accept header, because OpenMetrics is sent only to clients that ask for it
+   */
   async text(accept: string | null): Promise<{
     readonly contentType: string
     readonly text: string
@@ -48,9 +48,11 @@ export class MetricsPage {
     for (const [name, { type, help }] of Object.entries(METRICS)) {
       // `Object.entries` widens the names to strings.
       const values = found[name as MetricName] ?? []
-      // OpenMetrics takes the `_total` off the name of a counter: the library changes it here.
+      // For OpenMetrics, the library removes `_total` from a counter's name, so the name is set
+      // here.
       const metric = { name, get: async () => ({ name: metric.name, help, type, values }), type }
-      // The library's own classes count for themselves; it formats any object with `get`.
+      // Not one of the library's classes, which keep their own counts; the library formats any
+      // object with `get`.
       registry.registerMetric(metric as never)
     }
     return { contentType: registry.contentType, text: await registry.metrics() }
@@ -114,7 +116,7 @@ function stateSamples(state: ServerState, backupBytes: number) {
   }
 }
 
-/** As resident memory, which it is compared with: what the process has, and what it may still take. */
+/** The process's memory and its limit, adjusted to resident memory so that both can be compared. */
 function memoryLimit({ rss, data, limit }: ServerState['memory']) {
   return limit === null || data === null ? [] : one(rss + Math.max(0, limit - data))
 }
@@ -139,7 +141,7 @@ function by(label: string, values: Readonly<Record<string, number>>): readonly S
   })
 }
 
-/** Known on Linux only. */
+/** Known only on Linux. */
 function openFiles(): readonly Sample[] {
   try {
     return one(readdirSync('/proc/self/fd').length)
@@ -150,7 +152,7 @@ function openFiles(): readonly Sample[] {
 
 const PAGE_BYTES = 4096
 
-/** For the processes that read files for this one; known on Linux only. */
+/** The memory of child processes that read files; known only on Linux. */
 function childMemory(): Readonly<Record<string, number>> {
   try {
     const text = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8')
@@ -169,7 +171,7 @@ function residentBytes(pid: string): number {
     const [, pages = '0'] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')
     return Number(pages) * PAGE_BYTES
   } catch {
-    // It has ended meanwhile.
+    // The process has ended meanwhile.
     return 0
   }
 }

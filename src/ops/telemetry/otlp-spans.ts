@@ -1,4 +1,7 @@
-/** Runs as OpenTelemetry spans, by its conventions for generative AI, sent to a collector. Loaded only if one is configured. */
+/**
+ * Sends runs as OpenTelemetry spans to a collector, using the semantic conventions for generative
+ * AI. Loaded only if a collector is configured.
+ */
 import {
   type Attributes,
   type Context,
@@ -26,28 +29,27 @@ import type {
 } from '../../core/domain/agents/completion-event.ts'
 import type { RunSink } from '../../core/domain/ports/conversation-ports.ts'
 
-export interface OtlpOptions {
-  /** For traces, complete. */
+interface OtlpOptions {
   readonly url: string
   readonly protocol: 'http/json' | 'http/protobuf'
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
   readonly version: string
-  /** Whether to send questions, answers and the data that tools read. */
+  /** Whether to send questions, answers and the data that tools return. */
   readonly hasContent: boolean
-  /** Called for the first spans that the collector refused, and again after it accepted some. */
+  /** Called when the collector starts refusing spans, again only after it has accepted some. */
   readonly onFailure: (error: Error) => void
 }
 
-/** At the end of the program. */
+/** How long to wait for the last spans when the program ends. */
 const CLOSE_MS = 2_000
 
-/** Sends in the background from a bounded queue; spans beyond it are lost. */
+/** Sends spans in the background from a bounded queue, which drops spans when it is full. */
 export class OtlpSpans implements RunSink {
   readonly #provider: BasicTracerProvider
   readonly #tracer: Tracer
   readonly #options: OtlpOptions
-  /** The run whose spans are being made: without a parent, its id is the trace's. */
+  /** The run whose spans are being created. Without a parent, its id becomes the trace id. */
   #runId = ''
 
   constructor(options: OtlpOptions) {
@@ -93,7 +95,6 @@ export class OtlpSpans implements RunSink {
     root.end(run.endedAtMs)
   }
 
-  /** Sends the remaining spans, within a moment. */
   async close(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
     const timer = setTimeout(resolve, CLOSE_MS)
@@ -171,7 +172,7 @@ export class OtlpSpans implements RunSink {
   }
 }
 
-/** The conventions' names, if they differ. */
+/** Provider names in the conventions, where they differ from Eider's. */
 const PROVIDER_NAMES: Readonly<Record<string, string>> = {
   gemini: 'gcp.gemini',
   google: 'gcp.gemini',
@@ -184,7 +185,7 @@ function modelAttributes(operation: string, { provider, modelName }: FinishedRun
   return {
     'gen_ai.operation.name': operation,
     'gen_ai.provider.name': name,
-    // The same, named as in the conventions before version 1.36.
+    // The same value under its name before version 1.36 of the conventions.
     'gen_ai.system': name,
     'gen_ai.request.model': modelName,
   }
@@ -214,20 +215,20 @@ function messageOf(role: 'user' | 'assistant', content: string): string {
 
 const TRACE_PARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-|$)/
 
-/** An invalid `traceparent` counts as none, as the recommendation requires. */
+/** An invalid `traceparent` counts as missing, as W3C Trace Context requires. */
 function parentOf(traceParent: string | null): Context {
   const [, traceId = '', spanId = '', flags = ''] = TRACE_PARENT.exec(traceParent ?? '') ?? []
   const parent = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
   return isSpanContextValid(parent) ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
 }
 
-/** The exporter's own failures are ignored. */
+/** Reports only the collector's refusals; failures of the exporter itself are ignored. */
 function withFailureLogged(exporter: SpanExporter, { onFailure }: OtlpOptions): SpanExporter {
   let hasFailed = false
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
-        // 0: accepted.
+        // Code 0 means that the collector accepted the spans.
         if (result.code === 0) hasFailed = false
         else if (!hasFailed) {
           hasFailed = true

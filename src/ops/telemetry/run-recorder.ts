@@ -13,18 +13,17 @@ import {
   withoutMarkedCredentials,
 } from '../../core/domain/model-ref.ts'
 import type { RunSink, RunTrace, RunTraces } from '../../core/domain/ports/conversation-ports.ts'
-import { shortened } from '../../core/short-text.ts'
+import { shortened, uriDecoded } from '../../core/short-text.ts'
 
 interface RunRecorderOptions {
   readonly sinks: readonly RunSink[]
   readonly prices: readonly ModelPrice[]
-  /** Keys and passwords known to the server: of all models, data sources and the login. */
+  /** All keys and passwords known to the server: of models, data sources and logins. */
   readonly secrets: () => readonly string[]
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** For each recorded text. */
 const RECORDED_CHARS_MAX = {
   question: 8_000,
   answer: 32_000,
@@ -35,10 +34,10 @@ const RECORDED_CHARS_MAX = {
   quote: 2_000,
 }
 
-/** Per run; later entries are counted in a warning. */
+/** The most entries recorded per run. A warning says how many were left out. */
 const ENTRIES_MAX = 100
 
-/** Collects the events of a run and passes them on at its end: bounded, without secrets, with the cost. */
+/** Collects the events of a run. At its end, passes them on with the cost and without secrets. */
 export class RunRecorder implements RunTraces {
   readonly #options: RunRecorderOptions
 
@@ -112,10 +111,10 @@ export class RunRecorder implements RunTraces {
   }
 }
 
-/** To find a secret cut by a limit, this many more characters are examined than kept. */
+/** How many characters beyond the limit are examined, to find secrets that the limit cuts off. */
 const SEEN_CHARS = 1_000
 
-/** Only the recorded part of each tool's answer stays in memory. */
+/** Keeps only the recorded part of each tool result, to save memory. */
 function boundedStep(step: ToolStep): ToolStep {
   const { input, observation } = step
   return {
@@ -134,7 +133,7 @@ function shownStep(step: ToolStep, hide: HideSecrets): ToolStep {
   }
 }
 
-/** For the database: no half characters, no zero bytes. */
+/** Truncates a text for the database, without splitting a character, and removes zero bytes. */
 function cut(text: string, charsMax: number): string {
   const plain = text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text
   return shortened(plain, charsMax).toWellFormed()
@@ -153,19 +152,18 @@ function summedUsage(turns: readonly ModelTurn[]): TokenUsage | null {
   }
 }
 
-/** The price of a million tokens, in the currency of the table. */
+/** Prices per million tokens, in the currency of the price table. */
 export interface ModelPrice {
-  /** For the model's name, or `provider/name`; `*` matches anything. */
+  /** Matches the model name or `provider/name`; `*` matches anything. */
   readonly pattern: string
   readonly input: number
   readonly output: number
-  /** For cached input. */
+  /** The price of cached input tokens. */
   readonly cached: number
 }
 
 const MILLION = 1_000_000
 
-/** null: unknown. The built-in model costs nothing. The first matching price counts. */
 export function costOf(
   { provider, modelName }: Pick<ModelRef, 'provider' | 'modelName'>,
   turns: readonly Pick<ModelTurn, 'usage'>[],
@@ -205,13 +203,10 @@ function fitsPattern(pattern: string, name: string): boolean {
 
 type HideSecrets = (text: string) => string
 
-/** A shorter secret looks like ordinary words. */
+/** Shorter secrets are not removed, because they could be ordinary words. */
 const HIDDEN_CHARS_MIN = 6
 
-/**
- * Removes these secrets from texts, in any case and also as escaped in an address, and everything marked as a
- * secret.
- */
+/** Removes these secrets, in any case and as encoded in a URL, and all that is marked as secret. */
 export function hideSecrets(secrets: readonly string[]): HideSecrets {
   const known = knownPattern(secrets)
   return (text) => withoutMarkedCredentials(known === null ? text : text.replace(known, HIDDEN))
@@ -221,14 +216,14 @@ function knownPattern(secrets: readonly string[]): RegExp | null {
   const forms = new Set<string>()
   for (const secret of secrets) {
     if (secret.length < HIDDEN_CHARS_MIN) continue
-    // As it is, within JSON, and within an address.
+    // The secret as it is, as written in JSON, and as encoded in a URL.
     forms
       .add(secret)
       .add(JSON.stringify(secret).slice(1, -1))
       .add(encodeURIComponent(secret.toWellFormed()))
   }
   if (forms.size === 0) return null
-  // The longest first: one secret may be a prefix of another.
+  // Longest first, because one secret may be a prefix of another.
   const patterns = [...forms].sort((one, other) => other.length - one.length).map(escapedPattern)
   return new RegExp(patterns.join('|'), 'gi')
 }
@@ -237,7 +232,6 @@ function escapedPattern(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 }
 
-/** The key of a model, and the login in its address. */
 export function secretsOfModel({ apiKey, baseUrl, options }: ModelRef): readonly string[] {
   const secrets = Object.entries(options).flatMap(secretOption)
   return [apiKey ?? '', ...secrets, ...secretsOfAddress(baseUrl ?? '')]
@@ -250,7 +244,7 @@ export function secretsOfAddress(address: string): readonly string[] {
   return [username, password, uriDecoded(password), ...sent.filter(isLongSecret)]
 }
 
-/** A shorter parameter of an address is a version or the like. */
+/** A shorter URL parameter is usually a version or something similar, not a secret. */
 const LONG_CHARS = 16
 
 function isLongSecret(text: string): boolean {
@@ -259,12 +253,4 @@ function isLongSecret(text: string): boolean {
 
 function secretOption([name, value]: [string, unknown]): readonly string[] {
   return typeof value === 'string' && /key|token|secret|password|auth/i.test(name) ? [value] : []
-}
-
-function uriDecoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
 }

@@ -18,17 +18,16 @@ import { INVALID_KNOWLEDGE_BASE, mergedFields, modelRefOf, refuseOptions } from 
 
 export interface EmbeddingChange {
   readonly changes: Pick<KnowledgeBaseChanges, 'embeddingModel' | 'reembedding'>
-  /** Warnings, for example if the model could not be reached. */
   readonly warnings: readonly string[]
 }
 
 /**
- * Checks a change of the embedding model, or of its address or key. The model is called once as a test. A different model
- * takes over when its vectors are complete, or at once if there are no chunks. Naming the current model ends a running
- * re-embedding.
- * @param vectorSize the vector length, if the caller demands one
- * @throws AppError `provider_refused`, `provider_failed` for one that cannot be reached and is needed, `unknown_provider`,
- * `invalid_knowledge_base`, `dimension_mismatch`
+ * Checks a change of the embedding model, its address or its key, with one test call to the model.
+ * A different model takes over when all chunks are re-embedded, or at once if there are none.
+ * Naming the current model cancels a running re-embedding.
+ * @param vectorSize the vector length, if the client requires one
+ * @throws AppError `provider_refused`, `provider_failed` if the model is needed and cannot be
+ * reached, `unknown_provider`, `invalid_knowledge_base`, `dimension_mismatch`
  */
 export async function embeddingChangeOf(
   kb: KnowledgeBase,
@@ -62,7 +61,7 @@ export async function embeddingChangeOf(
   return { changes: { reembedding: { model, dimensions } }, warnings }
 }
 
-/** @param stored the altered model; null: none */
+/** @param stored the model to change; null if there is none */
 export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null): ModelRef {
   refuseOptions(fields, EMBEDDING_OPTIONS, INVALID_KNOWLEDGE_BASE)
   const own = stored === null ? fields : mergedFields(stored, fields)
@@ -75,10 +74,7 @@ export function embeddingModelOf(fields: Fields, stored: ModelRef | null = null)
   return { ...ref, modelName: BUILTIN_EMBEDDING_MODEL }
 }
 
-/**
- * The length of the model's vectors; null: it is not known yet.
- * @throws AppError `dimension_mismatch` where another one is demanded
- */
+/** null if not known yet. @throws AppError `dimension_mismatch` if the client requires another */
 export function checkedDimensions(
   probe: EmbedderProbe,
   { options }: ModelRef,
@@ -97,7 +93,7 @@ export function checkedDimensions(
   return dimensions
 }
 
-/** A running re-embedding, as `params` shows it. */
+/** Returns a running re-embedding in the form shown in `params`. */
 export function shownReembedding(
   { nextEmbeddingModel }: KnowledgeBase,
   progress: ReembeddingProgress | null,
@@ -109,7 +105,7 @@ export function shownReembedding(
   return { reembedding: { provider, model_name: modelName, ...counts, ...failed } }
 }
 
-/** Which of its models the fields concern: the one they name, or the current one. */
+/** Returns the model that the fields are about: the one they name, or the current one. */
 function namedModel(
   { embeddingModel, nextEmbeddingModel }: KnowledgeBase,
   sent: Fields,
@@ -119,13 +115,13 @@ function namedModel(
     return (provider ?? model.provider) === model.provider && sent.model_name === model.modelName
   }
   if (nextEmbeddingModel !== null && isNamed(nextEmbeddingModel)) return nextEmbeddingModel
-  // The settings for one provider say nothing about another.
+  // Settings for one provider do not carry over to another.
   return (provider ?? embeddingModel.provider) === embeddingModel.provider
     ? withoutSize(embeddingModel, sent)
     : null
 }
 
-/** A length demanded for one model does not apply to another. */
+/** Removes the vector length if the fields name a different model. */
 function withoutSize(model: ModelRef, { model_name: sentName }: Fields): ModelRef {
   if (sentName === undefined || sentName === model.modelName) return model
   const { dimensions: _, ...options } = model.options

@@ -32,9 +32,10 @@ export const AGENT_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Creates an agent from the contract's fields. Its model is not called and its data not resolved: both may come later.
- * @throws AppError `project_not_found`, `agent_exists`, `missing_field`, `invalid_name`, `invalid_agent`,
- * `unknown_provider`, `address_refused`
+ * Creates an agent from the API's fields. Its model and data are not checked, because they may be
+ * added later.
+ * @throws AppError `project_not_found`, `agent_exists`, `missing_field`, `invalid_name`,
+ * `invalid_agent`, `unknown_provider`, `address_refused`
  */
 export async function createAgent(
   projectName: string,
@@ -64,7 +65,7 @@ export async function createAgent(
   return agent
 }
 
-/** The model that an agent with these fields would have; stores nothing. @throws AppError as `createAgent` */
+/** Stores nothing. @throws AppError like `createAgent` */
 export async function modelToTry(sent: Fields, deps: CatalogDeps): Promise<ModelRef | null> {
   const changes = changesOf(checkedFields(sent), null, deps)
   await checkAddresses(changes, deps)
@@ -72,8 +73,9 @@ export async function modelToTry(sent: Fields, deps: CatalogDeps): Promise<Model
 }
 
 /**
- * Changes only the fields that were sent; `""` and `{}` clear theirs, as null does for a limit in `params`.
- * @param check sees the stored agent just before the change; if it throws, nothing changes
+ * Changes only the fields that were sent. `""` and `{}` clear a field; null clears a limit in
+ * `params`.
+ * @param check gets the stored agent just before the change, and prevents the change by throwing
  * @throws AppError `agent_exists`, `invalid_agent`
  */
 export async function alterAgent(
@@ -91,7 +93,7 @@ export async function alterAgent(
   return deps.catalog.alterAgent(agent, { ...changes, ...definedFields({ name }) }, check)
 }
 
-/** The agent as it would be with these fields, for one question; nothing is stored. @throws AppError `invalid_agent` */
+/** Stores nothing. @throws AppError `invalid_agent` */
 export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): Agent {
   const read = checkedFields(sent)
   if (read.text('name') !== undefined) {
@@ -105,8 +107,8 @@ export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): 
 }
 
 /**
- * An agent sends its model everything it reads, so giving it a model, a prompt or data requires the right to read all of
- * that.
+ * Checks the author's rights. An agent sends everything it reads to its model, so only users who
+ * may read all of that data can set its model, prompt or data.
  * @throws AppError `forbidden`
  */
 function authored(
@@ -130,14 +132,16 @@ function authored(
   return { ...changes, data: { ...named, within: [...namespaces].toSorted() } }
 }
 
-/** Its change could drop hidden data, or send it to another model. @throws AppError `forbidden` */
+/** An author who cannot see all data could remove or redirect it. @throws AppError `forbidden` */
 function refusePart(data: AgentData | null): void {
   if (!data?.isPart) return
   const message = 'This agent reads other projects or databases, which this key or user may not use'
   throw new AppError('forbidden', `${message}: create an agent of your own`)
 }
 
-/** A pattern for namespaces would include later ones. @throws AppError `forbidden` */
+/**
+ * Refuses patterns over namespaces, which would match future ones too. @throws AppError `forbidden`
+ */
 function requirePattern(author: Principal, pattern: string): void {
   const [namespace = ''] = pattern.split('.')
   if (mayName(author, namespace) && !/[*?[\]{}]/.test(namespace)) return
@@ -170,7 +174,7 @@ function changesOf(read: FieldReader, stored: Agent | null, deps: CatalogDeps): 
   })
 }
 
-/** `model: {…}`, or the older flat `model_name` and `provider`. */
+/** Reads `model: {…}`, or the older flat fields `model_name` and `provider`. */
 function modelFieldsOf(read: FieldReader): Fields | undefined {
   const model = read.object('model')
   const flat = { model_name: read.text('model_name'), provider: read.text('provider') }
@@ -199,7 +203,7 @@ function chosenModel(fields: Fields, stored: ModelRef | null, deps: CatalogDeps)
   throw new AppError(INVALID_AGENT, `"model_name" is required for provider ${ref.provider}`)
 }
 
-/** If the user named another model, the built-in one never answers. */
+/** Fails if the user named a different model, so the built-in one never replaces it silently. */
 function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
   const { modelName } = ref
   if (modelName === '' || modelName === BUILTIN_CHAT_MODEL) {
@@ -215,14 +219,14 @@ function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
   throw new AppError(INVALID_AGENT, `Unknown model ${modelName.slice(0, 100)}: ${how}`)
 }
 
-/** Existing clients may send only a model's name, which reveals its vendor. */
+/** Providers by model name, because some clients send only the name. */
 const VENDORS: readonly (readonly [RegExp, string])[] = [
   [/^claude/i, 'anthropic'],
   [/^(gpt-|o\d|chatgpt)/i, 'openai'],
   [/^gemini-/i, 'gemini'],
 ]
 
-/** For fields without a provider: a model with an address is a server with OpenAI's API. */
+/** A model with an address is taken for a server with OpenAI's API. */
 function guessedProvider({ model_name: modelName, base_url: baseUrl }: Fields): string {
   const vendor = VENDORS.find(([names]) => typeof modelName === 'string' && names.test(modelName))
   if (baseUrl) return 'openai'
@@ -250,7 +254,7 @@ function dataOf(fields: Fields, stored: AgentData | null): AgentData | null {
   }
 }
 
-/** An agent's data as the contract shows it, without secrets. */
+/** Returns an agent's data as the API shows it, without secrets. */
 export function agentDataFields({ knowledgeBases, tables, mcp = [] }: AgentData): Fields {
   const servers = mcp.length === 0 ? {} : { mcp: mcp.map(shownMcpServer) }
   return { knowledge_bases: knowledgeBases, tables, ...servers }
@@ -274,10 +278,7 @@ interface PatternParts {
   readonly shown: string
 }
 
-/**
- * `project.name`, `source.table`, `source.schema.table` or a glob over them, quoted or not; a knowledge base's name alone
- * is one of the agent's own project.
- */
+/** `project.name`, `source.table`, `source.schema.table`, quoted or not. */
 function checkedPattern(name: string, { min, max, shown }: PatternParts): string {
   const parts = name.split('.').map((part) => part.trim().replace(/^([`"])(.*)\1$/, '$2'))
   const isWellMade = parts.length >= min && parts.length <= max && parts.every(Boolean)
@@ -286,7 +287,7 @@ function checkedPattern(name: string, { min, max, shown }: PatternParts): string
   throw new AppError(INVALID_AGENT, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }
 
-/** Keeps stored ones; null resets a limit to the server's. undefined: nothing changes. */
+/** null resets a limit to the server's default. Undefined if nothing changes. */
 function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | undefined {
   const mode = read.text('mode')
   if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
@@ -312,7 +313,7 @@ function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | un
   }
 }
 
-/** The parameters that are set, by the contract's names. */
+/** Returns the parameters that are set, under the API's names. */
 export function agentParamFields(params: AgentParams) {
   return definedFields({
     timeout: params.timeoutSeconds,

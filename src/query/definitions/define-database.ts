@@ -33,22 +33,19 @@ import { AppError, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
-/** For a connection while a client waits. */
+/** The time limit for a connection check that a client waits for. */
 const CHECK_MS = 10_000
-/** For CREATE DATABASE, which stores the database even if this fails. */
+/** The time limit for CREATE DATABASE, which stores the database even if the check fails. */
 export const QUICK_CHECK_MS = 3_000
 
 export interface DatabaseDefinition {
   readonly name: string
-  /** As written. */
+  /** The engine's name as the client wrote it. */
   readonly engine: string
   readonly parameters: Fields
 }
 
-/**
- * A data source, without connecting to it.
- * @throws AppError `invalid_name`, `unknown_engine`, `unknown_field`, `invalid_database`, `database_exists`, `project_exists`
- */
+/** Does not connect. @throws AppError `invalid_name`, `unknown_engine`, `database_exists`, … */
 export async function createDatabase(
   definition: DatabaseDefinition,
   deps: DatabaseDeps,
@@ -61,7 +58,7 @@ export async function createDatabase(
   return created
 }
 
-/** The unsaved database, for a check. @throws AppError as `createDatabase` for its definition */
+/** To check it, not stored. @throws AppError like `createDatabase`, for its definition */
 export function databaseDraft({ name, engine, parameters }: DatabaseDefinition): DataSourceDraft {
   checkedName('database', name)
   checkReserved(name)
@@ -71,8 +68,8 @@ export function databaseDraft({ name, engine, parameters }: DatabaseDefinition):
 }
 
 /**
- * Changes the given parameters, null removes one, others stay. A different engine starts with none.
- * @param check sees the result first; throwing prevents the change
+ * Changes the given parameters; null removes one. A different engine starts without parameters.
+ * @param check gets the result first, and prevents the change by throwing
  * @throws AppError `unknown_engine`, `unknown_field`, `invalid_database`, `database_not_found`
  */
 export async function alterDatabase(
@@ -108,10 +105,7 @@ function databaseChanges(
   return { engine, parameters: merged }
 }
 
-/**
- * A stored secret goes only to its own server: a user may alter a database without knowing its password, and must not learn
- * it by naming another server.
- */
+/** A user who may alter a database must not obtain its password by naming another address. */
 function refuseToSendSecretsElsewhere(
   { engine, parameters: stored }: DataSource,
   { merged, named }: { readonly merged: Fields; readonly named: Fields },
@@ -122,14 +116,16 @@ function refuseToSendSecretsElsewhere(
   for (const { name } of secrets) {
     const isSentAgain = name in named && named[name] !== MASK
     if (merged[name] === undefined || isSentAgain) continue
-    const why = `${moved} is another one than that for which it was given`
+    const why = `${moved} differs from the one it was given for`
     throw new AppError('invalid_database', `Parameter ${name} must be sent again: ${why}`)
   }
 }
 
 const ADDRESS = ['url', 'host', 'port']
 
-/** The parameters under their own names, values as they were sent. @throws AppError `unknown_field` */
+/**
+ * Resolves aliases of parameter names. Values stay as they are. @throws AppError `unknown_field`
+ */
 function namedParameters(engine: DataSourceEngine, sent: Fields): Fields {
   const entries = Object.entries(sent).map(([name, value]) => {
     const key = name.toLowerCase()
@@ -141,10 +137,7 @@ function namedParameters(engine: DataSourceEngine, sent: Fields): Fields {
   return Object.fromEntries(entries)
 }
 
-/**
- * Data copied into knowledge bases, tables and files stays.
- * @throws AppError `database_in_use` naming what reads it automatically, `database_not_found`
- */
+/** Copied data is kept. @throws AppError `database_in_use`, `database_not_found` */
 export async function dropDatabase(source: DataSource, deps: DatabaseDeps): Promise<void> {
   const uses = await deps.databaseUses(source)
   if (uses.length > 0) {
@@ -161,7 +154,7 @@ export type DatabaseCheck =
   | { readonly success: true; readonly errorMessage: null }
   | { readonly success: false; readonly errorMessage: string }
 
-/** Connects and reports the result. Throws only if the caller leaves. */
+/** Tries to connect and returns the result. Throws only if the client disconnects. */
 export async function checkDatabase(
   source: DataSource,
   deps: DatabaseDeps,
@@ -188,7 +181,7 @@ export async function checkDatabase(
   }
 }
 
-/** As answers show them. */
+/** Returns the parameters as responses show them. */
 export function shownParameters({ engine, parameters }: DataSource): Fields {
   return maskedParameters(engine, parameters)
 }
@@ -202,7 +195,7 @@ function engineNamed(name: string): DataSourceEngine {
   throw new AppError('unknown_engine', message)
 }
 
-/** @throws AppError `invalid_database` for a mask without a stored value */
+/** @throws AppError `invalid_database` for a masked value that replaces nothing stored */
 function refuseMasks(parameters: Fields): void {
   const masked = Object.entries(parameters).find(([, value]) => value === MASK)
   if (masked === undefined) return
@@ -210,7 +203,7 @@ function refuseMasks(parameters: Fields): void {
   throw new AppError('invalid_database', message)
 }
 
-/** Names that mean something else in SQL, so no database may have them. */
+/** Names that mean something else in SQL, so databases cannot use them. */
 const RESERVED_NAMES = new Set([
   FILES_DATABASE,
   'information_schema',
@@ -227,7 +220,7 @@ export async function createProject(name: string, deps: CatalogDeps): Promise<Pr
   return deps.catalog.createProject(name)
 }
 
-/** @throws AppError `invalid_name` for what neither a project nor a data source may be called */
+/** @throws AppError `invalid_name` for a name reserved in SQL */
 function checkReserved(name: string): void {
   if (!RESERVED_NAMES.has(name.toLowerCase())) return
   throw new AppError('invalid_name', `The name "${name}" is reserved; choose another one`)
@@ -251,7 +244,7 @@ interface Bounds {
   readonly max: number
 }
 
-/** The options of each type, besides the metric. */
+/** The options of each index type, apart from the metric. */
 const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
   exact: {},
   ivf: {
@@ -267,11 +260,7 @@ const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bo
 
 const INDEX_TYPES = 'hnsw, ivf, exact and auto'
 
-/**
- * Sets how a knowledge base's vectors are searched; without a type, Eider chooses. Every index gives the results of the
- * exact search, or nearly.
- * @throws AppError `invalid_request`, `unknown_field`, `knowledge_base_not_found`
- */
+/** Without a type, Eider chooses. @throws AppError `invalid_request`, `unknown_field` */
 export async function createVectorIndex(
   kb: KnowledgeBase,
   sent: Fields,
@@ -282,7 +271,7 @@ export async function createVectorIndex(
   await deps.catalog.alterKnowledgeBase(kb, { vectorIndex })
 }
 
-/** Lets Eider choose again. @throws AppError `knowledge_base_not_found` */
+/** Removes the chosen index, so Eider chooses again. @throws AppError `knowledge_base_not_found` */
 export async function dropVectorIndex(kb: KnowledgeBase, deps: CatalogDeps): Promise<void> {
   await deps.storages.index(kb, null)
   await deps.catalog.alterKnowledgeBase(kb, { vectorIndex: null })
@@ -306,7 +295,7 @@ function vectorIndexOf(sent: Fields): VectorIndexDefinition | null {
   return { type, options: Object.fromEntries(options) }
 }
 
-/** null: Eider chooses. */
+/** Null if Eider should choose. */
 function indexType(text: string | undefined, sent: Fields): VectorIndexType | null {
   if (text === undefined) {
     const [first] = Object.keys(sent)
@@ -320,7 +309,7 @@ function indexType(text: string | undefined, sent: Fields): VectorIndexType | nu
   }
   const type = text.toLowerCase()
   if (type === 'auto') return null
-  // An existing client calls lists stored in a file `ivf_file`.
+  // MindsDB clients use `ivf_file` for an IVF index stored in a file.
   if (type === 'ivf' || type === 'ivf_file') return 'ivf'
   if (type === 'hnsw' || type === 'exact') return type
   throw new AppError(
@@ -335,35 +324,28 @@ function checkMetric(metric: string | undefined): void {
   throw new AppError(INVALID_INDEX, message)
 }
 
-/** What creating, altering and dropping needs. */
+/** Dependencies for creating, altering and dropping objects. */
 export interface CatalogDeps {
   readonly catalog: Catalog
   readonly embedders: EmbedderRegistry
   readonly rerankers: RerankerRegistry
-  /** The providers an agent's model may name. */
+  /** Providers that an agent's model may use. */
   readonly chatProviders: readonly string[]
-  /**
-   * Whether this server may connect to a model's address. A name that does not resolve passes: it is checked again at each
-   * connection.
-   * @throws AppError `address_refused`
-   */
+  /** A name that does not resolve passes: each connection checks again. @throws AppError */
   readonly checkAddress: (ref: ModelRef) => Promise<void>
-  /** The same for the address of a server whose tools an agent may call. @throws AppError `address_refused` */
+  /** Checks the address of an MCP server. @throws AppError `address_refused` */
   readonly checkServerAddress: (url: URL) => Promise<void>
   readonly reembeddings: Reembeddings
-  /** Other databases that hold knowledge bases. */
+  /** Databases that can store knowledge bases. */
   readonly storages: KnowledgeBaseStorages
-  /** The user or key that defines things; unset: the server itself. */
+  /** The user or key that makes the change; unset for the server itself. */
   readonly author?: Principal
-  /** Called with the model of a created or changed agent; null: the server's default. */
   readonly agentHasModel?: (ref: ModelRef | null) => void
 }
 
-/** What databases need as well. */
 export interface DatabaseDeps extends CatalogDeps {
   readonly dataSources: DataSourceCatalog
-  /** The databases of the data sources. */
   readonly sources: DataSources
-  /** What reads this data source automatically, such as `job mindsdb.j`: it cannot be dropped. */
+  /** For example `job mindsdb.j`. If there is anything, it cannot be dropped. */
   readonly databaseUses: (source: DataSource) => Promise<readonly string[]>
 }

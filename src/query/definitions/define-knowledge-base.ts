@@ -41,27 +41,26 @@ const DEFINING_FIELDS = [
   ...SEARCH_FIELDS,
 ] as const
 
-/** Kept in `params`. */
 const KEPT_PARAMS = [
   'vector_size',
-  // Name and metadata for clients of OpenAI's API.
+  // Name and metadata of a vector store in OpenAI's API.
   'vector_store',
 ] as const
 
-/** MindsDB settings that can only be false here, with what to do instead. */
+/** MindsDB settings that can only be false in Eider, each with what to use instead. */
 const NEVER: Readonly<Record<string, string>> = {
   is_sparse: 'vectors are dense, and words are found by hybrid_search',
   kb_no_upsert: 'a row with a stored id always replaces that document',
   kb_skip_existing: 'an INSERT says it after USING',
 }
 
-/** Only answers hold these: a client that saves what it read sends them back in `params`. */
+/** Clients that save what they read send these back in `params`. */
 export const SHOWN_PARAMS: ReadonlySet<string> = new Set([
   'warnings',
   'reembedding',
   'keyword_index',
   'created_embedding_model',
-  // MindsDB shows these.
+  // Fields that MindsDB shows.
   'version',
   'default_vector_storage',
 ])
@@ -70,10 +69,12 @@ const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...KEPT_PARAMS, ...Obj
 const CREATE_FIELDS = new Set<string>(['name', 'storage', 'attach', ...ALTER_FIELDS])
 
 /**
- * Creates a knowledge base from the contract's fields; what is missing gets the defaults of docs/contract.md 5. The
- * embedding model is called once as a test: an unreachable one becomes a warning in `params`, a refusal creates nothing.
- * @throws AppError `project_not_found`, `knowledge_base_exists`, `missing_parameter`, `invalid_name`,
- * `invalid_knowledge_base`, `unknown_provider`, `address_refused`, `provider_refused`, `dimension_mismatch`
+ * Creates a knowledge base from the API's fields; docs/contract.md 5 lists the defaults. Makes one
+ * test call to the embedding model: if the model cannot be reached, `params` has a warning; if it
+ * refuses, nothing is created.
+ * @throws AppError `project_not_found`, `knowledge_base_exists`, `missing_parameter`,
+ * `invalid_name`, `invalid_knowledge_base`, `unknown_provider`, `address_refused`,
+ * `provider_refused`, `dimension_mismatch`
  */
 export async function createKnowledgeBase(
   projectName: string,
@@ -122,21 +123,21 @@ export async function createKnowledgeBase(
     preprocessing: await checkedPreprocessing(preprocessingOf(read.object('preprocessing')), deps),
     params: {
       ...keptParams(fields),
-      // Servers that share it must make the same terms.
+      // All servers that share the tables must create the same terms.
       ...(place === null ? {} : { language: DEFAULT_LANGUAGE }),
       ...languageParam(read),
       ...searchParams(read),
       created_embedding_model: `kb_embedding_${name}`,
       ...(warnings.length > 0 ? { warnings } : {}),
     },
-    // If the model could not be tried, its first vectors must have that length.
+    // If the test call failed, the first vectors must have the requested length.
     dimensions: checkedDimensions(probe, embeddingModel, size) ?? size ?? null,
   }
   checkAttachedSize(draft, attached)
   return createStored(draft, { place, isAttached, isCopied }, deps)
 }
 
-/** @throws AppError `dimension_mismatch` */
+/** @throws AppError `dimension_mismatch` if the stored vectors have another length */
 function checkAttachedSize(
   { dimensions }: KnowledgeBaseDraft,
   attached: { readonly dimensions: number | null } | null,
@@ -147,7 +148,7 @@ function checkAttachedSize(
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
 }
 
-/** @throws AppError `unknown_provider`, `address_refused` for the chat model that writes contexts */
+/** @throws AppError `unknown_provider`, `address_refused` for the contexts' chat model */
 async function checkedPreprocessing(
   preprocessing: Preprocessing,
   { chatProviders, checkAddress }: CatalogDeps,
@@ -163,7 +164,7 @@ async function checkedPreprocessing(
   return preprocessing
 }
 
-/** The fields of a preview. */
+/** The fields that a chunking preview accepts. */
 const PREVIEW_FIELDS = new Set([
   'embedding_model',
   'content_columns',
@@ -173,7 +174,7 @@ const PREVIEW_FIELDS = new Set([
   'language',
 ])
 
-export type ChunkingDefinition = Pick<
+type ChunkingDefinition = Pick<
   KnowledgeBase,
   | 'embeddingModel'
   | 'contentColumns'
@@ -184,7 +185,8 @@ export type ChunkingDefinition = Pick<
 >
 
 /**
- * How a knowledge base with these fields would chunk; missing fields come from the given one, or are defaults.
+ * Returns how a knowledge base with these fields would chunk. Missing fields come from the given
+ * knowledge base or the defaults.
  * @throws AppError `invalid_knowledge_base`, `unknown_field`
  */
 export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): ChunkingDefinition {
@@ -208,9 +210,9 @@ export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): Chun
 }
 
 /**
- * Changes the definition; stored chunks stay. null removes a search default. A different embedding model takes over once it
- * has embedded everything, see `embeddingChangeOf`.
- * @throws AppError those of `embeddingChangeOf`, `invalid_knowledge_base`
+ * Changes the definition; stored chunks are kept. Null removes a search default. A different
+ * embedding model takes over after all chunks are re-embedded, see `embeddingChangeOf`.
+ * @throws AppError like `embeddingChangeOf`, and `invalid_knowledge_base`
  */
 export async function alterKnowledgeBase(
   known: KnowledgeBase,
@@ -259,7 +261,7 @@ export async function alterKnowledgeBase(
   return altered
 }
 
-/** Takes over what another Eider has defined for the rows they share. Its models and their keys stay its own. */
+/** By another server, for shared rows. Models and their keys stay local. */
 export async function adoptDefinition(
   kb: KnowledgeBase,
   text: string,
@@ -270,7 +272,7 @@ export async function adoptDefinition(
   const read = new FieldReader(fields, INVALID_KNOWLEDGE_BASE)
   const isOwn = ([name]: readonly [string, unknown]) => !SHARED_PARAMS.has(name)
   const changes: KnowledgeBaseChanges = {
-    // A column that the shared definition does not name is the default again.
+    // Columns missing in the shared definition are reset to their defaults.
     ...{ contentColumns: null, metadataColumns: null, idColumn: null },
     ...columnFields(read),
     preprocessing: preprocessingOf(read.object('preprocessing'), kb.preprocessing),
@@ -294,7 +296,7 @@ function staysAsItIs({ name, vectorDatabase }: KnowledgeBase, what: string): App
   return new AppError(INVALID_KNOWLEDGE_BASE, message)
 }
 
-/** The previous params, without those about another model. */
+/** Returns the previous params, without those that belong to another model. */
 function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | undefined): Fields {
   if (embedding === undefined) return params
   const { warnings: _, ...others } = params
@@ -305,7 +307,7 @@ function carriedParams({ params }: KnowledgeBase, embedding: EmbeddingChange | u
     : { ...remaining, warnings: embedding.warnings }
 }
 
-/** Without search defaults sent as null: these become automatic again. */
+/** Removes search defaults that were sent as null. */
 function withoutReset(params: Fields, sent: Fields, fields: Fields): Fields {
   const isReset = (name: string) => (Object.hasOwn(fields, name) ? fields : sent)[name] === null
   const reset = new Set<string>(SEARCH_FIELDS.filter(isReset))
@@ -322,7 +324,7 @@ function notAllowed(name: string): string {
   return `Problem with knowledge base parameters: Parameter '${name}' is not allowed`
 }
 
-/** @throws AppError `invalid_knowledge_base` */
+/** @throws AppError `invalid_knowledge_base` for a setting that must be false */
 function refuseNever(read: FieldReader): void {
   const name = Object.keys(NEVER).find((name) => read.truth(name) === true)
   if (name === undefined) return
@@ -332,7 +334,7 @@ function refuseNever(read: FieldReader): void {
   )
 }
 
-/** @throws AppError `dimension_mismatch`: only a change of the model changes the length */
+/** @throws AppError `dimension_mismatch`, because only a new model can change the vector length */
 function checkStoredSize({ dimensions, params }: KnowledgeBase, size: number | undefined): void {
   if (size === undefined || size === (dimensions ?? params.vector_size)) return
   const known = dimensions === null ? 'not known yet' : dimensions

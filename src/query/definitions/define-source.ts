@@ -1,4 +1,4 @@
-/** Sources of knowledge bases as the contract's fields say them, and the way back. */
+/** Converts sources of knowledge bases from the API's fields and back. */
 
 import { MASK } from '../../core/domain/flow/source-parameters.ts'
 import {
@@ -15,11 +15,12 @@ import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { definedFields, isObject } from '../../core/json.ts'
 import { checkedSchedule } from '../../core/runtime/schedule-times.ts'
+import { millisOf } from '../../core/time.ts'
 import { FieldReader, type Fields } from './fields.ts'
 
 const INVALID_SOURCE = 'invalid_source'
 
-/** The parameters of each kind, in this order; the first is required. */
+/** The parameters of each kind of source. The first one is required. */
 const PARAMETERS: Readonly<Record<SourceKind, readonly string[]>> = {
   folder: ['path', 'include', 'exclude', 'hidden'],
   url: ['url', 'headers'],
@@ -30,7 +31,7 @@ const PARAMETERS: Readonly<Record<SourceKind, readonly string[]>> = {
 }
 
 const COMMON = ['name', 'kind', 'schedule', 'watch', 'remove_vanished', 'allow_empty']
-/** Only answers hold them: a client that saves what it read sends them back. */
+/** Fields that appear only in responses. Clients that save what they read send them back. */
 const SHOWN_ONLY = new Set(
   'id knowledge_base project created_at updated_at next_run_at watching watch_note last_run job_id'.split(
     ' ',
@@ -60,10 +61,7 @@ function sourceDraft(knowledgeBaseId: number, fields: Fields): SyncSourceDraft {
   }
 }
 
-/**
- * The given changes; other parameters stay. An empty schedule removes it.
- * @throws AppError as `sourceDraft`
- */
+/** An empty schedule removes it. @throws AppError like `sourceDraft` */
 function sourceChanges(source: SyncSource, fields: Fields): SyncSourceChanges {
   const read = new FieldReader(fields, INVALID_SOURCE)
   const kind = read.text('kind')
@@ -125,7 +123,7 @@ function watchOf(read: FieldReader, kind: SourceKind): boolean | undefined {
   return isWatched
 }
 
-/** @param stored restores masked headers */
+/** @param stored the current parameters, which replace masked headers */
 function parametersOf(
   kind: SourceKind,
   fields: Fields,
@@ -174,7 +172,7 @@ function checkedGlobs(name: string, globs: readonly string[] | undefined) {
 }
 
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]{1,100}$/
-/** Headers that describe the request itself. */
+/** Headers that clients cannot set, because the request sets them. */
 const OWN_HEADERS = /^(?:host|connection|content-length|transfer-encoding|te|upgrade|if-.*|range)$/i
 
 function headersOf(headers: Fields | undefined, stored: unknown): Fields | undefined {
@@ -193,7 +191,7 @@ function headersOf(headers: Fields | undefined, stored: unknown): Fields | undef
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
-/** As in PUT of a knowledge base: patterns, or `{allowed_domains: […]}`. */
+/** Reads patterns, or `{allowed_domains: […]}` as in PUT of a knowledge base. */
 function filtersOf(read: FieldReader): unknown {
   try {
     return read.textList('filters')
@@ -204,7 +202,7 @@ function filtersOf(read: FieldReader): unknown {
   }
 }
 
-/** Headers hold secrets: who names another address must know them. */
+/** Headers contain secrets, so a user who changes the address must send them again. */
 function checkUrl(text: string, stored: Fields, fields: Fields): void {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
@@ -222,7 +220,7 @@ function checkUrl(text: string, stored: Fields, fields: Fields): void {
   if (isKept) throw invalidSource('Field "headers" must be sent again: "url" is at another host')
 }
 
-/** By name or id. @throws AppError `source_not_found` */
+/** Finds a source by its name or id. @throws AppError `source_not_found` */
 export function requireSource(
   kb: KnowledgeBase,
   nameOrId: string,
@@ -252,13 +250,12 @@ export function alterSource(
   return sources.change(source, sourceChanges(source, fields))
 }
 
-/** Creates the named sources, or changes existing ones. Others stay. */
 export async function declareSources(
   kb: KnowledgeBase,
   declared: readonly Fields[],
   sources: SourceKeeping,
 ): Promise<void> {
-  // All are checked before the first is created.
+  // Check all of them before creating any.
   for (const fields of declared) sourceDraft(kb.id, fields)
   for (const fields of declared) {
     const known = sources
@@ -269,7 +266,7 @@ export async function declareSources(
   }
 }
 
-/** A source as the contract shows it, with its running work. */
+/** Returns a source with its current run, as the API shows it. */
 export function sourceRecord(
   kb: KnowledgeBase,
   source: SyncSource,
@@ -288,7 +285,7 @@ export function sourceRecord(
   }
 }
 
-/** A source as the contract shows it, its secrets masked. */
+/** Returns a source as the API shows it, with secrets masked. */
 function sourceFields({ parameters, ...source }: SyncSource): Fields {
   const { headers } = parameters
   const masked = isObject(headers)
@@ -309,8 +306,8 @@ function sourceFields({ parameters, ...source }: SyncSource): Fields {
 }
 
 export function runFields(run: SyncRun): Fields {
-  const started = Date.parse(`${run.startedAt.replace(' ', 'T')}Z`)
-  const finished = run.finishedAt && Date.parse(`${run.finishedAt.replace(' ', 'T')}Z`)
+  const started = millisOf(run.startedAt)
+  const finished = run.finishedAt && millisOf(run.finishedAt)
   return {
     id: run.id,
     job_id: run.jobId,

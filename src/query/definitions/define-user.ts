@@ -1,4 +1,6 @@
-/** Keys, as REST bodies and SQL statements create them. A key never has more rights than its creator. */
+/**
+ * Creates keys from REST bodies and SQL statements. A key never has more rights than its creator.
+ */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import {
   mayDo,
@@ -24,17 +26,14 @@ import type { Fields } from './fields.ts'
 export interface AccessDeps {
   readonly keys: AccessKeys
   readonly snapshot: () => CatalogSnapshot
-  /** Milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly now: () => number
 }
 
 const KEY_FIELDS = ['name', 'scopes', 'projects', 'expires_at', 'requests_per_minute']
 const REQUESTS_PER_MINUTE_MAX = 1_000_000
 
-/**
- * @param fields of the contract: `name`, `scopes`, `projects`, `expires_at`, `requests_per_minute`
- * @throws AppError `forbidden` for more than the principal itself may do, `key_exists`, `invalid_request`, …
- */
+/** @throws AppError `forbidden` for more rights than the principal has, `key_exists`, … */
 export async function createKey(
   fields: Fields,
   principal: Principal,
@@ -61,18 +60,18 @@ export async function createKey(
   })
 }
 
-/** The keys the principal could have created; if limited to projects, only keys for those. */
+/** A principal limited to projects sees only keys for these. */
 export function visibleKeys(principal: Principal, keys: AccessKeys): readonly AccessKey[] {
   return keys.list().filter(({ namespaces }) => isWithinPrincipal(namespaces, principal))
 }
 
-/** Whether a principal may manage a user or key with these projects. */
+/** Whether the principal may manage a user or key with these projects. */
 function isWithinPrincipal(namespaces: readonly string[] | null, principal: Principal): boolean {
   if (principal.namespaces === null) return true
   return namespaces?.every((one) => principal.namespaces?.has(nameKey(one))) ?? false
 }
 
-/** A principal's name in the list of keys and in the audit log. */
+/** A principal's name as shown in the list of keys and the audit log. */
 function shownPrincipal({ kind, name }: Principal): string {
   return kind === 'key' ? `key ${name}` : name
 }
@@ -91,10 +90,7 @@ function scopesOf(sent: unknown): readonly Scope[] {
   return SCOPES.filter((scope) => named.includes(scope))
 }
 
-/**
- * The namespaces of a key or user, from the fields of both.
- * @throws AppError `project_not_found`, `forbidden`, `invalid_request`
- */
+/** @throws AppError `project_not_found`, `forbidden`, `invalid_request` */
 function namespacesOf(
   sent: unknown,
   principal: Principal,
@@ -132,17 +128,17 @@ function expiryOf(sent: unknown, nowMs: number): string | null {
   const millis = typeof sent === 'string' ? momentMillis(sent) : Number.NaN
   if (Number.isNaN(millis)) {
     const expected =
-      'a moment as "2030-01-31", "2030-01-31 12:00:00" (UTC) or "2030-01-31T12:00:00+01:00"'
+      'a time such as "2030-01-31", "2030-01-31 12:00:00" (UTC) or "2030-01-31T12:00:00+01:00"'
     throw invalid(`Field "expires_at" must be ${expected}, or null for never`)
   }
-  if (millis <= nowMs) throw invalid('Field "expires_at" lies in the past')
+  if (millis <= nowMs) throw invalid('Field "expires_at" is in the past')
   return timestampOfMillis(millis)
 }
 
 const EXPIRY =
   /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)\s*(Z|[+-]\d{2}:?\d{2})?)?$/i
 
-/** Milliseconds since 1970 of a date or time as people write it, in UTC unless it names a zone; NaN for anything else. */
+/** In milliseconds since 1970, UTC without a time zone. NaN if it cannot be parsed. */
 export function momentMillis(text: string): number {
   const [, day, time = '00:00:00', zone = 'Z'] = EXPIRY.exec(text.trim()) ?? []
   return day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`)
@@ -160,26 +156,26 @@ function invalid(message: string): AppError {
   return new AppError('invalid_request', message)
 }
 
-/** Users, as REST bodies and SQL statements make them. */
+/** Dependencies for creating users from REST bodies and SQL statements. */
 
 export interface UserDeps {
   readonly users: Users
   readonly snapshot: () => CatalogSnapshot
-  /** The name of the user in the settings; undefined: the login is off. */
+  /** The name of the user defined in the settings; undefined if login is off. */
   readonly firstAdmin: string | undefined
 }
 
-/** A user as lists show them; id 0 is the one of the settings. */
+/** A user as shown in lists. Id 0 is the user defined in the settings. */
 export type ListedUser = Omit<User, 'createdAt' | 'updatedAt'> & {
   readonly createdAt: string | null
   readonly updatedAt: string | null
 }
 
 const PASSWORD_CHARS_MIN = 8
-/** Longer ones take longer to hash. */
+/** A limit, because long passwords take longer to hash. */
 const PASSWORD_CHARS_MAX = 1_024
 
-/** The user of the settings first. A principal limited to projects sees no others. */
+/** The settings' user first. A principal limited to projects sees only those with these. */
 export function visibleUsers(principal: Principal, deps: UserDeps): readonly ListedUser[] {
   const first: readonly ListedUser[] =
     deps.firstAdmin === undefined ? [] : [firstAdminOf(deps.firstAdmin)]
@@ -213,7 +209,7 @@ export async function createUser(
   return deps.users.create({ name, password, role, namespaces, createdBy }, signal)
 }
 
-/** The changes of a user. @throws AppError `user_of_settings`, `forbidden`, `invalid_request`, … */
+/** @throws AppError `user_of_settings`, `forbidden`, `invalid_request`, … */
 export function userChanges(
   found: ListedUser,
   fields: Fields,
@@ -236,14 +232,14 @@ export function userChanges(
   return changes
 }
 
-/** @throws AppError `user_of_settings` */
+/** @throws AppError `user_of_settings` for the user defined in the settings */
 export function refuseFirstAdmin({ id, name }: Pick<ListedUser, 'id' | 'name'>): void {
   if (id !== 0) return
   const how = 'change EIDER_USERNAME and EIDER_PASSWORD and start the server again'
-  throw new AppError('user_of_settings', `${name} is the user of the settings: ${how}`)
+  throw new AppError('user_of_settings', `${name} is the user defined in the settings: ${how}`)
 }
 
-/** @throws AppError `invalid_request` */
+/** @throws AppError `invalid_request` if it is not a valid password */
 export function checkedPassword(password: unknown): string {
   const length = typeof password === 'string' ? password.length : 0
   if (

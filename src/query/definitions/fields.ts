@@ -1,6 +1,6 @@
 /**
- * Reads the contract's fields (docs/contract.md) from what a client sent: the object in a REST body, or the options of a SQL
- * statement. Both use the same names and share this.
+ * Reads the API's fields (docs/contract.md) from a REST body or from the options of a SQL
+ * statement. Both use the same names.
  */
 import { MASK } from '../../core/domain/flow/source-parameters.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
@@ -9,13 +9,18 @@ import { isObject } from '../../core/json.ts'
 
 export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
 
-/** Field name of the contract → value as sent. */
+export function invalidKnowledgeBase(message: string): AppError {
+  return new AppError(INVALID_KNOWLEDGE_BASE, message)
+}
+
+/** The API's field names with values as they were sent. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Existing clients nest a definition under `params`: both forms are read, and an outer field wins.
- * @param ignored fields of `params` that only answers hold: a client that saves what it read sends them back
- * @throws AppError of that code where `params` is not an object
+ * Merges the fields nested under `params`, as MindsDB clients send them, with the outer ones, which
+ * win.
+ * @param ignored response-only fields of `params`, which clients may send back
+ * @throws AppError with the given code if `params` is not an object
  */
 export function withNestedParams(
   { params, ...outer }: Fields,
@@ -35,7 +40,7 @@ function kindOfValue(value: unknown): string {
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
 
-/** Reads fields one by one; a missing or null field is `undefined`. */
+/** Reads fields one by one and checks their types. A missing or null field is `undefined`. */
 export class FieldReader {
   readonly #fields: Fields
   readonly #code: ErrorCode
@@ -83,7 +88,7 @@ export class FieldReader {
     return value
   }
 
-  /** An integer within the bounds, both included. */
+  /** An integer within the bounds, inclusive. */
   integer(
     name: string,
     bounds: { readonly min: number; readonly max: number },
@@ -101,7 +106,7 @@ export class FieldReader {
     return value
   }
 
-  /** A finite number within the bounds, both included. */
+  /** A finite number within the bounds, inclusive. */
   number(
     name: string,
     { min, max }: { readonly min: number; readonly max: number },
@@ -120,11 +125,11 @@ export class FieldReader {
     return value
   }
 
-  /** @throws AppError if a field that is set is unknown */
+  /** @throws AppError if there is a field that is not known */
   allowOnly(known: ReadonlySet<string>, message: (name: string) => string): void {
     for (const [name, value] of Object.entries(this.#fields)) {
       if (value !== null && value !== undefined && !known.has(name)) {
-        // Clients know the title of the resource's other mistakes.
+        // Use the title of this resource's other errors, which clients match on.
         const { title } = ERRORS[this.#code]
         throw new AppError('unknown_field', message(name), { title })
       }
@@ -140,9 +145,9 @@ export class FieldReader {
 const OWN_FIELDS = new Set(['provider', 'model_name', 'api_key', 'base_url'])
 
 /**
- * `{provider, model_name, api_key, base_url, …}` as a model reference.
- * @param stored the reference that this one replaces. Its secrets replace masked ones, but only for the address they were
- * given for: a caller who names another address must know them
+ * Reads `{provider, model_name, api_key, base_url, …}` as a model reference.
+ * @param stored the reference to replace. Masked secrets are taken from it only if the address is
+ * the same: a client that names another address must send the secrets again
  */
 export function modelRefOf(
   fields: Fields,
@@ -150,7 +155,7 @@ export function modelRefOf(
   stored: ModelRef | null = null,
 ): ModelRef {
   const read = new FieldReader(fields, defaults.code)
-  // Clients send the empty text for "not set".
+  // Some clients send an empty text for "not set".
   const provider = (read.text('provider')?.trim() || defaults.provider).toLowerCase()
   const { baseUrl, version } = withoutVersion(read.text('base_url'))
   const unmasked = (name: string, value: unknown, secret: unknown): unknown => {
@@ -165,7 +170,7 @@ export function modelRefOf(
     }
     if (value !== MASK || secret === undefined) return value
     if (stored !== null && isSameAddress(stored, { provider, baseUrl })) return secret
-    const why = 'provider or base_url is another one than that for which it was given'
+    const why = 'provider or base_url differs from the one it was given for'
     throw new AppError(defaults.code, `Field "${name}" must be sent again: ${why}`)
   }
   const apiKey = unmasked('api_key', read.text('api_key'), stored?.apiKey)
@@ -186,11 +191,7 @@ export function modelRefOf(
   }
 }
 
-/**
- * A model accepts only its own fields and options that have an effect.
- * @param sent what a client wrote: options stored earlier stay
- * @throws AppError `unknown_field`
- */
+/** @param sent from the client; stored ones are not checked @throws AppError `unknown_field` */
 export function refuseOptions(sent: Fields, known: readonly string[], code: ErrorCode): void {
   const fields = [...OWN_FIELDS, ...known]
   new FieldReader(sent, code).allowOnly(new Set(fields), (name) => {
@@ -198,7 +199,7 @@ export function refuseOptions(sent: Fields, known: readonly string[], code: Erro
   })
 }
 
-/** Azure's addresses end with the version of the API, which is a separate option. */
+/** Splits the API version off an Azure address, because it is a separate option. */
 function withoutVersion(sent: string | undefined): {
   readonly baseUrl: string | undefined
   readonly version: string | null
@@ -210,7 +211,7 @@ function withoutVersion(sent: string | undefined): {
   return { baseUrl: url.href, version }
 }
 
-/** The same provider at the same origin, which knows the stored secret already. */
+/** Whether both have the same provider and origin, so the stored secret may be sent there. */
 function isSameAddress(
   stored: ModelRef,
   sent: { readonly provider: string; readonly baseUrl: string | undefined },
@@ -236,19 +237,19 @@ function checkedUrl(text: string, code: ErrorCode): string {
 
 const SECRET_NAME = /key|secret|token|password|credential|authorization|connection|dsn/i
 
-/** A model reference as the contract shows it, with every secret masked, also nested ones. */
+/** Returns a model reference as the API shows it, with all secrets masked, nested ones too. */
 export function maskedModelFields(ref: ModelRef) {
   return {
     provider: ref.provider,
     model_name: ref.modelName,
-    // Clients expect the field; the empty text says that no key is stored.
+    // Clients expect the field. An empty text means that no key is stored.
     api_key: ref.apiKey === undefined ? '' : MASK,
     ...(ref.baseUrl === undefined ? {} : { base_url: ref.baseUrl }),
     ...maskedOptions(ref),
   }
 }
 
-/** The fields of a stored model, secrets masked, overridden by those sent. */
+/** Returns the fields of a stored model with masked secrets, overridden by those sent. */
 export function mergedFields(stored: ModelRef, sent: Fields): Fields {
   return {
     provider: stored.provider,
@@ -260,12 +261,12 @@ export function mergedFields(stored: ModelRef, sent: Fields): Fields {
   }
 }
 
-/** The other options of a reference, secrets masked. */
+/** Returns the other options of a reference with masked secrets. */
 function maskedOptions(ref: ModelRef): Fields {
   return maskedFields(ref.options)
 }
 
-/** A number under such a name is a limit (`max_tokens`), not a secret. */
+/** A number is a limit such as `max_tokens`, not a secret. */
 function maskedFields(fields: Fields): Fields {
   const entries = Object.entries(fields).map(([name, value]) => {
     const isSecret = SECRET_NAME.test(name) && typeof value === 'string'
@@ -274,7 +275,6 @@ function maskedFields(fields: Fields): Fields {
   return Object.fromEntries(entries)
 }
 
-/** Fields without masked values at any depth, and without unmasked secrets. */
 export function withoutMasked(fields: Fields): Fields {
   const kept = Object.entries(maskedFields(fields)).flatMap(([name, value]) => {
     return value === MASK ? [] : [[name, withoutMaskedValue(value)] as const]

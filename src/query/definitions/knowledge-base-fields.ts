@@ -1,4 +1,4 @@
-/** The contract's fields of a knowledge base, except for the embedding model. */
+/** Reads the fields of a knowledge base, except those for the embedding model. */
 import { COLUMN_TYPE_NAMES, parseColumnType, typeText } from '../../core/domain/column-type.ts'
 import { FUSIONS, fusionNamed } from '../../core/domain/hybrid-search.ts'
 import {
@@ -20,6 +20,7 @@ import {
   FieldReader,
   type Fields,
   INVALID_KNOWLEDGE_BASE,
+  invalidKnowledgeBase,
   maskedModelFields,
   mergedFields,
   modelRefOf,
@@ -27,7 +28,6 @@ import {
   withoutMasked,
 } from './fields.ts'
 
-/** The defaults of searches that do not say otherwise. */
 export const SEARCH_FIELDS = [
   'hybrid_search',
   'hybrid_search_alpha',
@@ -35,10 +35,7 @@ export const SEARCH_FIELDS = [
   'hybrid_search_feedback',
 ] as const
 
-/**
- * The sent fields, as `params` stores them.
- * @throws AppError `invalid_knowledge_base` for a value that searches could not use
- */
+/** As `params` stores them. @throws AppError `invalid_knowledge_base` */
 export function searchParams(read: FieldReader): Fields {
   const isHybrid = read.truth('hybrid_search')
   const alpha = read.number('hybrid_search_alpha', { min: 0, max: 1 })
@@ -56,7 +53,7 @@ export function searchParams(read: FieldReader): Fields {
   })
 }
 
-/** `language`: determines the word stems of keyword search. Missing if it was not sent. */
+/** Reads `language`, which selects the stemming rules of keyword search. Absent unless sent. */
 export function languageParam(read: FieldReader): { readonly language?: Language } {
   const name = read.text('language')
   if (name === undefined) return {}
@@ -66,7 +63,7 @@ export function languageParam(read: FieldReader): { readonly language?: Language
   throw invalidKnowledgeBase(`Unknown language "${name}". Available languages: ${known}`)
 }
 
-/** `false` and `{}` mean no reranking. Creates the reranker, which checks its settings, but does not call it. */
+/** `false` and `{}` mean none. Creates the reranker to check settings, without calling it. */
 export async function rerankingModelOf(
   sent: unknown,
   stored: ModelRef | null,
@@ -86,7 +83,7 @@ export async function rerankingModelOf(
     stored,
   )
   const isSameProvider = !isChange || merged.provider === stored.provider
-  // The stored name is of a model of another provider.
+  // Do not keep the stored model name for another provider.
   const ref = isSameProvider ? merged : { ...merged, modelName: '' }
   checkCandidates(ref)
   rerankers.reranker(ref)
@@ -106,7 +103,6 @@ export function vectorSize(read: FieldReader): number | undefined {
   return read.integer('vector_size', { min: 1, max: 65_536 })
 }
 
-/** The sent columns. */
 export function columnFields(
   read: FieldReader,
 ): Partial<
@@ -123,7 +119,7 @@ export function columnFields(
   })
 }
 
-/** `"day"`, or `{"name": "day", "type": "DATE"}`. */
+/** Reads `"day"` or `{"name": "day", "type": "DATE"}`. */
 function metadataColumn(sent: unknown): { readonly name: string; readonly type: string | null } {
   if (typeof sent === 'string') return { name: sent, type: null }
   const fields = isObject(sent) ? sent : {}
@@ -155,7 +151,7 @@ function contentColumns(read: FieldReader): readonly string[] | undefined {
   return columns
 }
 
-/** Names are compared without case, so a repeated name would be ambiguous. */
+/** Refuses names that differ only in case, because names are compared ignoring case. */
 function columnList(read: FieldReader, field: string): readonly string[] | undefined {
   const columns = read.textList(field)
   checkNames(columns ?? [], field)
@@ -179,9 +175,9 @@ function idColumn(read: FieldReader): string | undefined {
   return column
 }
 
-/** The definition of a knowledge base in a file, and back. */
+/** Converts a knowledge base's definition to the JSON in an export file, and back. */
 
-/** As JSON, without secrets. */
+/** Returns the definition as JSON, without secrets. */
 export function exportDefinition(
   kb: Omit<KnowledgeBaseDraft, 'projectId' | 'vectorDatabase' | 'vectorDatabaseTable'> &
     Pick<KnowledgeBase, 'isLanguageKnown' | 'language' | 'storedMetadata'>,
@@ -215,11 +211,13 @@ const EXPORTED_COLUMNS_MAX = 1000
 const EXPORTED_NAME_CHARS_MAX = 1000
 const TYPE_CHARS_MAX = 10_000
 
-/** @throws AppError `file_unreadable` for a file that no Eider has made, or a later one */
+/**
+ * @throws AppError `file_unreadable` if the file is not an Eider export, or from a later version
+ */
 export function readExportDefinition(text: string | undefined): ExportDefinition {
   const value = text === undefined ? undefined : parsedJson(text)
   if (!isObject(value)) {
-    throw unreadableExport('it is no export of a knowledge base: it has no definition of one')
+    throw unreadableExport('it is not an export of a knowledge base: it contains no definition')
   }
   const { format, fields, embedding_model: model, dimensions, chunks, columns } = value
   if (format !== EXPORT_FORMAT) {
@@ -232,7 +230,7 @@ export function readExportDefinition(text: string | undefined): ExportDefinition
     throw unreadableExport('its definition names no embedding model')
   }
   const isLength = isCount(dimensions) && dimensions > 0 && dimensions <= DIMENSIONS_MAX
-  if (dimensions !== null && !isLength) throw unreadableExport('its dimensions are no number')
+  if (dimensions !== null && !isLength) throw unreadableExport('its dimensions are not a number')
   if (!isCount(chunks))
     throw unreadableExport('its definition does not say how many chunks it holds')
   return {
@@ -271,11 +269,7 @@ function unreadableExport(why: string): AppError {
   return new AppError('file_unreadable', `The file could not be imported: ${why}`)
 }
 
-/** The fields that create it under a name. */
+/** Returns the fields to create the knowledge base again under this name. */
 export function fieldsOfExport({ fields }: ExportDefinition, name: string): Fields {
   return { ...fields, name }
-}
-
-function invalidKnowledgeBase(message: string): AppError {
-  return new AppError(INVALID_KNOWLEDGE_BASE, message)
 }

@@ -1,4 +1,4 @@
-/** `data.mcp` of an agent: servers whose tools it may call. */
+/** Reads and shows `data.mcp` of an agent: MCP servers whose tools it may call. */
 
 import { MCP_MASK as MASK, type McpServer, shownUrl } from '../../core/domain/agents/agent.ts'
 import { nameKey } from '../../core/domain/names.ts'
@@ -13,10 +13,7 @@ const HEADERS_MAX = 20
 const HEADER_CHARS_MAX = 8_192
 const URL_CHARS_MAX = 2_000
 
-/**
- * @param stored the servers that these replace. Their secrets replace masked ones, but only for the address they were given
- * for: a caller who names another address must know them
- */
+/** @param stored masked secrets are taken from these only if the address is the same */
 export function mcpServersOf(
   sent: readonly unknown[],
   stored: readonly McpServer[],
@@ -65,7 +62,7 @@ function mcpServerOf(fields: Fields, stored: readonly McpServer[], code: ErrorCo
 
 interface Place {
   readonly name: string
-  /** The server whose secrets may be kept. */
+  /** The stored server whose secrets may be kept. */
   readonly known: McpServer | undefined
   readonly code: ErrorCode
 }
@@ -89,7 +86,7 @@ function urlOf(sent: string, { name, known, code }: Place): string {
   return url.href
 }
 
-/** They belong to the protocol, or would change where a request goes. */
+/** Headers that belong to the protocol, or that would redirect a request. */
 const RESERVED =
   /^(host|connection|content-.*|transfer-encoding|te|trailer|upgrade|expect|accept|mcp-.*|last-event-id|proxy-.*)$/i
 
@@ -120,14 +117,13 @@ function headersOf(sent: Fields, { name, known, code }: Place): Readonly<Record<
 }
 
 function hidden(field: string, name: string, code: ErrorCode): AppError {
-  const why = 'its server or its address is another one than that for which it was given'
+  const why = 'its server or address differs from the one it was given for'
   return new AppError(
     code,
     `"${field}" of the MCP server ${name} is ${MASK} and must be sent again: ${why}`,
   )
 }
 
-/** The way back, with every secret masked. */
 export function shownMcpServer(server: McpServer): Fields {
   const headers = Object.keys(server.headers).map((header) => [header, MASK] as const)
   return {

@@ -1,4 +1,4 @@
-/** The contract's field `preprocessing`: each kind takes exactly its options. */
+/** Reads the field `preprocessing`. Each type accepts only its own options. */
 
 import {
   type ContextualChunking,
@@ -10,11 +10,11 @@ import {
   type SentenceWindows,
 } from '../../core/domain/knowledge-base.ts'
 import { chatOptionsOf } from '../../core/domain/model-ref.ts'
-import { AppError } from '../../core/errors.ts'
 import {
   FieldReader,
   type Fields,
   INVALID_KNOWLEDGE_BASE,
+  invalidKnowledgeBase,
   maskedModelFields,
   modelRefOf,
   refuseOptions,
@@ -54,7 +54,7 @@ function isType(name: string): name is PreprocessingType {
   return Object.hasOwn(PREPROCESSING_OPTIONS, name)
 }
 
-/** Without a type, it follows from the options. */
+/** Infers the type from the options if it is missing. */
 function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType {
   const name = read.text('type')
   if (name === undefined) {
@@ -69,11 +69,7 @@ function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType
   throw invalidKnowledgeBase(`Unknown preprocessing type "${name}". Available types: ${known}`)
 }
 
-/**
- * `{type, <type>_config: {chunk_size, chunk_overlap, …}}` → how documents are chunked. Nothing sent: the defaults.
- * @param stored what this replaces: a masked key of its model stays
- * @throws AppError `unknown_field` naming it, `invalid_knowledge_base`
- */
+/** `{type, <type>_config}`. @param stored its masked model key is kept @throws AppError */
 export function preprocessingOf(
   fields: Fields | undefined,
   stored: Preprocessing | null = null,
@@ -133,7 +129,7 @@ function separatorsOf(config: FieldReader): readonly string[] | undefined {
   if (separators.length === 0 || separators.length > SEPARATORS_MAX) {
     throw invalidKnowledgeBase(`"separators" must hold from 1 to ${SEPARATORS_MAX} texts`)
   }
-  // The default's options describe what is done anyway.
+  // Whether the options only repeat the default.
   const isUsual =
     separators.length === usual.length && separators.every((one, i) => one === usual[i])
   return isUsual ? undefined : separators
@@ -186,15 +182,11 @@ function contextualOf(config: FieldReader, stored: Preprocessing | null): Contex
   }
 }
 
-/** As shown in `params`: how many calls one insert may make, without the model's secrets. */
+/** As `params` shows them, with the limit of model calls per insert and without secrets. */
 function shownFields(fields: Fields, contextual: ContextualChunking | undefined): Fields {
   if (contextual === undefined) return fields
   const { model, chunksMax } = contextual
   const config = new FieldReader(fields, INVALID_KNOWLEDGE_BASE).object('contextual_config') ?? {}
   const shown = model === null ? {} : { llm_config: maskedModelFields(model) }
   return { ...fields, contextual_config: { ...config, max_chunks: chunksMax, ...shown } }
-}
-
-function invalidKnowledgeBase(message: string): AppError {
-  return new AppError(INVALID_KNOWLEDGE_BASE, message)
 }

@@ -1,4 +1,4 @@
-/** Where a knowledge base is stored: in the embedded store under a name, or in a connected PostgreSQL. */
+/** Reads where a knowledge base is stored: in the embedded store, or in a connected PostgreSQL. */
 import { type CatalogSnapshot, seenDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type {
   KnowledgeBase,
@@ -14,10 +14,12 @@ import type { CatalogDeps } from './define-database.ts'
 import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
 import { exportDefinition, fieldsOfExport, readExportDefinition } from './knowledge-base-fields.ts'
 
+export const EMBEDDED = 'embedded'
+
 interface Storage extends Pick<KnowledgeBaseDraft, 'vectorDatabase' | 'vectorDatabaseTable'> {
-  /** null: the embedded store. */
+  /** The place in PostgreSQL; null for the embedded store. */
   readonly place: StoragePlace | null
-  /** Whether all rows are copied to here. */
+  /** Whether all rows are also copied locally. */
   readonly isCopied: boolean
 }
 
@@ -27,7 +29,7 @@ export function storageOf(
   name: string,
   { catalog, author }: Pick<CatalogDeps, 'catalog' | 'author'>,
 ): Storage {
-  if (storage === undefined || storage === null) {
+  if (storage === undefined || storage === null || storage === EMBEDDED) {
     return { vectorDatabase: 'duckdb', vectorDatabaseTable: name, place: null, isCopied: true }
   }
   const fields = typeof storage === 'string' ? storageOfName(storage) : storage
@@ -44,7 +46,7 @@ export function storageOf(
   }
   const isDefault = nameKey(database) === 'duckdb' && nameKey(table) === nameKey(name)
   if (author !== undefined && author.namespaces !== null && !isDefault) {
-    // Storages are shared by all projects: their names would reveal other projects.
+    // Projects share the names of storages, so naming one could reveal other projects.
     const message = `${author.name} may use some projects only and names no "storage": leave it out`
     throw new AppError('forbidden', message)
   }
@@ -63,7 +65,7 @@ export function storageOf(
   return { vectorDatabase, vectorDatabaseTable, place: null, isCopied }
 }
 
-/** Refuses a known name that stores no vectors. @throws AppError `invalid_knowledge_base` */
+/** Refuses a known database that cannot store vectors. @throws AppError `invalid_knowledge_base` */
 function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void {
   const { projects } = snapshot
   const key = nameKey(database)
@@ -91,13 +93,10 @@ function storageOfName(name: string): Fields {
   return rest.length > 0 ? {} : { database, table }
 }
 
-/** Fields for a knowledge base defined by another server: how to reach its models from here. */
+/** Another server defined it: how to reach its models from this one. */
 const ATTACH_FIELDS = new Set(['name', 'storage', 'attach', 'embedding_model', 'reranking_model'])
 
-/**
- * The fields of the knowledge base in a storage, overridden by those sent.
- * @throws AppError `invalid_knowledge_base`, `table_not_found`, those of the storage
- */
+/** Of the base stored there, overridden by those sent. @throws AppError `table_not_found`, … */
 export async function attachedFields(
   sent: Fields,
   { name, place }: { readonly name: string; readonly place: StoragePlace | null },
@@ -119,7 +118,6 @@ export async function attachedFields(
   return { fields, dimensions: definition.dimensions }
 }
 
-/** Creates the knowledge base and its tables in the storage, both or neither. */
 export async function createStored(
   draft: KnowledgeBaseDraft,
   {
@@ -144,7 +142,6 @@ export async function createStored(
   }
 }
 
-/** The definition after changes, for those that share its rows. */
 export function changedDefinition(kb: KnowledgeBase, changes: KnowledgeBaseChanges): string {
   const { declaredColumns = [], embeddingModel: _, reembedding: __, ...changed } = changes
   const declared = declaredColumns.map((column) => ({ ...column, column: '', isDeclared: true }))
@@ -157,7 +154,7 @@ export function changedDefinition(kb: KnowledgeBase, changes: KnowledgeBaseChang
 function draftDefinition(draft: KnowledgeBaseDraft): string {
   const declared = draft.declaredColumns ?? []
   const storedMetadata = declared.map((column) => ({ ...column, column: '', isDeclared: true }))
-  // A language that was given is in the params.
+  // A language that was chosen is in the params.
   const language = { isLanguageKnown: false, language: DEFAULT_LANGUAGE }
   return exportDefinition({ ...draft, ...language, storedMetadata }, 0)
 }

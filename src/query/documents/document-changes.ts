@@ -1,4 +1,4 @@
-/** Writes to whole documents: by the same ways as INSERT, UPDATE and DELETE. */
+/** Writes whole documents, with the same rules as INSERT, UPDATE and DELETE. */
 import { CELL_CHARS_MAX, chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
@@ -23,16 +23,16 @@ import { chunksByColumn, JoinedText, type TextPlace } from './text-of-chunks.ts'
 
 export interface SentDocument {
   readonly id: string
-  /** Content column → text; a text alone is that of the only content column. */
+  /** The text per content column, or a single text if there is only one content column. */
   readonly content: string | Readonly<Record<string, string | null>>
   readonly metadata: Row
 }
 
 /**
- * Replaces the document with this id.
+ * Stores a document, replacing the one with the same id.
  * @returns the stored document, and whether it is new
- * @throws AppError `invalid_request` for a column that there is not, `insert_failed` for a document that cannot be stored,
- * those of the embedder and the store
+ * @throws AppError `invalid_request` for an unknown column, `insert_failed` if the document cannot
+ * be stored; errors of the embedder and the store
  */
 export async function putDocument(
   kb: KnowledgeBase,
@@ -79,13 +79,13 @@ function sentRow(kb: KnowledgeBase, { id, content, metadata }: SentDocument): Ro
   return { ...Object.fromEntries(metadataEntries(kb, metadata)), ...row, [idColumn]: id }
 }
 
-/** The values by the names of the metadata columns as the knowledge base writes them. @throws AppError `invalid_request` */
+/** With the column names spelled as in the base. @throws AppError `invalid_request` */
 function metadataEntries(kb: KnowledgeBase, metadata: Row): readonly [string, Row[string]][] {
   const { contentColumns, idColumns, metadataColumns } = columnMappingOf(kb)
   const row = wellFormedRow(metadata, CELL_CHARS_MAX)
   return Object.entries(row).map(([name, value]) => {
     if (findColumn([...contentColumns, ...idColumns], name) !== undefined) {
-      throw wrongField(`metadata.${name}`, 'is no metadata: it is a content column or the id')
+      throw wrongField(`metadata.${name}`, 'is not metadata: it is a content column or the id')
     }
     const declared = metadataColumns === null ? name : findColumn(metadataColumns, name)
     if (declared !== undefined) return [declared, value]
@@ -99,9 +99,10 @@ function wrongField(field: string, what: string): AppError {
 }
 
 /**
- * Changes metadata of a document; null removes a key. Text and vectors stay, and nothing is embedded.
- * @throws AppError `document_not_found`, `invalid_request` for a column that there is not, `insert_failed` for a value that
- * does not fit the declared type of its column
+ * Changes metadata of a document; null removes a key. Text and vectors stay, so nothing is
+ * embedded.
+ * @throws AppError `document_not_found`, `invalid_request` for an unknown column, `insert_failed`
+ * for a value that does not fit the declared type of its column
  */
 export async function patchDocument(
   kb: KnowledgeBase,
@@ -122,7 +123,7 @@ export async function patchDocument(
   return document
 }
 
-/** Each of its chunks holds it. */
+/** Limits the size, because each chunk of the document stores the metadata again. */
 function refuseHuge({ id, metadata, chunkCount }: StoredDocument, changed: Row): void {
   const chars = id.length + JSON.stringify({ ...metadata, ...changed }).length
   if (chars * chunkCount <= INGEST_LIMITS.metadataCharsMax) return
@@ -143,10 +144,7 @@ export async function deleteDocument(
   if (removed === 0) throw notFound('document', id)
 }
 
-/**
- * Removes every document with a selected chunk: exactly the chunks found, in one transaction.
- * @throws AppError `invalid_request` for filters, those of `runSelect`
- */
+/** In one transaction. @throws AppError `invalid_request` for filters, and like `runSelect` */
 export async function deleteDocuments(
   kb: KnowledgeBase,
   selection: Selection,
@@ -169,14 +167,12 @@ export async function deleteDocuments(
   return { documents: chunks === 0 ? 0 : ids.size, chunks }
 }
 
-/** The use cases behind the document routes. */
-
 type Kb = KnowledgeBase
 
 export interface DocumentUses {
   list(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredDocument>>
   chunks(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredChunk>>
-  /** By chunk key. */
+  /** Returns vectors by chunk key. */
   vectors(kb: Kb, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
   read(kb: Kb, id: string, signal: AbortSignal): Promise<DocumentTexts>
   put(
@@ -193,7 +189,7 @@ export interface DocumentUses {
   ): Promise<{ readonly documents: number; readonly chunks: number }>
 }
 
-/** @param depsOf what one request gets */
+/** @param depsOf creates the dependencies for one request */
 export function documentUses(depsOf: () => QueryDeps): DocumentUses {
   return {
     list: (kb, order, signal) => listDocuments(kb, order, depsOf(), signal),
@@ -207,7 +203,7 @@ export function documentUses(depsOf: () => QueryDeps): DocumentUses {
   }
 }
 
-/** A document with its texts, put together from its chunks. */
+/** A document with its texts, reassembled from its chunks. */
 export interface DocumentTexts {
   readonly id: string
   readonly metadata: Row
@@ -218,19 +214,19 @@ export interface DocumentTexts {
 export interface DocumentText {
   readonly column: string
   readonly text: string
-  /** False if the chunks omit part of the text, or one was changed separately. */
+  /** False if the chunks leave out part of the text, or if a chunk was changed on its own. */
   readonly isExact: boolean
 }
 
 export interface PlacedChunk {
   readonly chunkId: string
   readonly column: string
-  /** Code units into the text of its column. */
+  /** Where the chunk starts in its column's text, in UTF-16 code units. */
   readonly startChar: number
   readonly endChar: number
-  /** What cut it. */
+  /** The preprocessor that created the chunk. */
   readonly source: string
-  /** Facts about this chunk only, such as `page`. */
+  /** Facts about this chunk alone, such as `page`. */
   readonly facts: Row
 }
 

@@ -1,4 +1,4 @@
-/** Documents and chunks of a knowledge base, page by page in insertion order. */
+/** Lists documents and chunks of a knowledge base page by page, in insertion order. */
 
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey, quote } from '../../core/domain/names.ts'
@@ -9,36 +9,35 @@ import { searchFilter } from '../search/search-filter.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 
-/** Which of them. */
+/** Which documents or chunks to list. */
 export interface Selection {
-  /** See `searchFilter`. One matching chunk selects a document. */
+  /** See `searchFilter`. A document is selected if one of its chunks matches. */
   readonly filters?: unknown
-  /** Part of an id or title; case is ignored. */
+  /** Part of an id or title, ignoring case. */
   readonly searched?: string
   readonly documentId?: string
 }
 
 export interface ListOrder extends Selection {
   readonly limit: number
-  /** After this key, and as many more are left out. */
+  /** Start after this key, then skip `offset` more. */
   readonly afterKey: bigint
   readonly offset: number
-  /** In reverse order: those before `afterKey`, or from the last one if it is 0. */
+  /** Reverses the order: lists those before `afterKey`, or from the end if it is 0. */
   readonly isBackwards?: boolean
 }
 
 export interface ListPage<T> {
   readonly items: readonly T[]
-  /** Across all pages. */
   readonly total: number
-  /** The key after which the next page starts; null: this is the last one. */
+  /** The key to start the next page after; null on the last page. */
   readonly next: bigint | null
 }
 
-/** The metadata column with a document's title. */
-export const TITLE_COLUMN = 'title'
+/** The metadata column that holds a document's title. */
+const TITLE_COLUMN = 'title'
 
-/** @throws AppError `invalid_request` for filters, those of `runSelect` */
+/** @throws AppError `invalid_request` for filters, and like `runSelect` */
 export async function listDocuments(
   kb: KnowledgeBase,
   order: ListOrder,
@@ -56,11 +55,11 @@ export async function listDocuments(
   const ids = found.rows.map(({ id }) => id)
   const documents = await deps.documents.find(kb, ids)
   const byId = new Map(documents.map((document) => [document.id, document]))
-  // Skips one removed meanwhile.
+  // Skip documents that were deleted meanwhile.
   return { ...found, items: ids.flatMap((id) => byId.get(id) ?? []) }
 }
 
-/** @throws AppError `invalid_request` for filters, those of `runSelect` */
+/** @throws AppError `invalid_request` for filters, and like `runSelect` */
 export async function listChunks(
   kb: KnowledgeBase,
   order: ListOrder,
@@ -84,13 +83,13 @@ function isWhole({ filters, searched, documentId, offset, isBackwards }: ListOrd
   return offset === 0 && documentId === undefined && searched === undefined && isEmpty(filters)
 }
 
-/** Whether filters keep everything. */
+/** Whether the filters exclude nothing. */
 export function isEmpty(filters: unknown): boolean {
   if (filters === undefined || filters === null) return true
   return typeof filters === 'object' && Object.keys(filters).length === 0
 }
 
-/** One statement for the page and the total. */
+/** Selects the page and the total with one statement. */
 async function selectedRows(
   what: 'documents' | 'chunks',
   { kb, order }: { readonly kb: KnowledgeBase; readonly order: ListOrder },
@@ -129,7 +128,7 @@ async function selectedRows(
   return { rows: shown, total, next: rows.length > limit ? (shown.at(-1)?.key ?? null) : null }
 }
 
-/** A WHERE and the values it names. @throws AppError `invalid_request` that names the place in the filters */
+/** @throws AppError `invalid_request` with the position in the filters */
 export function listCondition(
   kb: KnowledgeBase,
   { filters, searched, documentId }: Selection,

@@ -1,4 +1,4 @@
-/** Requests about points of a map: their chunks, and values for colours. */
+/** Returns the chunks behind points of a map, and values for colouring the points. */
 
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { nameKey, quote } from '../../core/domain/names.ts'
@@ -10,33 +10,33 @@ import { quotedName } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 
-/** What colours points: a column, or how near they are to a text. */
+/** What to colour points by: a column, or the similarity to a text. */
 export type MapValuesOf =
   | { readonly kind: 'column'; readonly column: string }
   | { readonly kind: 'query'; readonly query: string }
 
-/** A value of each point, in their order. */
+/** A value per point, in the order of the points. */
 export type MapValues =
   | {
       readonly kind: 'categories'
-      /** The commonest first. */
+      /** Most frequent value first. */
       readonly values: readonly { readonly value: string; readonly count: number }[]
-      /** Index of each point's value in `values` plus 1; 0: none. */
+      /** For each point, the index of its value in `values` plus 1, or 0 for none. */
       readonly codes: Uint32Array
     }
-  /** NaN: no value. Times are milliseconds since 1970. */
+  /** NaN means no value. Times are milliseconds since 1970. */
   | { readonly kind: 'numbers' | 'times'; readonly numbers: Float64Array }
 
-/** Longer values are cut: they are shown in a legend. */
+/** Values are truncated to this length, because a legend shows them. */
 const POINT_VALUE_CHARS_MAX = 200
 
-/** A search without a LIMIT finds the best few. */
+/** A high LIMIT, because a search without one returns only the best few. */
 const ALL_ROWS = 1_000_000_000
 
 const NUMBER_TYPE = /^(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|REAL|DECIMAL.*)$/i
 const TIME_TYPE = /^(?:DATE|TIMESTAMP.*)$/i
 
-/** @throws AppError `invalid_request` for a column that there is not, those of `runSelect` */
+/** @throws AppError `invalid_request` for an unknown column, those of `runSelect` */
 export async function mapValues(
   { kb, map }: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
   of: MapValuesOf,
@@ -65,12 +65,12 @@ function collectorOf({ kind }: ValueExpression, map: ChunkMap): Categories | Num
 }
 
 interface ValueExpression {
-  /** Ids are categories, also those that look like dates. */
+  /** Ids are shown as categories, even if they look like dates. */
   readonly kind: MapValues['kind'] | 'ids'
   readonly sql: string
 }
 
-/** 1 for the same direction, 0 for a right angle. */
+/** Similarity: 1 for the same direction, 0 for a right angle. */
 const NEARNESS: ValueExpression = { kind: 'numbers', sql: '1 - distance' }
 
 function expressionOf(kb: KnowledgeBase, column: string): ValueExpression {
@@ -128,9 +128,7 @@ class Categories {
     this.#codes[point] = known.code + 1
   }
 
-  /**
-   * By frequency: the most common get the most distinct colours. Texts that are all dates are treated as times.
-   */
+  /** By frequency: the most common get the most distinct colours. Dates count as times. */
   all(): MapValues {
     const times = this.#mayBeTimes ? timesOf([...this.#known.keys()]) : null
     if (times !== null) return { kind: 'times', numbers: this.#numbersOf(times) }
@@ -144,33 +142,30 @@ class Categories {
     }
   }
 
-  /** @param byCode of each known value */
+  /** @param byCode the numeric form of each distinct value */
   #numbersOf(byCode: readonly number[]): Float64Array {
     return Float64Array.from(this.#codes, (code) => byCode[code - 1] ?? Number.NaN)
   }
 }
 
-/** A day, with or without a time: JSON has dates only as texts. */
+/** A date with or without a time. In JSON, dates are texts. */
 const DATE_TEXT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
 
 const DAY_CHARS = 10
 const ZONE = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i
 
-/** Milliseconds since 1970, if all are dates. */
+/** Returns milliseconds since 1970 if all values are dates. */
 function timesOf(values: readonly string[]): readonly number[] | null {
   if (!values.every((value) => DATE_TEXT.test(value))) return null
   const times = values.map((value) => {
-    // Without a zone it is UTC, like the database.
+    // A time without a zone is UTC, as in the database.
     const isWithoutZone = value.length > DAY_CHARS && !ZONE.test(value)
     return Date.parse(`${value.replace(' ', 'T')}${isWithoutZone ? 'Z' : ''}`)
   })
   return times.length > 0 && times.every(Number.isFinite) ? times : null
 }
 
-/**
- * The chunks of some points; null for deleted ones.
- * @throws AppError `invalid_request` for a point that there is not
- */
+/** null for deleted ones. @throws AppError `invalid_request` for an unknown point */
 export async function chunksOfPoints(
   { kb, map }: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
   points: readonly number[],

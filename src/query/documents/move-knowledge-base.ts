@@ -1,4 +1,4 @@
-/** A knowledge base out into a file and in from one. */
+/** Exports a knowledge base to a file, and imports one. */
 
 import { findKnowledgeBase, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
@@ -21,19 +21,19 @@ import {
 } from '../definitions/knowledge-base-fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
-export interface TransferDeps extends QueryDeps {
+interface TransferDeps extends QueryDeps {
   readonly reader: FileReading
 }
 
-/** The use cases behind the routes. */
+/** Implements the export and import routes. */
 export interface TransferUses {
   export(kb: KnowledgeBase, signal: AbortSignal): Promise<ExportedRows>
   import(request: ImportRequest, signal: AbortSignal): Promise<ImportReport>
-  /** The same as a job: it is stored, and the file is its own, when this resolves. */
+  /** Starts an import as a job. When the promise resolves, the job is stored and owns the file. */
   importInBackground(request: ImportRequest): Promise<Job>
 }
 
-/** @throws AppError those of `KnowledgeBaseFiles.export` */
+/** @throws AppError like `KnowledgeBaseFiles.export` */
 export async function exportKnowledgeBase(
   kb: KnowledgeBase,
   deps: Pick<QueryDeps, 'transfers' | 'documents'>,
@@ -43,24 +43,20 @@ export async function exportKnowledgeBase(
   return deps.transfers.export(kb, exportDefinition(kb, chunkCount), signal)
 }
 
-export interface ImportRequest {
+interface ImportRequest {
   readonly projectName: string
-  /** The knowledge base, created if missing. */
+  /** The knowledge base to import into. It is created if it does not exist. */
   readonly name: string
-  /** The file as sent. */
   readonly path: string
 }
 
-export interface ImportReport {
+interface ImportReport {
   readonly isCreated: boolean
   readonly documents: number
   readonly chunks: number
 }
 
-/**
- * Stores the documents of an export, all or none, replacing those with the same ids.
- * @throws AppError `file_unreadable`, `import_mismatch` for vectors of another model, those of creating a knowledge base
- */
+/** All or none, replacing equal ids. @throws AppError `file_unreadable`, `import_mismatch` */
 export async function importKnowledgeBase(
   { projectName, name, path }: ImportRequest,
   deps: TransferDeps,
@@ -94,17 +90,16 @@ export async function importKnowledgeBase(
 
 const NO_RIGHTS: Rights = { read: false, ask: false, namespaces: [] }
 
-/** An import, as its job keeps it. */
 interface StoredImport {
   readonly projectName: string
   readonly name: string
-  /** Among the files that jobs import. */
+  /** The file's name in the folder of files that jobs import. */
   readonly file: string
-  /** It reads nothing stored here. */
+  /** An import needs no right to read, because it reads nothing that is stored. */
   readonly rights: Rights
 }
 
-/** @param files takes over the file */
+/** @param files takes ownership of the file */
 export async function importJobOf(
   { projectName, name, path }: ImportRequest,
   files: ImportFiles,
@@ -119,13 +114,13 @@ export async function importJobOf(
   return { kind: 'import', projectName, knowledgeBase: name, title, request }
 }
 
-/** One transaction: after a crash it restarts. If it fails, the file stays for another try. */
+/** In one transaction, repeated after a crash. If it fails, the file is kept. */
 export async function runImportJob(
   work: JobWork,
   deps: TransferDeps & { readonly importFiles: ImportFiles },
   signal: AbortSignal,
 ): Promise<void> {
-  // Written by `importJobOf`.
+  // `importJobOf` wrote this request, so the type is right.
   const { projectName, name, file } = work.request as StoredImport
   const path = await deps.importFiles.pathOf(file)
   const none = { rows: 0, documents: 0, chunks: 0 }
@@ -156,7 +151,9 @@ function createdFor(
   return createKnowledgeBase(projectName, fieldsOfExport(definition, name), deps)
 }
 
-/** Vectors of different models cannot be compared. @throws AppError `import_mismatch` */
+/**
+ * Refuses vectors of another model, which cannot be compared. @throws AppError `import_mismatch`
+ */
 function refuseOtherVectors(
   { name, embeddingModel, dimensions }: KnowledgeBase,
   definition: ExportDefinition,

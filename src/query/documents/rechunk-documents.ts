@@ -1,4 +1,7 @@
-/** Documents rechunked from their stored text: unchanged chunks are neither embedded nor written. */
+/**
+ * Re-chunks documents from their stored text. Unchanged chunks are neither embedded nor written
+ * again.
+ */
 import { isDeepStrictEqual } from 'node:util'
 import type { Row } from '../../core/domain/document.ts'
 import {
@@ -27,25 +30,21 @@ export type RechunkDeps = Pick<
 interface RechunkTarget {
   readonly kb: KnowledgeBase
   readonly ids: readonly string[]
-  /** Written in the documents' transaction, if there is one. */
+  /** Returns the job's progress mark, which is written in the same transaction as the documents. */
   readonly markOf: (changed: Rechunked) => JobMark
 }
 
 export interface Rechunked {
-  /** Documents with different chunks now, and how many. */
   readonly documents: number
   readonly chunks: number
-  /** Unchanged documents that cannot be re-chunked. */
+  /** Unchanged documents that could not be re-chunked, with the reason. */
   readonly leftOut: readonly JobError[]
 }
 
-/** Another client may change a document between its reading and its writing. */
+/** Try again this often if a client changes a document between reading and writing it. */
 const RECHUNK_ATTEMPTS_MAX = 4
 
-/**
- * Re-chunks these documents with the current settings, all in one transaction. A document changed meanwhile is read again.
- * @throws AppError those of the embedder and the store
- */
+/** In one transaction. A document that changes meanwhile is read again. @throws AppError */
 export async function rechunkDocuments(
   { kb, ids, markOf }: RechunkTarget,
   deps: RechunkDeps,
@@ -62,14 +61,14 @@ export async function rechunkDocuments(
     const { isWhole, ...now } = await rewrite({ kb, documents, done, markOf }, deps, signal)
     done = now
     if (isWhole) return done
-    // A refused document would be refused again.
+    // Skip documents that failed before, because they would fail again.
     const refused = new Set(done.leftOut.map(({ item }) => item))
     rest = documents.map(({ chunked }) => chunked.document.id).filter((id) => !refused.has(id))
   }
 }
 
 function busy(documents: readonly ReadDocument[]): readonly JobError[] {
-  const message = 'It was changed again and again meanwhile: try once more'
+  const message = 'It kept changing in the meantime: try again'
   return documents.map(({ chunked }) => ({ item: chunked.document.id, message }))
 }
 
@@ -78,7 +77,7 @@ interface ReadDocument {
   readonly chunked: ChunkedDocument
 }
 
-/** The documents with their new chunks, without those that keep theirs. */
+/** Reads the documents that need new chunks, and leaves out the others. */
 async function readUncut(
   { kb, ids }: Pick<RechunkTarget, 'kb' | 'ids'>,
   deps: RechunkDeps,
@@ -106,7 +105,7 @@ async function readUncut(
   return { documents, leftOut }
 }
 
-/** A chat model's text about chunks is known only later. */
+/** Contexts from a chat model are not known yet, so not compared. */
 function isCutSo(
   stored: readonly CutChunk[],
   { chunks }: Pick<ChunkedDocument, 'chunks'>,
@@ -131,7 +130,7 @@ function hasChunks(stored: readonly CutChunk[], chunks: ChunkedDocument['chunks'
   })
 }
 
-/** As they come back. */
+/** Returns the facts as they come back from storage. */
 function storedFacts(facts: Row = {}): Row {
   const entries = Object.entries(facts).map(([name, value]) => {
     return [name, typeof value === 'string' ? value.toWellFormed() : value] as const
@@ -145,11 +144,10 @@ interface Rewriting extends Pick<RechunkTarget, 'kb' | 'markOf'> {
 }
 
 interface Rewritten extends Rechunked {
-  /** False: some were changed meanwhile. */
+  /** False if some documents changed meanwhile. */
   readonly isWhole: boolean
 }
 
-/** Errors in single documents are found one by one. */
 async function rewrite(
   { kb, documents, done, markOf }: Rewriting,
   deps: RechunkDeps,
@@ -184,7 +182,6 @@ function mayBeOfOne(error: AppError): boolean {
   return error.code === 'insert_failed' || isRefusedText(error)
 }
 
-/** All in one transaction. */
 async function write(
   { kb, documents, done, markOf }: Rewriting,
   deps: RechunkDeps,
@@ -214,7 +211,7 @@ async function write(
   return { ...done, documents: documentCount, chunks: chunkCount, isWhole }
 }
 
-/** Undefined if it has these chunks already. */
+/** Returns undefined if the document already has these chunks. */
 function changeOf(
   { document, chunks }: EmbeddedDocument,
   storedOf: ReadonlyMap<string, readonly CutChunk[]>,

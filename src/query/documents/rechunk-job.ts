@@ -1,4 +1,4 @@
-/** The job that rechunks a knowledge base's documents with its current settings, one by one. */
+/** The job that re-chunks all documents of a knowledge base with its current settings. */
 import { createHash } from 'node:crypto'
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import {
@@ -16,11 +16,11 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import { type RechunkDeps, type Rechunked, rechunkDocuments } from './rechunk-documents.ts'
 
 interface StoredRequest {
-  /** A later knowledge base of the same name is not meant. */
+  /** The id, because a later knowledge base may have the same name. */
   readonly knowledgeBaseId: number
 }
 
-/** A knowledge base has one that waits, at most: it does what several would. @throws AppError `too_busy` */
+/** At most one waits per knowledge base, as it covers all requests. @throws AppError `too_busy` */
 export async function startRechunk(
   kb: KnowledgeBase,
   { jobs }: { readonly jobs: Pick<Jobs, 'list' | 'requestOf' | 'start'> },
@@ -28,7 +28,7 @@ export async function startRechunk(
   for (const job of jobs.list()) {
     const isNamedSo = job.projectName === kb.projectName && job.knowledgeBase === kb.name
     if (!isNamedSo || job.kind !== 'rechunk' || job.state !== 'queued') continue
-    // Only `rechunkDraft` makes these requests.
+    // Only `rechunkDraft` creates these requests, so the type is right.
     const request = (await jobs.requestOf(job.id)) as StoredRequest
     if (request.knowledgeBaseId === kb.id) return job
   }
@@ -37,36 +37,39 @@ export async function startRechunk(
 
 function rechunkDraft({ id, name, projectName }: KnowledgeBase): JobDraft {
   const request: StoredRequest = { knowledgeBaseId: id }
-  const title = `Split the documents of ${name} again`
+  const title = `Re-chunk the documents of ${name}`
   return { kind: 'rechunk', projectName, knowledgeBase: name, title, request }
 }
 
-/** Documents in storing order: a re-chunked one becomes the last. */
+/** Progress in storage order. A re-chunked document moves to the end. */
 interface Checkpoint {
-  /** First chunks of finished documents have this key or a smaller one. */
+  /** Documents whose first chunk has at most this key are done. */
   readonly afterKey: string
-  /** Documents stored before this pass have smaller keys. */
+  /** Documents stored before this pass began have keys up to this one. */
   readonly endKey: string
-  /** The number of chunks stored by the job so far: others' chunks have other keys. */
+  /** The number of chunks stored by this job, to tell them from chunks that others stored. */
   readonly ownChunks: number
-  /** During a further pass, documents are already counted. */
+  /** In a further pass, documents were already counted. */
   readonly isFurtherPass: boolean
-  /** The chunk settings: a change means starting over. */
+  /** A hash of the chunk settings. If they change, the job starts over. */
   readonly rules: string
 }
 
 type Deps = RechunkDeps & Pick<QueryDeps, 'catalog'>
 
-/** A transaction is small enough to finish soon, and a kill loses no more than one. */
+/** Small enough for short transactions, and for a killed process to lose little work. */
 const BATCH = { documents: 64, chars: 500_000 }
-/** The first has few, each next one twice as many, so that the speed is known soon. */
+/** The first batch is small so that progress shows soon. Each further one is twice as large. */
 const FIRST_DOCUMENTS = 8
-/** Each pass covers documents stored during the previous one: if that never ends, they have the current settings by now. */
+/**
+ * Each pass covers documents stored during the previous one. Stop after this many: the newest
+ * documents already have the current settings.
+ */
 const FURTHER_PASSES_MAX = 20
-/** A busy or unreachable provider may recover: a job can wait. */
+/** How long to wait for a busy or unreachable provider to recover. */
 const PATIENCE_MS = 600_000
 
-/** @throws AppError those of the embedder and the store; `knowledge_base_not_found` after a drop */
+/** @throws AppError of the embedder and the store; `knowledge_base_not_found` if it was dropped */
 export async function runRechunkJob(work: JobWork, deps: Deps, signal: AbortSignal): Promise<void> {
   const { embedders } = deps
   const patient = {
@@ -96,14 +99,14 @@ class RechunkRun {
 
   static async begin(work: JobWork, deps: Deps): Promise<RechunkRun> {
     const kb = jobTarget(work, deps)
-    // Only this job writes its checkpoint.
+    // Only this job writes its checkpoint, so the type is right.
     const known = work.checkpoint as Checkpoint | null
     const run = new RechunkRun(work, deps, known ?? (await beginning(kb, deps, work.job)))
     if (known === null) await run.#count(kb)
     return run
   }
 
-  /** The next documents. @returns false: there are none */
+  /** Re-chunks the next documents. @returns false if there are none */
   async next(signal: AbortSignal): Promise<boolean> {
     const kb = jobTarget(this.#work, this.#deps)
     if (this.#checkpoint.rules !== rulesOf(kb)) {
@@ -123,7 +126,7 @@ class RechunkRun {
       {
         kb,
         ids: batch.map(({ id }) => id),
-        // Reading on from here still finds the remaining documents: re-chunked ones are stored after them.
+        // The same position works for the next batch, because re-chunked documents move to the end.
         markOf: (done) => this.#markOf(progressAfter(before, done, done.documents)),
       },
       this.#deps,
@@ -139,10 +142,7 @@ class RechunkRun {
     return true
   }
 
-  /**
-   * Documents stored since this pass began: by inserts that started with the old settings, or by another job while this one
-   * was cancelled.
-   */
+  /** Over documents stored since this pass began, with old settings or by another job. */
   async #beginFurtherPass(kb: KnowledgeBase): Promise<boolean> {
     const { endKey, ownChunks, rules } = this.#checkpoint
     const { chunks } = this.#progress
@@ -160,10 +160,10 @@ class RechunkRun {
     return this.#progress
   }
 
-  /** The next documents in order, at most as many as fit in memory. */
+  /** Reads the next documents in order, as many as fit in memory. */
   async #batch(kb: KnowledgeBase): Promise<readonly StoredDocument[]> {
     const { afterKey, endKey } = this.#checkpoint
-    // The calls of a chat model are limited per transaction.
+    // A chat model may make only a limited number of calls per transaction.
     const limit = kb.preprocessing.contextual === undefined ? this.#documentsMax : 1
     this.#documentsMax = Math.min(2 * this.#documentsMax, BATCH.documents)
     const page = await this.#deps.documents.page(kb, { afterKey: BigInt(afterKey), limit })
@@ -222,7 +222,7 @@ async function beginning(
   return { afterKey: '-1', endKey, ownChunks, isFurtherPass: false, rules: rulesOf(kb) }
 }
 
-/** A hash: models have keys. */
+/** Hashed, because the models contain keys. */
 function rulesOf({ preprocessing, language, embeddingModel }: KnowledgeBase): string {
   const { provider, modelName } = embeddingModel
   const rules = JSON.stringify([preprocessing, language, provider, modelName])
@@ -231,7 +231,7 @@ function rulesOf({ preprocessing, language, embeddingModel }: KnowledgeBase): st
 
 /** @throws AppError `knowledge_base_not_found` */
 function jobTarget({ job, request }: JobWork, { catalog }: Deps): KnowledgeBase {
-  // Only `rechunkDraft` makes these requests, and a job's request is authentic.
+  // Only `rechunkDraft` creates these requests, and stored requests are authenticated.
   const { knowledgeBaseId } = request as StoredRequest
   const kb = requireKnowledgeBase(catalog.snapshot(), job.projectName, job.knowledgeBase ?? '')
   if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)

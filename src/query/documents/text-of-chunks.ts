@@ -1,4 +1,4 @@
-/** Restores the texts of documents from their chunks. */
+/** Reassembles the texts of documents from their chunks. */
 
 import type { Document, DocumentText, Row, TextLayout } from '../../core/domain/document.ts'
 import { areAlike, chunkFacts, ownMetadata } from '../../core/domain/document.ts'
@@ -6,42 +6,42 @@ import type { CutChunk, StoredChunk } from '../../core/domain/ports/document-por
 import { AppError } from '../../core/errors.ts'
 import { oneLine } from '../../core/short-text.ts'
 
-/** Chunks of JSON are derived from the text, not parts of it. */
+/** The preprocessor whose chunks have derived text, which does not occur in the original. */
 const MADE_OF_TEXT = 'JSONChunkingPreprocessor'
 
 const MADE_JOINT = '\n\n'
 
-/** In code units. */
+/** A range in UTF-16 code units. */
 export interface TextPlace {
   readonly start: number
   readonly end: number
 }
 
-/** Text outside the chunks. */
+/** Text between or before chunks that no chunk contains. */
 interface Gap {
-  /** null: the start of the text. */
+  /** The chunk before the gap; null at the start of the text. */
   readonly before: StoredChunk | null
   readonly after: StoredChunk
   readonly length: number
 }
 
-/** White space of the same length, for showing it. */
+/** Returns white space of the gap's length. */
 function filled({ length }: Gap): string {
   return length === 1 ? ' ' : '\n'.repeat(length)
 }
 
-/** A text that grows chunk by chunk, with offsets as in the text that was cut. */
+/** A text assembled chunk by chunk, with the same offsets as the original. */
 export class JoinedText {
   #pieces: string[] = []
-  /** The chunk that ends last. */
+  /** The chunk that ends last so far. */
   #last: { readonly content: string; readonly end: number; readonly chunk: StoredChunk | null } = {
     content: '',
     end: 0,
     chunk: null,
   }
-  /** False if the chunks omit part of the text, or one is not part of it. */
+  /** False if the chunks leave out part of the text, or if a chunk is not part of it. */
   isExact = true
-  /** False if a chunk is not exactly the part of the text it was cut from. */
+  /** False if a chunk differs from the part of the text that it was cut from. */
   isCutAsStored = true
   readonly #fill: (gap: Gap) => string
 
@@ -53,12 +53,12 @@ export class JoinedText {
     return this.#pieces.join('')
   }
 
-  /** @returns the chunk's position in the text */
+  /** @returns where the chunk is in the text */
   add(chunk: StoredChunk): TextPlace {
     return chunk.metadata.source === MADE_OF_TEXT ? this.#append(chunk) : this.#join(chunk)
   }
 
-  /** Derived text has no position in it: such chunks are joined one below the other. */
+  /** Appends derived text as a new line, because it has no position in the original. */
   #append({ content }: StoredChunk): TextPlace {
     const joint = this.#pieces.length === 0 ? '' : MADE_JOINT
     const start = this.#last.end + joint.length
@@ -74,7 +74,7 @@ export class JoinedText {
     const [start, end] = [chunkStart(chunk), chunkEnd(chunk)]
     const { end: known } = this.#last
     if (start > known) {
-      // White space at chunk borders is in no chunk.
+      // White space between chunks is not part of any chunk.
       const { chunk: before } = this.#last
       this.#pieces.push(this.#fill({ before, after: chunk, length: start - known }))
       this.isExact = false
@@ -87,7 +87,7 @@ export class JoinedText {
     return { start, end }
   }
 
-  /** Whether what it shares with the chunk before is the same in both. */
+  /** Whether the overlap with the previous chunk is the same in both. */
   #isRepeated(content: string, length: number): boolean {
     if (length <= 0) return true
     const { content: before } = this.#last
@@ -104,7 +104,7 @@ function chunkEnd({ metadata }: StoredChunk): number {
   return Number(metadata.end_char)
 }
 
-/** Chunks made from JSON have an order but no position. */
+/** The sort key of a chunk. Chunks made from JSON have an order but no position. */
 function sortPlace(chunk: StoredChunk): number {
   return chunk.metadata.source === MADE_OF_TEXT ? 0 : chunkStart(chunk)
 }
@@ -113,7 +113,7 @@ function indexOf({ metadata }: StoredChunk): number {
   return Number(metadata.chunk_index)
 }
 
-/** By content column, in text order. */
+/** Groups chunks by content column, in text order. */
 export function chunksByColumn<T extends StoredChunk>(
   chunks: readonly T[],
 ): ReadonlyMap<string, readonly T[]> {
@@ -127,13 +127,10 @@ export function chunksByColumn<T extends StoredChunk>(
   return byColumn
 }
 
-/**
- * The document as it was before it was cut, from all its chunks.
- * @throws AppError `insert_failed` if its chunks do not allow it
- */
+/** From all of its chunks. @throws AppError `insert_failed` if they do not allow it */
 export function uncutDocument(id: string, chunks: readonly CutChunk[]): Document {
   if (!areAlike(chunks.map(({ own }) => own))) {
-    const message = 'Its chunks have metadata of their own, which other chunks would not have'
+    const message = 'Its chunks have metadata of their own, which new chunks would not have'
     throw new AppError('insert_failed', message)
   }
   const own = ownMetadata(chunks[0]?.metadata ?? {})
@@ -162,13 +159,13 @@ function uncutText(chunks: readonly CutChunk[]): string {
   for (const chunk of chunks) joined.add(chunk)
   const areAll = chunks.every(({ chunkId }) => countIn(chunkId) === chunks.length)
   if (!areAll || !joined.isCutAsStored) {
-    throw untold('A chunk of it was changed or deleted by itself, so that its text is not whole')
+    throw untold('A chunk of it was changed or deleted on its own, so its text is incomplete')
   }
   if (!isKnown) throw untold('The white space between its chunks is not stored')
   return between === null ? joined.text : joined.text + between.slice(at)
 }
 
-/** Inferred from the lines of chunks, for those stored by an earlier version or imported. null: unknown. */
+/** From the lines in imported or older chunks. null if that is not possible. */
 function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null {
   const [first, next] = [before === null ? 1 : chunkLine(before), chunkLine(after)]
   if (first === null || next === null) return null
@@ -178,11 +175,11 @@ function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null 
   return spaces.areReturns && 2 * feeds === length ? '\r\n'.repeat(feeds) : null
 }
 
-/** What white space within the chunks says of that between them. */
+/** Facts about white space within the chunks, to guess that between them. */
 interface Spaces {
-  /** Each line ends with a carriage return. */
+  /** Whether every line ends with a carriage return. */
   readonly areReturns: boolean
-  /** There are tabs or other kinds of space, such as Chinese ones. */
+  /** Whether tabs or other kinds of space occur, such as ideographic ones. */
   readonly areMixed: boolean
 }
 
@@ -205,19 +202,19 @@ function lineFeeds(text: string): number {
   return text.split('\n').length - 1
 }
 
-/** `<id>:<column>:<n>of<total>:<start>to<end>` */
+/** Reads the total from a chunk id, `<id>:<column>:<n>of<total>:<start>to<end>`. */
 function countIn(chunkId: string): number {
   return Number(/:\d+of(\d+):\d+to\d+$/.exec(chunkId)?.[1])
 }
 
-/** Known only from the layout of a file's text: the start of each. */
+/** Facts that mark the start of a file's part; only the file's layout has these starts. */
 const PLACE_COLUMNS = ['page', 'slide', 'chapter', 'cell'] as const
 
-/** null: a row without a known layout. */
+/** Returns null for a document without a known layout. */
 function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
   const known = chunks.find(({ layout }) => layout !== null)
   if (known !== undefined) return known.layout
-  // Stored by an earlier version, or imported.
+  // The chunk was stored by an earlier version or imported.
   const facts = chunks.map(({ metadata }) => chunkFacts(metadata))
   const has = (name: string) => facts.some((one) => one[name] !== undefined)
   const part = PLACE_COLUMNS.find(has)
@@ -232,7 +229,7 @@ function wholeLayout(chunks: readonly CutChunk[], own: Row): TextLayout | null {
 
 const MARKDOWN_CHUNKS = 'MarkdownChunkingPreprocessor'
 
-/** Where its chunks were embedded with it. */
+/** Returns the title if the chunks were embedded together with it. */
 function contextTitle(chunks: readonly CutChunk[], { title }: Row): string | null {
   if (typeof title !== 'string' || title === '') return null
   const begin = oneLine(title)

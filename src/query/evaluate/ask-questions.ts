@@ -11,32 +11,27 @@ import { type AnswerPlace, type AnswerRow, emptyRow } from './saved-answers.ts'
 
 export interface AskedQuestion {
   readonly place: AnswerPlace
-  /** Including its setting's changes. */
+  /** The agent with the changes of the setting to test. */
   readonly agent: Agent
-  /** From an earlier statement of the run. */
+  /** The answer, if an earlier statement of the same run stored it. */
   readonly known: AnswerRow | null
 }
 
-export interface AskingWork {
+interface AskingWork {
   readonly asked: readonly AskedQuestion[]
   readonly judges: Judges & { readonly key: string }
   readonly concurrency: number
-  /** null: answers are not stored. */
   readonly saved: SavedAnswers | null
-  /** Called with each answer, if set. */
+  /** Called with each answer. */
   readonly progress?: EvaluationProgress | undefined
 }
 
 export interface EvaluationProgress {
-  /** @param total questions that there are, each counted once for each setting */
+  /** @param total the number of questions, each counted once per setting */
   answered(row: AnswerRow, total: number): Promise<void>
 }
 
-/**
- * A row per question, in order. Questions the run has already answered are not asked again, and judged answers not judged
- * again.
- * @throws AppError if a write fails or the caller leaves; answers until then are kept
- */
+/** In order. Answers and judgments of this run are not repeated. @throws AppError on writes */
 export async function askQuestions(
   { asked, judges, concurrency, saved, progress }: AskingWork,
   deps: QueryDeps,
@@ -64,7 +59,7 @@ export async function askQuestions(
     await saved?.flush()
     return rows
   } catch (error) {
-    // The first failure is the one to report.
+    // Report only the first failure.
     await saved?.flush().catch(() => {})
     throw error
   }
@@ -74,7 +69,7 @@ function isComplete({ error, judge_error, judge_key }: AnswerRow, judgeKey: stri
   return error === null && judge_error === null && judge_key === judgeKey
 }
 
-/** @throws AppError `shutting_down`, the signal's reason; any other failure becomes a row */
+/** Most failures become part of the row. @throws AppError `shutting_down`, or the signal's */
 async function askedRow(
   { place, agent }: AskedQuestion,
   deps: QueryDeps,
@@ -118,14 +113,14 @@ function shownCitation({ knowledge_base, document_id, chunk_id, text }: Citation
   return { knowledge_base, document_id, chunk_id, text }
 }
 
-/** From a row of the evaluation, which its owner may have changed. @throws AppError `invalid_request` */
+/** From a stored row, which a user may have edited. @throws AppError `invalid_request` */
 function citationsIn(text: unknown): readonly ShownCitation[] {
   if (typeof text !== 'string') return []
   try {
     const list: unknown = JSON.parse(text)
     if (Array.isArray(list) && list.every(isShownCitation)) return list
   } catch {
-    // Told below.
+    // Falls through to the error below.
   }
   throw new AppError(
     'invalid_request',

@@ -40,10 +40,10 @@ import {
 } from './saved-answers.ts'
 import { summaryTable } from './summary.ts'
 
-/** The table in an agent's project for runs that name none. */
+/** The table in the agent's project for runs that name no table. */
 const DEFAULT_TABLE = 'agent_evaluations'
 
-/** @throws AppError `agent_not_found`; `invalid_request` and others for options that cannot be */
+/** @throws AppError `agent_not_found`; `invalid_request` and others for invalid options */
 export async function preparedEvaluation(
   { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
   deps: QueryDeps,
@@ -51,7 +51,6 @@ export async function preparedEvaluation(
   readonly agent: Agent
   readonly options: AgentEvaluationOptions
   readonly settings: readonly [Setting, ...Setting[]]
-  /** null: answers are kept nowhere. */
   readonly saved: SavedAnswers | null
 }> {
   const agent = requireAgent(statement.name, db, deps)
@@ -69,9 +68,11 @@ export async function preparedEvaluation(
 export type AgentEvaluationRequest = StatementRequest<EvaluateAgentStatement>
 
 /**
- * Asks an agent many questions and judges its answers by what is known of the right ones. A question that fails is a row
- * that says so. Each question has the time limit of the agent; the whole is bounded by their number alone.
- * @throws AppError for invalid options, before anything is asked; errors of reading questions and of writes
+ * Asks an agent many questions and compares the answers with the known right ones. A question that
+ * fails gets a row with its error. Each question has the agent's time limit; the run as a whole is
+ * limited only by the number of questions.
+ * @throws AppError for invalid options, before the first question; errors of reading questions and
+ * of writes
  */
 export async function evaluateAgent(
   request: AgentEvaluationRequest,
@@ -119,7 +120,7 @@ interface Setting {
   readonly key: string
 }
 
-/** The settings to ask the agent with: one, or two side by side. @throws AppError as `overriddenAgent` */
+/** Returns the settings to test: one, or two to compare. @throws AppError like `overriddenAgent` */
 async function settingsOf(
   agent: Agent,
   { changes, comparedChanges }: AgentEvaluationOptions,
@@ -150,20 +151,20 @@ async function setting(
     deps,
   )
   const { promptTemplate, params } = changed
-  // Different keys of the same servers make no difference.
+  // Different keys for the same servers do not count as a difference.
   const data = changed.data && agentDataFields(changed.data)
   const model = withoutKey(changed.model ?? deps.chatModels.defaultModel)
   return { name, agent: changed, key: digest([model, data, promptTemplate, params]) }
 }
 
-/** Another key is the same model. */
+/** Leaves out the key, which does not make it a different model. */
 function withoutKey(model: ModelRef | null): Fields | null {
   if (model === null) return null
   const { provider, modelName, baseUrl, options } = model
   return { provider, modelName, baseUrl, options }
 }
 
-/** Where answers are stored; null: they are not. */
+/** Returns where to store answers, or null to not store them. */
 function answersTable(
   { run, saveTo }: AgentEvaluationOptions,
   agent: Agent,
@@ -183,7 +184,7 @@ const NEEDED: Readonly<Record<Judge, 'answer' | 'document_id' | null>> = {
   model: null,
 }
 
-/** @throws AppError `invalid_request` for a judge without what it needs, `missing_parameter`, `unknown_provider` */
+/** @throws AppError `invalid_request` if a judge lacks its input, `unknown_provider`, … */
 async function judgesOf(
   { judges, judgeModel, notFoundPhrases }: AgentEvaluationOptions,
   { set, agent, warnings }: { set: QuestionSet; agent: Agent; warnings: string[] },
@@ -205,7 +206,7 @@ async function judgesOf(
   }
   if (judgeModel !== null && !names.includes('model')) {
     const how = "name 'model' in judge, or leave the model out"
-    throw new AppError('invalid_request', `No judge asks the option "judge_model": ${how}`)
+    throw new AppError('invalid_request', `No judge uses the option "judge_model": ${how}`)
   }
   const ref = names.includes('model') ? judgeRef(judgeModel, agent, warnings, deps) : null
   if (ref !== null && judgeModel !== null) await deps.checkAddress(ref)
@@ -254,7 +255,7 @@ interface Evaluation {
   readonly known: ReadonlyMap<string, AnswerRow>
 }
 
-/** Question by question, with both settings in parallel, so that changes meanwhile affect both. */
+/** In parallel, so that changes of data during the run affect both settings. */
 async function askedQuestions(
   { run, agent, settings, set, known }: Evaluation,
   signal: AbortSignal,
@@ -300,7 +301,7 @@ function rowsOfSettings(
 
 const ROWS_PER_BATCH = 200
 
-/** Thousands of rows would hold the main thread, if they were made at once. */
+/** Yields rows in pieces, because creating thousands at once would block the main thread. */
 function answerStream(rows: readonly AnswerRow[]): RowStream {
   async function* batches() {
     for (let at = 0; at < rows.length; at += ROWS_PER_BATCH) {

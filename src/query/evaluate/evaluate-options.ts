@@ -9,18 +9,17 @@ import { AGENT_FIELDS } from '../definitions/define-agent.ts'
 import { FieldReader, type Fields } from '../definitions/fields.ts'
 import { isSelect } from './test-set.ts'
 
-/** `judgments`: grades of documents; `doc_id`: one right document; `llm_relevancy`: a model's grades. */
+/** `doc_id`: one right document; `llm_relevancy`: grades by a model. */
 export type EvaluationVersion = 'judgments' | 'doc_id' | 'llm_relevancy'
 
 export interface EvaluateOptions {
-  /** `project.table`, as written, or a SELECT. */
+  /** `project.table` as the client wrote it, or a SELECT. */
   readonly testTable: string
-  /** null: decided by the columns of the test table. */
+  /** Null: chosen by the columns of the test table. */
   readonly version: EvaluationVersion | null
-  /** null: the test table already exists. */
+  /** Null: the test table already exists. */
   readonly generation: GenerationOptions | null
   readonly evaluates: boolean
-  /** The fields of a chat model. */
   readonly llm: Fields | null
   readonly saveTo: string | null
   readonly search: EvaluationSearch
@@ -28,20 +27,18 @@ export interface EvaluateOptions {
 }
 
 export interface GenerationOptions {
-  /** A SELECT of the texts; null: chunks of the knowledge base. */
+  /** A SELECT of texts; null: use chunks of the knowledge base. */
   readonly fromSql: string | null
-  /** Questions. */
   readonly count: number
-  /** The same seed chooses the same texts; null: different ones each time. */
+  /** The same seed selects the same texts. Null: different texts each time. */
   readonly seed: string | null
 }
 
-/** How the questions are searched; null: with the knowledge base's defaults. */
 export interface EvaluationSearch {
-  /** null: the default of the version. */
+  /** Null: the default of the version. */
   readonly k: number | null
   readonly mode: SearchMode | null
-  /** The weight of the vectors in a hybrid search, 0 to 1. */
+  /** The weight of the vectors in a hybrid search, from 0 to 1. */
   readonly alpha: number | null
   readonly fusion: Fusion | null
   readonly feedback: boolean | null
@@ -52,7 +49,7 @@ const INVALID_OPTION = 'invalid_request'
 
 const VERSIONS: readonly EvaluationVersion[] = ['doc_id', 'llm_relevancy', 'judgments']
 
-/** How to measure. */
+/** Options for measuring, as opposed to generating questions. */
 const MEASURING_OPTIONS = [
   'save_to',
   'k',
@@ -76,15 +73,12 @@ const EVALUATE_OPTIONS = [
 const GENERATION_OPTIONS = ['from_sql', 'count', 'seed'] as const
 
 const EVALUATED_K_MAX = 1000
-/** The model is called this often for each question. */
+/** A limit, because each question takes this many model calls. */
 const JUDGED_K_MAX = 100
 const GENERATED_DEFAULT = 20
 const GENERATED_MAX = 1000
 
-/**
- * The options of EVALUATE KNOWLEDGE_BASE, which follow USING.
- * @throws AppError `unknown_field`, `missing_parameter`, `invalid_request`
- */
+/** @throws AppError `unknown_field`, `missing_parameter`, `invalid_request` */
 export function evaluateOptions(sent: Fields): EvaluateOptions {
   const read = new FieldReader(sent, INVALID_OPTION)
   allowOnly(read, EVALUATE_OPTIONS, 'EVALUATE')
@@ -151,7 +145,7 @@ function searchOf(read: FieldReader, alpha: unknown, kMax: number): EvaluationSe
   }
 }
 
-/** `true`, or an object with what differs from the defaults. */
+/** Reads `true`, or an object with the options that differ from the defaults. */
 function generationOf(sent: unknown): GenerationOptions | null {
   if (sent === undefined || sent === null || sent === false) return null
   const outer = new FieldReader({ generate_data: sent === true ? {} : sent }, INVALID_OPTION)
@@ -191,35 +185,31 @@ function allowOnly(read: FieldReader, known: readonly string[], place: string): 
   })
 }
 
-/**
- * `exact`, `contains`: the answer's text; `citation`: the right document; `not_found`: if that is right; `model`: a chat
- * model decides.
- */
+/** `citation`: the right document is cited; `not_found`: the answer says so, rightly. */
 const JUDGES = ['exact', 'contains', 'citation', 'not_found', 'model'] as const
 
 export type Judge = (typeof JUDGES)[number]
 
 export interface AgentEvaluationOptions {
-  /** A SELECT, or a table name as written. */
+  /** A SELECT, or a table name as the client wrote it. */
   readonly questions: string
-  /** null: by what is known of the right answers. */
+  /** Null: chosen by what the questions say about right answers. */
   readonly judges: readonly Judge[] | null
-  /** The fields of a chat model. */
   readonly judgeModel: Fields | null
-  /** Fields of the agent overridden in this run. */
+  /** Fields of the agent to override in this run. */
   readonly changes: Fields
-  /** The changes of a second setting, on top of `changes`; null: only one. */
+  /** Further changes for a second setting; null if there is only one. */
   readonly comparedChanges: Fields | null
   readonly concurrency: number
-  /** The first questions only; null: all. */
+  /** Ask only this many questions, from the first; null: all of them. */
   readonly limit: number | null
-  /** The name under which answers are stored, so that the same statement continues. */
+  /** The name of the run in stored answers. Repeating the statement continues the run. */
   readonly run: string | null
   readonly saveTo: string | null
-  /** A row for each setting, instead of one for each answer. */
+  /** Whether to return one row per setting instead of one per answer. */
   readonly isSummary: boolean
   readonly notFoundPhrases: readonly string[]
-  /** A job does it; the statement waits for nothing. */
+  /** Whether to run as a job after the statement returns. */
   readonly isInBackground: boolean
 }
 
@@ -243,10 +233,7 @@ const CONCURRENCY_MAX = 32
 const RUN_CHARS_MAX = 200
 const PHRASES_MAX = 100
 
-/**
- * The options of EVALUATE AGENT, which follow USING; the others are fields of the agent.
- * @throws AppError `unknown_field`, `missing_parameter`, `invalid_request`
- */
+/** Other options are fields of the agent. @throws AppError `unknown_field`, … */
 export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
   const read = new FieldReader(sent, INVALID_OPTION)
   read.allowOnly(new Set([...AGENT_OPTIONS, ...AGENT_FIELDS]), (name) => {
@@ -283,7 +270,7 @@ export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
   }
 }
 
-/** A name, several with commas between them, or a list. */
+/** Reads a name, several names separated by commas, or a list. */
 function judgesOf(sent: unknown): readonly Judge[] | null {
   if (sent === undefined || sent === null) return null
   const names = Array.isArray(sent) ? sent : [sent]

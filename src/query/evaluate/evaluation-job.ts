@@ -1,5 +1,5 @@
 /**
- * `EVALUATE AGENT … USING background = true`: a job that asks the questions; the answer is its row of
+ * Runs `EVALUATE AGENT … USING background = true` as a job. The statement returns the job's row of
  * information_schema.queries.
  */
 
@@ -17,17 +17,19 @@ import type { EvaluationProgress } from './ask-questions.ts'
 import { type AgentEvaluationRequest, evaluateAgent, preparedEvaluation } from './evaluate-agent.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
-/** The statement as its job stores it. It names its run, so that the job continues after a restart. */
+/**
+ * The statement as the job stores it. It names its run, so the job can continue after a restart.
+ */
 interface StoredEvaluation extends AgentEvaluationRequest {
-  /** A later agent of the same name is not meant. */
+  /** The id, because a later agent may have the same name. */
   readonly agentId: number
-  /** The rights of the principal who started it: it never has more. */
+  /** The rights of the user who started the job, which it never exceeds. */
   readonly rights: Rights | null
-  /** The variables of its session, which may have ended. */
+  /** The variables of the user's session, which may have ended. */
   readonly variables: Readonly<Record<string, BoundValue>>
 }
 
-/** @throws AppError as `evaluateAgent`; `too_busy` where too many jobs wait */
+/** @throws AppError like `evaluateAgent`; `too_busy` if too many jobs wait */
 export async function runEvaluateAgent(
   request: AgentEvaluationRequest,
   deps: QueryDeps,
@@ -55,13 +57,13 @@ export async function runEvaluateAgent(
   return queryRow(job, db, deps, signal)
 }
 
-/** Runs the job of such a statement. @throws AppError as `evaluateAgent`, `agent_not_found` */
+/** Runs the job. @throws AppError like `evaluateAgent`, or `agent_not_found` */
 export async function runEvaluationJob(
   work: JobWork,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  // Created above.
+  // `runEvaluateAgent` created this request, so the type is right.
   const { agentId, variables: kept, rights: _, ...request } = work.request as StoredEvaluation
   const { agent } = await preparedEvaluation(request, deps)
   if (agent.id !== agentId) throw notFound('agent', agent.name)
@@ -74,7 +76,6 @@ export async function runEvaluationJob(
 
 const MARK_EVERY_MS = 1000
 
-/** The progress of a run: the number of answered questions, and the failed ones. */
 class MarkedProgress implements EvaluationProgress {
   readonly #work: JobWork
   readonly #nowMs: () => number

@@ -13,16 +13,13 @@ import { AppError } from '../../core/errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
-/** Rows in memory with DuckDB's types, to return and to store. */
+/** Rows in memory with DuckDB types, to return and to store. */
 export interface EvaluationTable {
   readonly columns: readonly ResultColumn[]
   readonly rows: readonly (readonly ResultValue[])[]
 }
 
-/**
- * Rows of objects, one column for each name of `types`, in their order.
- * @param types name → DuckDB's name of the type
- */
+/** With a column per entry of `types`. @param types DuckDB types by column name */
 export function evaluationTable<Name extends string>(
   types: Readonly<Record<Name, string>>,
   rows: readonly Readonly<Record<Name, ResultValue>>[],
@@ -35,7 +32,7 @@ export function evaluationTable<Name extends string>(
   return { columns, rows: values }
 }
 
-/** The columns of a table: DuckDB's name of the type, and the value of a row. */
+/** For each column, its DuckDB type name and a function that gives a row's value. */
 export type Columns<Row> = Readonly<
   Record<string, readonly [type: string, value: (row: Row) => ResultValue]>
 >
@@ -55,13 +52,13 @@ export function rowStreamOf({ columns, rows }: EvaluationTable): RowStream {
   return { columns, batches: batches() }
 }
 
-/** A table to be written. */
 export type TableTarget = Omit<NewTable, 'select'>
 
 /**
- * A table of a project to write to: it exists, or its name is free.
- * @param option its name, for messages
- * @throws AppError `project_not_found`, `invalid_name`, `relation_exists`, `invalid_request` for a file
+ * Finds the project table to write to, or checks that its name is free.
+ * @param option the option's name, for messages
+ * @throws AppError `project_not_found`, `invalid_name`, `relation_exists`, `invalid_request` for a
+ * file
  */
 export function tableTarget(
   { project: projectName, name }: QualifiedName,
@@ -87,10 +84,7 @@ export function tableTarget(
   return { projectId: project.id, name: stored?.name ?? name }
 }
 
-/**
- * An existing table must have all these columns. Checked before there is anything to store.
- * @throws AppError `invalid_request`
- */
+/** Fails early. @throws AppError `invalid_request` */
 export function checkTargetColumns(
   target: TableTarget,
   columns: readonly ResultColumn[],
@@ -109,7 +103,6 @@ export function checkTargetColumns(
   throw new AppError('invalid_request', message)
 }
 
-/** A SELECT that returns exactly these rows. */
 export function selectOfRows({ columns, rows }: EvaluationTable): BoundSql {
   const list = columns.map(({ name, type }, index) => {
     return `unnest($column_${index}::${type}[]) AS ${quote(name)}`
@@ -128,11 +121,7 @@ function scalar(value: ResultValue | undefined): string | number | boolean | nul
 const NAME_PART = '(?:`([^`]+)`|"([^"]+)"|([^.`"]+))'
 const TABLE_NAME = new RegExp(`^(?:${NAME_PART}\\.)?${NAME_PART}$`)
 
-/**
- * Reads `project.table`; a name in quotes may hold any character.
- * @param option its name, for messages
- * @throws AppError `invalid_request`
- */
+/** A quoted name may contain any character. @param option its name, for messages */
 export function tableName(text: string, option: string): QualifiedName {
   const found = TABLE_NAME.exec(text)
   const [first, second] = [found?.slice(1, 4), found?.slice(4, 7)].map((parts) => {

@@ -14,9 +14,9 @@ import type { EvaluationVersion, GenerationOptions } from './evaluate-options.ts
 import { type EvaluationPrompt, questionPrompt } from './evaluation-prompts.ts'
 import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
 
-/** Rows of `from_sql` that the texts are chosen from. */
+/** Read this many rows of `from_sql` to choose texts from. */
 const SOURCE_ROWS_MAX = 10_000
-/** Extra texts, in case the model writes no question for some. */
+/** Extra texts, in case the model writes no question for some of them. */
 const SPARE_TEXTS = 5
 
 interface GenerationRequest {
@@ -28,15 +28,12 @@ interface GenerationRequest {
 }
 
 interface SourceText {
-  /** The id of its document; null: the source has none. */
+  /** The id of the text's document; null if the source has none. */
   readonly id: string | null
   readonly text: string
 }
 
-/**
- * Questions that a model writes for some of the texts, each with its answer and the id of its document.
- * @throws AppError `invalid_request` for a source without texts or columns, `provider_failed`
- */
+/** @throws AppError `invalid_request` if the source has no texts or lacks a column */
 export async function generateQuestions(
   request: GenerationRequest,
   { model, deps }: { readonly model: EvaluationModel; readonly deps: QueryDeps },
@@ -65,7 +62,6 @@ export async function generateQuestions(
 
 type MadeQuestion = SourceText & { readonly question: string; readonly answer: string }
 
-/** Continues with the spare texts if the model writes no question for one. */
 async function questionsOf(
   texts: readonly SourceText[],
   { model, count }: { readonly model: EvaluationModel; readonly count: number },
@@ -83,12 +79,12 @@ async function questionsOf(
     made.push(...questions.filter((question) => question !== null))
   }
   if (made.length > 0) return made
-  throw new AppError('provider_failed', 'The model made no question of any text')
+  throw new AppError('provider_failed', 'The model did not write a question for any text')
 }
 
 type SeededRequest = GenerationRequest & { readonly seed: string }
 
-/** A sample of all chunks: those whose hash with the seed is the smallest. */
+/** Samples chunks: those with the smallest hash of key and seed. */
 async function chunkTexts(
   { kb, options, seed }: SeededRequest,
   deps: QueryDeps,
@@ -106,7 +102,6 @@ async function chunkTexts(
   return texts
 }
 
-/** A sample of a SELECT's first rows, in any order. */
 async function selectedTexts(
   { version, options, seed, db, params, fromSql }: SeededRequest & { readonly fromSql: string },
   deps: QueryDeps,
@@ -139,7 +134,7 @@ function chunkText(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** @throws AppError `invalid_request` naming the missing columns and the present ones */
+/** @throws AppError `invalid_request` naming the missing columns and the existing ones */
 function sourceColumns(
   columns: readonly ResultColumn[],
   version: EvaluationVersion,
@@ -168,15 +163,15 @@ function chosen(
   return keyed.slice(0, count).map(({ row }) => row)
 }
 
-/** Calls of the model at the same time. */
+/** How many model calls run in parallel. */
 export const MODEL_CALLS_AT_ONCE = 8
 
-/** Unusable replies that one evaluation passes over. */
+/** How many unusable replies an evaluation tolerates. */
 const BAD_REPLIES_MAX = 5
-/** A question or a number is far shorter; the thoughts of some models are not. */
+/** The limit is generous, because some models write long reasoning before a short answer. */
 const REPLY_CHARS_MAX = 100_000
 
-/** A chat model for one evaluation, which counts the replies it cannot use. */
+/** A chat model for one evaluation. Counts replies that cannot be used. */
 export class EvaluationModel {
   readonly #model: ChatModel
   readonly #name: string
@@ -184,8 +179,7 @@ export class EvaluationModel {
   #badReplies = 0
 
   /**
-   * @param name for messages, without secrets
-   * @param badRepliesMax how many to tolerate
+   * @param name for messages, without secrets @param badRepliesMax how many bad replies to tolerate
    */
   constructor(model: ChatModel, name: string, badRepliesMax = BAD_REPLIES_MAX) {
     this.#model = model
@@ -197,10 +191,7 @@ export class EvaluationModel {
     return this.#name
   }
 
-  /**
-   * @returns the content of the reply; null: it has another form
-   * @throws AppError `provider_failed` when too many were not, and as the model fails
-   */
+  /** @returns null for a reply of another form @throws AppError after too many */
   async ask<T>(prompt: EvaluationPrompt<T>, signal: AbortSignal): Promise<T | null> {
     const reply = await this.#reply(prompt, signal)
     const said = reply.length > REPLY_CHARS_MAX ? null : prompt.read(reply)
@@ -208,11 +199,11 @@ export class EvaluationModel {
     return said
   }
 
-  /** Asks again after a bad reply. @throws AppError as `ask` */
+  /** Asks again after a bad reply. @throws AppError like `ask` */
   async askUntilRead<T>(prompt: EvaluationPrompt<T>, signal: AbortSignal): Promise<T> {
     for (;;) {
       const said = await this.ask(prompt, signal)
-      // Bounded: too many bad replies are a failure.
+      // Ends at last, because too many bad replies throw an error.
       if (said !== null) return said
     }
   }
@@ -228,7 +219,7 @@ export class EvaluationModel {
       if (delta.kind === 'text') reply += delta.text
       if (reply.length > REPLY_CHARS_MAX) break
     }
-    // The OpenAI library ends an aborted stream without an error.
+    // OpenAI's library ends an aborted stream without an error.
     signal.throwIfAborted()
     return reply
   }
@@ -245,8 +236,9 @@ export class EvaluationModel {
 }
 
 /**
- * The model of the option `llm`, else the knowledge base's reranking model if it is a chat model, else that of the settings.
- * @param purpose what it is needed for, for the message when there is none
+ * Opens the model of the option `llm`. Without it, the knowledge base's reranking model if that can
+ * chat, or else the model in the settings.
+ * @param purpose what the model is for, for the message if there is none
  * @throws AppError `missing_parameter`, `invalid_request`, `unknown_provider`
  */
 export async function evaluationModel(
@@ -261,11 +253,7 @@ export async function evaluationModel(
   return openModel(ref, 'llm', deps)
 }
 
-/**
- * @param option its name in the caller's statement
- * @param badRepliesMax how many to tolerate; unset: a few
- * @throws AppError `invalid_request`, `unknown_provider`
- */
+/** @param option its name @param badRepliesMax unset: a few @throws AppError */
 export async function openModel(
   ref: ModelRef,
   option: string,
@@ -276,7 +264,7 @@ export async function openModel(
     const name = `The ${ref.provider} model ${ref.modelName}`
     return new EvaluationModel(await deps.chatModels.chatModel(ref), name, badRepliesMax)
   } catch (error) {
-    // The registry's message is about an agent's model; here the caller sent an option.
+    // The registry's message is about an agent's model, so name the client's option instead.
     if (!(error instanceof AppError) || error.code !== 'invalid_agent') throw error
     throw new AppError('invalid_request', `${option}: ${error.message}`, { cause: error })
   }
@@ -291,7 +279,7 @@ function defaultRef(kb: KnowledgeBase, deps: QueryDeps): ModelRef | null {
   return deps.chatModels.defaultModel
 }
 
-/** Usable as reranking models: there vLLM returns scores, not text. */
+/** Providers of rerankers that cannot write text: vLLM, for example, returns scores. */
 const NO_WRITERS: ReadonlySet<string> = new Set([BUILTIN_PROVIDER, 'vllm'])
 
 function noModel(purpose: string): AppError {

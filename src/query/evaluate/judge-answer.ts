@@ -7,21 +7,20 @@ import type { EvaluationModel } from './generate-questions.ts'
 import type { GoldenQuestion } from './question-set.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
-/** From this model score on, an answer counts as right. */
+/** An answer counts as right from this model score. */
 const RIGHT_SCORE = 0.5
 
-/** A reply in another form is requested again. */
+/** Ask the model again if its reply does not have the expected form. */
 const JUDGE_ATTEMPTS_MAX = 2
 
 export interface Judges {
-  /** The first that applies to a question decides whether its answer is right. */
+  /** The first judge that applies to a question decides. */
   readonly names: readonly Judge[]
-  /** There where `names` has `model`. */
+  /** Set if `names` includes `model`. */
   readonly model: EvaluationModel | null
   readonly notFoundPhrases: readonly string[]
 }
 
-/** A new answer, or a stored one. */
 interface GivenAnswer {
   readonly content: string
   readonly citations: readonly ShownCitation[]
@@ -43,7 +42,7 @@ type Verdicts = Pick<
   | 'judge_error'
 >
 
-/** What the judges say about one answer. A failing model is reported as `judge_error`. @throws the signal's reason */
+/** If the model fails, the result has a `judge_error`. @throws the signal's reason */
 export async function judgeAnswer(
   question: GoldenQuestion,
   answer: GivenAnswer,
@@ -54,7 +53,7 @@ export async function judgeAnswer(
   const text = withoutMarks(answer)
   const opinion = model === null ? NO_OPINION : await modelOpinion(question, answer, model, signal)
   const { judgment } = opinion
-  // An answer with a citation says something.
+  // An answer that cites something has found something.
   const saidNotFound =
     judgment?.saysNotFound ?? (answer.citations.length === 0 && saysNotFound(text, notFoundPhrases))
   const rank = rankOf(question, answer.citations)
@@ -81,12 +80,12 @@ export async function judgeAnswer(
   }
 }
 
-/** The text without the ids of its citations: they contain numbers that the answer does not state. */
+/** Removes citation ids, whose numbers are not part of the answer. */
 function withoutMarks({ content, citations }: GivenAnswer): string {
   return citations.reduce((text, { chunk_id: id }) => text.replaceAll(`[${id}]`, ' '), content)
 }
 
-/** Rank among documents, from 1; null: none is right. */
+/** The rank of the first right document, counted from 1; null if none is right. */
 function rankOf(
   { documentIds, knowledgeBase }: GoldenQuestion,
   citations: GivenAnswer['citations'],
@@ -101,7 +100,7 @@ function rankOf(
   return index === -1 ? null : index + 1
 }
 
-/** `project.name`, or the name alone. */
+/** Compares with `project.name`, or with the name alone. */
 function isOf(cited: string, wanted: string | null): boolean {
   if (wanted === null) return true
   const [full, key] = [nameKey(cited), nameKey(wanted)]
@@ -110,7 +109,7 @@ function isOf(cited: string, wanted: string | null): boolean {
 
 interface ModelOpinion {
   readonly judgment: AnswerJudgment | null
-  /** Why it is missing; null: it is there, or was not requested. */
+  /** Why there is no model judgment; null if there is one, or if none was requested. */
   readonly failure: string | null
 }
 
@@ -142,14 +141,12 @@ async function modelOpinion(
   return { judgment: null, failure: `${model.name} replied with something else than a score` }
 }
 
-/** Whether the text of an answer is right, by its characters alone. */
-
-/** Removes differences in writing only, like SQuAD's evaluation: case, punctuation, articles, space. */
+/** Removes case, punctuation, articles and extra space, as SQuAD's evaluation does. */
 export function normalizedAnswer(text: string): string {
   return withoutArticles(text.normalize('NFKC').toLowerCase().replace(PUNCTUATION, ''))
 }
 
-/** Unicode's punctuation, and the ASCII signs it counts as symbols. */
+/** Unicode punctuation, and ASCII characters that Unicode counts as symbols. */
 const PUNCTUATION = /[\p{P}$+<=>^`|~]/gu
 
 function withoutArticles(text: string): string {
@@ -159,19 +156,19 @@ function withoutArticles(text: string): string {
     .trim()
 }
 
-/** The whole answer equals an accepted one. */
+/** Whether the whole answer equals an accepted one. */
 export function isExactAnswer(answer: string, accepted: readonly string[]): boolean {
   const said = normalizedAnswer(answer)
   return accepted.some((one) => {
     const wanted = normalizedAnswer(one)
-    // An answer of only signs or an article becomes empty.
+    // An answer of only symbols or an article becomes empty, so compare it unchanged.
     return wanted === '' ? answer.trim() === one.trim() : said === wanted
   })
 }
 
-/** One of the accepted answers appears in the text, as whole words. */
+/** Whether the text contains an accepted answer as whole words. */
 export function containsAnswer(answer: string, accepted: readonly string[]): boolean {
-  // A sign joins the words around it, as in U.S., or separates them, as in 1989–1990.
+  // A sign may belong to a word, as in U.S., or separate words, as in 1989–1990, so try both.
   const said = [normalizedAnswer(answer), partedAnswer(answer)]
   return accepted.some((one) => {
     const wanted = [normalizedAnswer(one), partedAnswer(one)]
@@ -184,7 +181,7 @@ function partedAnswer(text: string): string {
   return withoutArticles(text.normalize('NFKC').toLowerCase().replace(PUNCTUATION, ' '))
 }
 
-/** Scripts that put no space between words. */
+/** Scripts without spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
@@ -193,15 +190,12 @@ function holdsWords(text: string, wanted: string): boolean {
   return UNSPACED.test(wanted) ? text.includes(wanted) : ` ${text} `.includes(` ${wanted} `)
 }
 
-/** An answer that finds nothing says so within this many characters. */
+/** An answer that found nothing says so within this many characters. */
 const OPENING_CHARS = 300
 
-/**
- * How agents say they found nothing: the built-in one, and chat models in their most frequent languages. Other wordings are
- * not recognised.
- */
+/** In common languages and by the built-in agent. Other wordings are not detected. */
 const NOT_FOUND = [
-  // The built-in agent.
+  // The built-in agent's wording.
   /\bfound nothing relevant\b/,
   /\b(?:could|can|did|was|am|were|are|do|does)(?: not|n't|not| unable to| not able to)(?: be able to)? (?:find|found|locate|answer|determine|know|contain|mention|provide|specify|include|say|state)\b/,
   /\b(?:unable|not able) to (?:find|locate|answer|determine)\b/,
@@ -221,10 +215,7 @@ const NOT_FOUND = [
   /(?:لم (?:أجد|يتم العثور|أعثر)|لا (?:توجد|يوجد|أستطيع|يمكنني))/u,
 ] as const
 
-/**
- * The text says that it found no answer.
- * @param phrases further ones that mean this, of the caller
- */
+/** @param phrases additional phrases from the client */
 export function saysNotFound(answer: string, phrases: readonly string[] = []): boolean {
   const opening = answer
     .slice(0, OPENING_CHARS)

@@ -59,7 +59,6 @@ const GRADED_MEANS: Columns<{
 interface MeasuredQuestion {
   readonly graded: GradedQuestion
   readonly ranking: Ranking
-  /** null: no document is relevant. */
   readonly metrics: RetrievalMetrics | null
 }
 
@@ -83,10 +82,7 @@ export function gradesColumns(isPerQuestion: boolean): EvaluationTable {
   return isPerQuestion ? tableOf(GRADED_QUESTION, []) : tableOf(GRADED_MEANS, [])
 }
 
-/**
- * nDCG, recall, precision, MRR and MAP of the first k documents, by people's grades.
- * @throws AppError `invalid_request` for a test table that cannot be used, those of a search
- */
+/** nDCG, recall, precision, MRR and MAP of the first k. @throws AppError `invalid_request` */
 export async function measureByGrades(
   evaluation: Evaluation,
   signal: AbortSignal,
@@ -111,10 +107,7 @@ function measureQuestion(
   return { graded, ranking, metrics: metricsOf(ranking.items, graded.grades, k) }
 }
 
-/**
- * Relevant documents that the knowledge base does not hold, so that no search can find them.
- * @throws AppError `invalid_request` if none exists: the ids do not fit
- */
+/** No search can find these. @throws AppError if all are missing: the ids do not match */
 async function unknownDocumentCount(
   { testSet, kb, deps }: Evaluation,
   signal: AbortSignal,
@@ -158,10 +151,7 @@ export function knownItemColumns(isPerQuestion: boolean): EvaluationTable {
   return isPerQuestion ? tableOf(KNOWN_ITEM, []) : tableOf(KNOWN_ITEM_MEANS, [])
 }
 
-/**
- * How often a question's document is among the first k chunks, and at which rank.
- * @throws AppError `invalid_request` for a test table that cannot be used, those of a search
- */
+/** Among the first k chunks, and at which rank. @throws AppError `invalid_request` */
 export async function measureKnownItems(
   evaluation: Evaluation,
   signal: AbortSignal,
@@ -181,7 +171,7 @@ export async function measureKnownItems(
   return tableOf(KNOWN_ITEM_MEANS, [{ ...metrics, seconds: meanSeconds(rankings) }])
 }
 
-/** Each takes k model calls. */
+/** A limit, because each question takes k model calls. */
 const JUDGED_QUESTIONS_MAX = 1000
 
 const MEANS: Columns<MeanRelevance & { readonly seconds: number }> = {
@@ -214,11 +204,7 @@ export function modelColumns(isPerQuestion: boolean): EvaluationTable {
   return isPerQuestion ? tableOf(PER_QUESTION, []) : tableOf(MEANS, [])
 }
 
-/**
- * How relevant a model finds the first k chunks of each question.
- * @throws AppError `invalid_request` for a test table that cannot be used, `provider_failed` and
- * `provider_refused` of the model, those of a search
- */
+/** @throws AppError `invalid_request`, errors of the model, and like a search */
 export async function measureByModel(
   evaluation: Evaluation,
   model: EvaluationModel,
@@ -239,7 +225,6 @@ export async function measureByModel(
   return tableOf(PER_QUESTION, rows)
 }
 
-/** The scores of each question's passages, in their order. */
 async function scorePassages(
   questions: readonly string[],
   rankings: readonly Ranking[],
@@ -259,37 +244,37 @@ async function scorePassages(
   return scores
 }
 
-/** How many searches of one evaluation run at once. */
+/** How many searches run in parallel per evaluation. */
 const SEARCHES_AT_ONCE = 4
 
-/** The questions of a test set, and how to search for them. */
 interface Evaluation {
   readonly testSet: TestSet
   readonly kb: KnowledgeBase
   readonly search: EvaluationSearch
-  /** Chunks; documents for `rankDocuments`. */
+  /** How many chunks to measure, or documents in `rankDocuments`. */
   readonly k: number
-  /** A row for each question, instead of one of means. */
+  /** Whether to return one row per question instead of a row of means. */
   readonly isPerQuestion: boolean
   readonly deps: QueryDeps
-  /** From the searches, for example a failed reranker: something else was measured then. */
+  /**
+   * Warnings from searches, for example that a reranker failed and the order is not the usual one.
+   */
   readonly warnings: Set<string>
 }
 
-/** What one search returned, the best first. */
 interface Ranking {
-  /** Ids of documents, or passages. */
+  /** Document ids, or passages. */
   readonly items: readonly string[]
-  /** Including embedding the question and waiting for a place. */
+  /** Includes embedding the question and waiting for a slot. */
   readonly seconds: number
 }
 
-/** Mean seconds of a search. */
+/** The mean duration of a search in seconds. */
 function meanSeconds(rankings: readonly Ranking[]): number {
   return rankings.reduce((sum, { seconds }) => sum + seconds, 0) / rankings.length
 }
 
-/** A field of the first k chunks for each question; a document with several chunks appears several times. */
+/** A field of the first k chunks. A document with several chunks appears several times. */
 function rankChunks(
   questions: readonly string[],
   evaluation: Evaluation,
@@ -299,7 +284,7 @@ function rankChunks(
   return rank(questions, { evaluation, isPerDocument: false, field }, signal)
 }
 
-/** The first k documents for each question, each at the rank of its best chunk. */
+/** Returns the first k documents for each question, each at the rank of its best chunk. */
 function rankDocuments(
   questions: readonly string[],
   evaluation: Evaluation,
@@ -321,7 +306,7 @@ function rank(
   const { deps, warnings } = evaluation
   const bounds = { concurrencyMax: SEARCHES_AT_ONCE, signal }
   return mapConcurrent(questions, bounds, async (question, lane) => {
-    // Searches answered from memory may never wait; this lets others have their turn.
+    // Searches answered from memory may never wait, so let other work run.
     await yieldToEventLoop()
     const search = checkedSearch(evaluation.kb, {
       ...searchSettings(evaluation),
@@ -340,7 +325,7 @@ function rank(
   })
 }
 
-/** What does not say how to search means what it means in SQL: by meaning, unless the knowledge base says otherwise. */
+/** Without options, searches as in SQL: semantic, unless the knowledge base has another default. */
 function searchSettings({ kb, k, search }: Evaluation): Omit<ChunkSearch, 'query'> {
   const { alpha, fusion, feedback, reranking } = search
   const mode = search.mode ?? (kb.search.isHybrid ? 'hybrid' : 'vector')

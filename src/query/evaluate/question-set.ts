@@ -8,20 +8,18 @@ import { runComposedSelect } from '../select/views.ts'
 import { QUESTIONS_MAX } from './evaluate-options.ts'
 import { COLUMN_NAMES, isSelect, questionSource } from './test-set.ts'
 
-/** A question, and what is known of its right answer. */
 export interface GoldenQuestion {
-  /** From 1. */
+  /** Counted from 1. */
   readonly position: number
-  /** null: the questions have none. */
   readonly id: string | null
   readonly question: string
-  /** Any of these texts is right. */
+  /** The texts that count as right. */
   readonly accepted: readonly string[]
-  /** Any of these documents is right. */
+  /** The documents that count as right. */
   readonly documentIds: readonly string[]
-  /** The documents' knowledge base: `name` or `project.name`; null: any. */
+  /** The knowledge base of the documents, as `name` or `project.name`; null: any. */
   readonly knowledgeBase: string | null
-  /** The right answer is that the data has none. */
+  /** Whether it is right to say that the data has no answer. */
   readonly isUnanswerable: boolean
 }
 
@@ -31,7 +29,7 @@ export interface QuestionSet {
   readonly hasDocuments: boolean
 }
 
-/** The meaning of a column, and its possible names; the first existing one is used. */
+/** Possible names for each column. The first one that exists is used. */
 const QUESTION_COLUMNS = {
   question: COLUMN_NAMES.question,
   answer: ['answer', 'answers', 'expected', 'expected_answer', 'reference_answer'],
@@ -42,22 +40,17 @@ const QUESTION_COLUMNS = {
 
 type Column = keyof typeof QUESTION_COLUMNS
 
-/** All texts of a question set; they stay in memory while it is asked. */
+/** The most characters in a question set, which stays in memory during the run. */
 const QUESTION_SET_CHARS_MAX = 64_000_000
 
-/** The right answers of one question: each is searched in the text. */
+/** The most right answers per question, because each is searched for in the text. */
 const ACCEPTED_MAX = 100
 const ACCEPTED_CHARS_MAX = 100_000
 
-/**
- * In the order of the rows.
- * @throws AppError `invalid_request` without a column `question`, without rows, and for too many; as the SELECT fails
- */
+/** In row order. @throws AppError `invalid_request` without `question`, or for too many */
 export async function readQuestionSet(
   given: {
-    /** A SELECT, or the name of a table. */
     readonly source: string
-    /** The first questions only; null: all. */
     readonly limit: number | null
     readonly db: string
     readonly params: Parameters
@@ -142,16 +135,13 @@ function scalarText(value: ResultValue | undefined): string {
   return String(value).toWellFormed().trim()
 }
 
-/**
- * A text, a number, a list of them, or objects with a `text` as in SQuAD; lists also as JSON text, as in files. Empty ones
- * are left out.
- */
+/** A text, a number, lists of these, objects with a `text` as in SQuAD, or JSON text. */
 function textsIn(value: ResultValue): readonly string[] {
   const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)
   return (items ?? []).map(scalarText).filter((text) => text !== '')
 }
 
-/** Two levels are enough for `[{"text": "a"}]` and `{"text": ["a", "b"]}`; undefined: it is something else. */
+/** Two levels cover `[{"text": "a"}]` and `{"text": ["a", "b"]}`. Undefined for anything else. */
 function scalarsIn(value: ResultValue | undefined): readonly ResultValue[] | undefined {
   if (value === undefined) return undefined
   const items = Array.isArray(value) ? value : [value]

@@ -1,35 +1,32 @@
 import { AppError } from '../../core/errors.ts'
 import { sum } from '../../core/json.ts'
 
-/** How good the ranking of one question is: each number is in [0, 1], larger is better. */
+/** The quality of one question's ranking. Each number is between 0 and 1, and higher is better. */
 export interface RetrievalMetrics {
   /**
-   * DCG@k of the ranking by DCG@k of the best possible one. The gain of a document is its grade,
-   * not 2^grade - 1, and the discount of rank r is log2(r + 1): Järvelin and Kekäläinen, "Cumulated
-   * gain-based evaluation of IR techniques", TOIS 2002, as trec_eval (`ndcg_cut`) and BEIR compute
-   * it.
+   * The DCG@k of the ranking divided by that of the best possible one. The gain is the document's
+   * grade, not 2^grade - 1, and the discount at rank r is log2(r + 1): Järvelin and Kekäläinen,
+   * "Cumulated gain-based evaluation of IR techniques", TOIS 2002, as in trec_eval (`ndcg_cut`) and
+   * BEIR.
    */
   readonly ndcg: number
-  /** Relevant documents among the first k, of all relevant ones. */
+  /** The share of all relevant documents that are among the first k. */
   readonly recall: number
-  /** Relevant documents among the first k, of k, however few the ranking has. */
+  /** The number of relevant documents among the first k, divided by k even if fewer were found. */
   readonly precision: number
-  /** 1 / the rank of the first relevant document; 0 beyond k. Its mean is MRR@k. */
+  /** 1 / the rank of the first relevant document, or 0 if that is beyond k. The mean is MRR@k. */
   readonly reciprocalRank: number
-  /**
-   * The mean over all relevant documents of the precision at their rank; 0 for those beyond k, as
-   * trec_eval's `map_cut`. Its mean is MAP@k.
-   */
+  /** Over relevant documents, the mean precision at their rank (0 beyond k), as `map_cut`. */
   readonly averagePrecision: number
 }
 
 /**
- * @param ranking document ids, best first; repeated ones are dropped, and later ones move up
- * @param gradesById document → grade; a document is relevant when its grade is above 0, and one
- * without a grade is not; a negative grade counts as 0
- * @param k how many documents from the front count
- * @returns null without a relevant document: nothing can be found
- * @throws AppError `invalid_request` for a k below 1 or not whole, and a grade that is not finite
+ * @param ranking document ids, best first; duplicates are dropped and later ids move up
+ * @param gradesById the grade by document; above 0 means relevant, and a missing or negative grade
+ * counts as 0
+ * @param k how many documents to consider
+ * @returns null if no document is relevant
+ * @throws AppError `invalid_request` if k is not a positive integer or a grade is not finite
  */
 export function metricsOf(
   ranking: readonly string[],
@@ -54,13 +51,12 @@ export function metricsOf(
 }
 
 export interface MeanMetrics extends RetrievalMetrics {
-  /** Questions that the means are over. */
   readonly questionCount: number
-  /** Questions without a relevant document: they are in no mean. */
+  /** The number of questions without a relevant document. They are not part of the means. */
   readonly skippedCount: number
 }
 
-/** Unweighted means over questions; all 0 without any. */
+/** Unweighted means over questions. All are 0 if there are none. */
 export function meanMetrics(questions: readonly (RetrievalMetrics | null)[]): MeanMetrics {
   const counted = questions.filter((metrics) => metrics !== null)
   const mean = (name: keyof RetrievalMetrics) => {
@@ -77,7 +73,7 @@ export function meanMetrics(questions: readonly (RetrievalMetrics | null)[]): Me
   }
 }
 
-/** Discounted cumulated gain in units of the best grade, so that the sum of huge grades stays finite. */
+/** Discounted cumulated gain relative to the best grade, so sums of huge grades stay finite. */
 function gainOf(grades: readonly number[], best: readonly number[]): number {
   const unit = best[0] ?? 1
   return sum(grades.map((grade, index) => grade / unit / Math.log2(index + 2)))
@@ -93,20 +89,17 @@ function refuseWrong(gradesById: ReadonlyMap<string, number>, k: number): void {
   }
 }
 
-/** How often a question's one right document was found, and at which rank. */
 export interface KnownItemMetrics {
-  /** Questions. */
   readonly total: number
   readonly totalFound: number
   readonly retrievedInTop10: number
-  /** The share of questions whose document is at this position (from 0) or earlier. */
+  /**
+   * For each position, counted from 0: the share of questions whose document is there or earlier.
+   */
   readonly cumulativeRecall: readonly number[]
 }
 
-/**
- * @param positions of the right document per question, from 0; null: not among the first k
- * @param k positions examined
- */
+/** @param positions per question, counted from 0; null if not among the first k */
 export function knownItemMetrics(
   positions: readonly (number | null)[],
   k: number,
@@ -128,12 +121,12 @@ export function knownItemMetrics(
   }
 }
 
-/** How sure the shares are that few questions give. */
+/** Statistics for shares of a small number of questions. */
 
 /** The 97.5th percentile of the normal distribution. */
 const Z = 1.959963984540054
 
-/** E. B. Wilson's interval (1927), 95 %: it holds for few questions and for shares near 0 and 1. null: of nothing. */
+/** E. B. Wilson, 1927: valid for few questions and shares near 0 and 1. */
 export function wilsonInterval(
   successes: number,
   total: number,
@@ -149,17 +142,13 @@ export function wilsonInterval(
   return { low: Math.max(0, middle - spread), high: Math.min(1, middle + spread) }
 }
 
-/** Two settings over the same questions. */
 export interface PairedComparison {
-  /** Questions that only the second one answers rightly. */
+  /** The number of questions that only the second setting answered correctly. */
   readonly wins: number
-  /** Only the first one. */
+  /** The number of questions that only the first setting answered correctly. */
   readonly losses: number
   readonly ties: number
-  /**
-   * McNemar's exact test, two-sided: the probability of a difference of at least this size if both are equally good. 1: no
-   * question distinguishes them.
-   */
+  /** McNemar's exact test, two-sided. 1 if no question distinguishes the settings. */
   readonly pValue: number
 }
 
@@ -171,7 +160,7 @@ export function pairedComparison(
   return { wins, losses, ties: pairs.length - wins - losses, pValue: signTest(wins, losses) }
 }
 
-/** The probability that one side of a coin comes up at most this often in n throws, for either side. */
+/** The two-sided binomial probability of a split at least this uneven. */
 function signTest(wins: number, losses: number): number {
   const total = wins + losses
   const fewer = Math.min(wins, losses)
@@ -184,34 +173,28 @@ function signTest(wins: number, losses: number): number {
   return Math.min(1, 2 * sum)
 }
 
-/** From this score on, a passage counts as relevant. */
+/** A passage counts as relevant from this score. */
 const RELEVANT_SCORE = 0.5
 
-/** What a model's scores of a question's passages say about their ranking. */
+/** The quality of a ranking, according to a model's scores of its passages. */
 export interface ModelScoredRanking {
-  /** The scores as they were given, the first passage's first. */
+  /** In the order of the passages. */
   readonly scores: readonly number[]
   /** The mean score; 0 without passages. */
   readonly relevance: number
-  /** From 0; null: no passage is relevant. */
+  /** Counted from 0; null if no passage is relevant. */
   readonly firstRelevantPosition: number | null
-  /** 1 / the rank of the first relevant passage; 0 without one. */
+  /** 1 / the rank of the first relevant passage; 0 if there is none. */
   readonly reciprocalRank: number
-  /** Relevant passages among the first k, of k, however few were found. */
+  /** The number of relevant passages among the first k, divided by k even if fewer were found. */
   readonly precision: number
-  /**
-   * Shannon's entropy in nats of the scores as shares of their sum: 0 if one passage has all the relevance, ln n if n
-   * passages have the same. null: all scores are 0.
-   */
+  /** Shannon entropy of the shares of scores, in nats: 0 to ln n. null if all are 0. */
   readonly entropy: number | null
-  /**
-   * nDCG of the scores against the best order of these same passages: 1 if they are in the model's order. It says nothing
-   * about passages that were not found. null: all scores are 0.
-   */
+  /** Relative to the best order of the same passages. null if all scores are 0. */
   readonly ndcg: number | null
 }
 
-/** @param scores of the passages as they were ranked, in [0, 1], at most k */
+/** @param scores of the ranked passages, each between 0 and 1, at most k */
 export function modelScoredRanking(scores: readonly number[], k: number): ModelScoredRanking {
   const relevant = scores.flatMap((score, index) => (score >= RELEVANT_SCORE ? [index] : []))
   const [first = null] = relevant
@@ -231,11 +214,11 @@ export function modelScoredRanking(scores: readonly number[], k: number): ModelS
 /** Unweighted means over questions; null if no question has the value. */
 export interface MeanRelevance {
   readonly relevance: number | null
-  /** The mean score at each position, over the questions that found a passage there. */
+  /** The mean score at each position, over the questions that have a passage there. */
   readonly relevanceAt: readonly number[]
   readonly firstRelevantPosition: number | null
   readonly reciprocalRank: number | null
-  /** The share of the questions with a relevant passage. */
+  /** The share of questions with a relevant passage. */
   readonly hitRate: number | null
   readonly precision: number | null
   readonly entropy: number | null
@@ -264,7 +247,7 @@ function present<T>(items: readonly T[], value: (item: T) => number | null): rea
   return items.map(value).filter((number) => number !== null)
 }
 
-/** C. E. Shannon, "A mathematical theory of communication", 1948: -Σ p ln p. */
+/** -Σ p ln p: C. E. Shannon, "A mathematical theory of communication", 1948. */
 function entropyOf(scores: readonly number[]): number | null {
   const total = scores.reduce((sum, score) => sum + score, 0)
   if (total === 0) return null

@@ -44,7 +44,7 @@ import {
   type TestSet,
 } from './test-set.ts'
 
-/** @throws AppError as `evaluateKnowledgeBase`, `runEvaluateAgent` */
+/** @throws AppError like `evaluateKnowledgeBase` or `runEvaluateAgent` */
 export function runEvaluateStatement(
   { statement, ...request }: StatementRequest<EvaluateAgentStatement | EvaluateStatement>,
   deps: QueryDeps,
@@ -56,10 +56,10 @@ export function runEvaluateStatement(
 }
 
 /**
- * Measures how well a knowledge base finds the right results of a test set. On request, a model writes the questions first,
- * and the measured rows are stored at the end. Each search and write has the time limit of a statement; the total is bounded
- * only by the number of questions.
- * @throws AppError for options that cannot be, before anything is done; as a search, a write or the model fails
+ * Measures how well a knowledge base finds the right results of a test set. On request, a model
+ * writes the questions first, and the measurements are stored at the end. Each search and write has
+ * a statement's time limit; the whole is limited only by the number of questions.
+ * @throws AppError for invalid options, before any work; errors of a search, a write or the model
  */
 async function evaluateKnowledgeBase(
   request: StatementRequest<EvaluateStatement>,
@@ -94,7 +94,7 @@ async function evaluateKnowledgeBase(
   return { kind: 'table', rows: { ...rowStreamOf(table), ...noted }, context: { db } }
 }
 
-/** @throws AppError `invalid_request` where reranking is demanded of a knowledge base without a reranking model */
+/** @throws AppError `invalid_request` if reranking is requested without a model */
 function refuseReranking({ search }: EvaluateOptions, { name, rerankingModel }: KnowledgeBase) {
   if (search.reranking !== true || rerankingModel !== null) return
   const message = `Option "reranking" cannot be true: ${name} has no reranking model`
@@ -111,7 +111,7 @@ function targetOf(
   return tableTarget(tableName(written, option), option, db, deps)
 }
 
-/** @throws AppError `invalid_request` if the results would go into the table of questions */
+/** @throws AppError `invalid_request` if the results would overwrite the table of questions */
 function refuseOneTable(
   options: EvaluateOptions,
   saveTo: TableTarget | null,
@@ -125,7 +125,6 @@ function refuseOneTable(
   throw new AppError('invalid_request', 'test_table and save_to must be two tables')
 }
 
-/** Replaces the test table with generated questions, whole or not at all. */
 async function generate(
   { kb, db, params }: KnowledgeBaseRequest<EvaluateStatement>,
   options: EvaluateOptions,
@@ -147,7 +146,7 @@ async function generate(
   })
 }
 
-/** Chunks, or documents in judgments. */
+/** Counts chunks, or documents for `judgments`. */
 const DEFAULT_K: Readonly<Record<EvaluationVersion, number>> = {
   judgments: 10,
   doc_id: 20,
@@ -176,7 +175,7 @@ async function evaluate(
   signal: AbortSignal,
 ): Promise<{ measured: EvaluationTable; warnings: ReadonlySet<string> }> {
   const { search, isPerQuestion } = options
-  // Before the first search: without a model there is nothing to wait for.
+  // Open the model before the first search, which would be useless without it.
   const judge = options.version === 'llm_relevancy' ? await judgeOf(options, kb, deps) : null
   const testSet = await openTestSet(options.testTable, { db, params }, deps, signal)
   const version = versionOf(options, testSet)
@@ -195,7 +194,7 @@ async function evaluate(
   return { measured: await measure(evaluation, signal), warnings }
 }
 
-/** Clients also name a model for `doc_id`, where it once wrote the questions: a warning, not a failure. */
+/** MindsDB once used a model for `doc_id` to write the questions. */
 function unusedModelWarnings(
   { llm, generation }: EvaluateOptions,
   version: EvaluationVersion,
@@ -228,7 +227,7 @@ const RUN_COLUMNS = [
   { name: 'created_at', type: 'TIMESTAMP' },
 ] as const
 
-/** Each row with its run's number, knowledge base and start, which distinguish stored runs. */
+/** Adds the run's number, knowledge base and start time to each row, to tell stored runs apart. */
 function withRun(
   { columns, rows }: EvaluationTable,
   kb: KnowledgeBase,

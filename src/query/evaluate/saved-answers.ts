@@ -12,7 +12,7 @@ import {
 } from './evaluation-table.ts'
 import type { GoldenQuestion } from './question-set.ts'
 
-/** A row per question and setting, as returned and stored. */
+/** The columns of an answer, as returned and stored: one row per question and setting. */
 export const ANSWER_COLUMNS = {
   run: 'VARCHAR',
   agent: 'VARCHAR',
@@ -50,21 +50,21 @@ type AnswerColumn = keyof typeof ANSWER_COLUMNS
 
 export type AnswerRow = Readonly<Record<AnswerColumn, ResultValue>>
 
-/** The first setting, and the one compared with it. */
+/** The first setting, or the one compared with it. */
 export type SettingName = 'base' | 'compare'
 
-/** The columns that say which answer a row is of, before there is one. */
+/** The columns that identify an answer, known before it is given. */
 export interface AnswerPlace {
   readonly run: string
   readonly agent: string
   readonly setting: SettingName
   readonly settingKey: string
   readonly question: GoldenQuestion
-  /** Distinguishes this row in its table, and is the same in each statement of a run. */
+  /** Unique in its table, and the same in each statement of a run. */
   readonly rowKey: string
 }
 
-/** Distinguishes equal questions of one set, by their order. */
+/** Numbers equal questions within a set, so that each has its own key. */
 export class RowKeys {
   readonly #counts = new Map<string, number>()
 
@@ -77,23 +77,22 @@ export class RowKeys {
   }
 }
 
-/** Short, and as good as distinct. */
+/** A short hash that is unique in practice. */
 export function digest(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 24)
 }
 
-/** One text as it is, several as JSON. */
+/** A single text unchanged, several as JSON. */
 function shownList(texts: readonly string[]): string | null {
   const [only = null, ...others] = texts
   return others.length === 0 ? only : JSON.stringify(texts)
 }
 
-// Its names are those of the columns.
+// Its keys are the column names.
 const NO_ANSWER = Object.fromEntries(
   Object.keys(ANSWER_COLUMNS).map((name) => [name, null]),
 ) as Record<AnswerColumn, null>
 
-/** A row without an answer. */
 export function emptyRow(place: AnswerPlace): AnswerRow {
   const { run, agent, setting, settingKey, question, rowKey } = place
   return {
@@ -111,12 +110,12 @@ export function emptyRow(place: AnswerPlace): AnswerRow {
   }
 }
 
-/** A crash loses at most the answers of this long. */
+/** How often to write. A crash loses at most the answers of this period. */
 const WRITE_EVERY_MS = 1000
 
 const ANSWER_NAMES = Object.keys(ANSWER_COLUMNS)
 
-/** The answers of one run in a project's table, which grows while questions are asked. */
+/** Stores the answers of one run in a project table while questions are being asked. */
 export class SavedAnswers {
   readonly #target: TableTarget
   readonly #deps: QueryDeps
@@ -124,7 +123,7 @@ export class SavedAnswers {
   #writing: Promise<void> | null = null
   #lastMs: number
 
-  /** @throws AppError `invalid_request` for a table without these columns */
+  /** @throws AppError `invalid_request` if the table lacks one of the columns */
   constructor(target: TableTarget, deps: QueryDeps) {
     checkTargetColumns(target, evaluationTable(ANSWER_COLUMNS, []).columns, deps)
     this.#target = target
@@ -132,7 +131,6 @@ export class SavedAnswers {
     this.#lastMs = deps.nowMs()
   }
 
-  /** The stored part of a run, by the keys of its rows. */
   async rowsOf(
     run: string,
     agent: string,
@@ -153,21 +151,21 @@ export class SavedAnswers {
         const row = Object.fromEntries(
           ANSWER_NAMES.map((column, at) => [column, values[at] ?? null]),
         )
-        // The columns are those of NAMES.
+        // The columns are those of NAMES, so the type is right.
         found.set(String(row.row_key), row as Record<AnswerColumn, (typeof values)[number]>)
       }
     }
     return found
   }
 
-  /** Stored within about a second; waits if it is this caller's turn to write. @throws AppError errors of the write */
+  /** Within about a second. While a write is running, waits. @throws errors of the write */
   async add(row: AnswerRow): Promise<void> {
     this.#pending.push(row)
     const isDue = this.#deps.nowMs() - this.#lastMs >= WRITE_EVERY_MS
     if (isDue && this.#writing === null) await this.flush()
   }
 
-  /** @throws AppError as the write fails */
+  /** @throws AppError errors of the write */
   async flush(): Promise<void> {
     while (this.#writing !== null) await this.#writing
     const rows = this.#pending
@@ -182,7 +180,7 @@ export class SavedAnswers {
     }
   }
 
-  /** Continues if the caller leaves, so that answers are kept. */
+  /** Completes even if the client disconnects, so that answers are kept. */
   async #write(rows: readonly AnswerRow[]): Promise<void> {
     const { tables } = this.#deps
     const select = selectOfRows(evaluationTable(ANSWER_COLUMNS, rows))
@@ -195,7 +193,7 @@ export class SavedAnswers {
   }
 }
 
-/** @throws AppError `invalid_request`: answers of two settings under one name would be compared with nothing */
+/** @throws AppError `invalid_request`: answers with other settings cannot be compared */
 export function refuseOtherSettings(
   saved: Iterable<AnswerRow>,
   settingKeys: ReadonlyMap<string, string>,

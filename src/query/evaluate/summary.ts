@@ -5,7 +5,7 @@ import type { AnswerRow } from './saved-answers.ts'
 
 interface Summary {
   readonly tally: Tally
-  /** Compared with the previous setting; null: there is none. */
+  /** The comparison with the first setting; null for the first setting itself. */
   readonly comparison: Comparison | null
 }
 
@@ -41,7 +41,7 @@ const SUMMARY_COLUMNS: Columns<Summary> = {
   p_value: ['DOUBLE', ({ comparison }) => comparison?.pValue ?? null],
 }
 
-/** A row for each setting; the second one has the comparison of both. Gives way, as there may be thousands of answers. */
+/** One row per setting. Yields to other work: there may be thousands of answers. */
 export async function summaryTable(
   settings: readonly (readonly AnswerRow[])[],
   signal: AbortSignal,
@@ -61,11 +61,11 @@ export async function summaryTable(
 }
 
 interface Comparison extends Omit<PairedComparison, 'pValue'> {
-  /** null: no question can be compared. */
+  /** Null if no question can be compared. */
   readonly pValue: number | null
 }
 
-/** Only judged questions that both have answered can distinguish them. */
+/** Compares only the questions that both settings answered and that were judged. */
 function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[]): Comparison {
   const pairs = first.flatMap(({ correct: before }, index) => {
     const after = second[index]?.correct
@@ -77,7 +77,6 @@ function comparisonOf(first: readonly AnswerRow[], second: readonly AnswerRow[])
   return pairs.length === 0 ? { ...compared, pValue: null } : compared
 }
 
-/** A sum over the answers that have the value. */
 class Sum {
   #sum = 0
   #count = 0
@@ -92,7 +91,6 @@ class Sum {
     return this.#count
   }
 
-  /** null: nothing is known. */
   get total(): number | null {
     return this.#count === 0 ? null : this.#sum
   }
@@ -115,7 +113,6 @@ const SUMMED = [
   'cost',
 ] as const
 
-/** Counts the answers of one setting. */
 class Tally {
   first: AnswerRow | null = null
   questions = 0
@@ -154,7 +151,7 @@ class Tally {
   }
 }
 
-/** The nearest rank. @param values sorted */
+/** The nearest-rank quantile. @param values sorted in ascending order */
 function quantile(values: readonly number[], share: number): number | null {
   return values[Math.max(0, Math.ceil(values.length * share) - 1)] ?? null
 }

@@ -6,20 +6,19 @@ import type { Parameters } from '../select/run-select.ts'
 import { runComposedSelect } from '../select/views.ts'
 import { tableName } from './evaluation-table.ts'
 
-/** The table of an evaluation's questions, with the right answer for each. */
 export interface TestSet {
-  /** Quoted, for SQL. */
+  /** SQL with quoted names. */
   readonly source: string
-  /** As the caller named it, for messages. */
+  /** The name as the client wrote it, for messages. */
   readonly shownName: string
   readonly columns: readonly string[]
-  /** DuckDB's, one for each column. */
+  /** The DuckDB type of each column. */
   readonly types: readonly string[]
   readonly database: string
   readonly params: Parameters
 }
 
-/** The meaning of a column, and its possible names; the first existing one is used. */
+/** Possible names for each column. The first one that exists is used. */
 export const COLUMN_NAMES = {
   question: ['question', 'query'],
   document: ['doc_id', 'document_id', 'document'],
@@ -28,14 +27,11 @@ export const COLUMN_NAMES = {
 
 export type TestColumn = keyof typeof COLUMN_NAMES
 
-/** A question with the grades that people gave to documents. */
 export interface GradedQuestion {
   readonly question: string
-  /** Document → grade. */
   readonly grades: ReadonlyMap<string, number>
 }
 
-/** A question and the one document that answers it. */
 export interface KnownItem {
   readonly question: string
   readonly documentId: string
@@ -43,26 +39,20 @@ export interface KnownItem {
 
 const TEST_ROWS_MAX = 1_000_000
 
-/** A SELECT in parentheses, or in a text: it begins with a keyword and a space. */
+/** Whether the text is a SELECT, possibly in parentheses, and not a table name. */
 export function isSelect(written: string): boolean {
   return /^(?:\(|(?:select|with|from|values)[\s(])/i.test(written)
 }
 
-/**
- * What follows FROM, for a SELECT or the name of a table.
- * @param option that named it, for messages
- */
+/** SQL to place after FROM. @param option the option it comes from, for messages */
 export function questionSource(written: string, option: string, db: string): string {
-  // A comment may end a text.
+  // The line break ends a comment at the end of the text.
   if (isSelect(written)) return written.startsWith('(') ? written : `(${written}\n)`
   const { project, name } = tableName(written, option)
   return `${quote(project ?? db)}.${quote(name)}`
 }
 
-/**
- * @param written the SELECT or the table of the option `test_table`
- * @throws AppError `sql_unknown_name` for a table that does not exist
- */
+/** @param written in `test_table` @throws AppError `sql_unknown_name` without such a table */
 export async function openTestSet(
   written: string,
   { db, params }: { readonly db: string; readonly params: Parameters },
@@ -83,7 +73,7 @@ export function hasColumns(testSet: TestSet, wanted: readonly TestColumn[]): boo
   return wanted.every((column) => testColumn(testSet, column) !== undefined)
 }
 
-/** @throws AppError `invalid_request` naming the missing columns and the present ones */
+/** @throws AppError `invalid_request` naming the missing columns and the existing ones */
 export function requireColumns(
   testSet: TestSet,
   wanted: readonly TestColumn[],
@@ -121,7 +111,6 @@ function requireType(testSet: TestSet, column: TestColumn): void {
   throw new AppError('invalid_request', `${found}; ${EXPECTED[column]}`)
 }
 
-/** The quoted name of the column, for SQL. */
 export function quotedColumn(testSet: TestSet, column: TestColumn): string {
   const name = testColumn(testSet, column)
   if (name === undefined) throw new Error('the columns are checked first')
@@ -136,9 +125,10 @@ function testColumn({ columns }: TestSet, wanted: TestColumn): string | undefine
 }
 
 /**
- * Each question once, in the order of the table, with the grades of its documents; of several grades of one document the
- * highest counts.
- * @throws AppError `invalid_request` for an empty table or value, a grade that is not a number, too many rows
+ * Reads each distinct question with the grades of its documents, in table order. If a document has
+ * several grades, the highest counts.
+ * @throws AppError `invalid_request` for an empty table or value, a grade that is not a number, or
+ * too many rows
  */
 export async function readGradedQuestions(
   testSet: TestSet,
@@ -167,7 +157,7 @@ export async function readGradedQuestions(
   return [...questions].map(([question, grades]) => ({ question, grades }))
 }
 
-/** @throws AppError as `readGradedQuestions` */
+/** @throws AppError like `readGradedQuestions` */
 export async function readKnownItems(
   testSet: TestSet,
   deps: QueryDeps,
@@ -184,7 +174,7 @@ export async function readKnownItems(
   return questions
 }
 
-/** @throws AppError as `readGradedQuestions` */
+/** @throws AppError like `readGradedQuestions` */
 export async function readQuestions(
   testSet: TestSet,
   deps: QueryDeps,
@@ -200,7 +190,9 @@ export async function readQuestions(
   return questions
 }
 
-/** The rows with these columns as strings. @throws AppError `invalid_request` for an empty value */
+/**
+ * Yields rows with these columns as texts. @throws AppError `invalid_request` for an empty value
+ */
 async function* testRows(
   testSet: TestSet,
   wanted: readonly TestColumn[],
@@ -208,9 +200,9 @@ async function* testRows(
   signal: AbortSignal,
 ): AsyncGenerator<
   {
-    /** One for each of the columns. */
+    /** The row's texts, one per column. */
     readonly texts: readonly string[]
-    /** `shop.tests, row 3`: for messages. */
+    /** For messages, for example `shop.tests, row 3`. */
     readonly place: string
   },
   void

@@ -1,4 +1,7 @@
-/** The catalog as tables, for clients and editors that read it in SQL. Secrets are masked. */
+/**
+ * Presents the catalog as tables, for clients and editors that read it through SQL. Secrets are
+ * masked.
+ */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Project } from '../../core/domain/names.ts'
 import { literal, quote } from '../../core/domain/names.ts'
@@ -19,10 +22,10 @@ import {
 
 export const INFORMATION_SCHEMA = 'information_schema'
 
-/** Tables whose rows `LiveTables` has. */
+/** Tables whose rows come from `LiveTables`. */
 const LIVE: ReadonlySet<string> = new Set(['JOBS', 'JOBS_HISTORY', 'SOURCES'])
 
-/** If this column names a row's project, the table also exists in each project. */
+/** For each table with a project column, its name. Such tables also exist in each project. */
 const PROJECT_COLUMNS: Readonly<Record<string, string>> = {
   TABLES: 'TABLE_SCHEMA',
   COLUMNS: 'TABLE_SCHEMA',
@@ -44,7 +47,6 @@ function hasColumn({ columns }: Definition, name: string): boolean {
   return columns.some((column) => column.name === name)
 }
 
-/** What gives a SELECT of the table's rows. */
 function sqlOf(name: string, definition: Definition): (source: SchemaSource) => string {
   const { columns, select } = definition
   const relation = RELATION_ROWS[name]
@@ -55,7 +57,7 @@ function sqlOf(name: string, definition: Definition): (source: SchemaSource) => 
   return (source) => rowsSql(columns, rows(source))
 }
 
-/** The SELECT under the columns' names, without the rows its caller may not see. */
+/** Returns the SELECT with these column names, without rows that the caller may not see. */
 function selectSql(
   name: string,
   { columns, select }: Definition & { readonly select: string },
@@ -81,7 +83,7 @@ function systemVariableRows(): readonly SchemaRow[] {
   })
 }
 
-/** An answer and its steps show what its agent may read: they are for those who may ask it. */
+/** Traces show what an agent can read, so only callers who may ask the agent see them. */
 function visibleCondition(
   { limits, projects }: Pick<CatalogSnapshot, 'limits' | 'projects'>,
   hasProject: boolean,
@@ -97,12 +99,12 @@ function visibleCondition(
 
 export const INFORMATION_SCHEMA_TABLES = TABLES.map(({ name }) => name.toLowerCase())
 
-/** A SELECT of the table's rows, or undefined for an unknown table. */
+/** Returns a SELECT of the table's rows, or undefined if there is no such table. */
 export function informationSchemaSql(snapshot: CatalogSnapshot, name: string): string | undefined {
   return named(name)?.sql({ snapshot, tables: TABLES })
 }
 
-/** The same for one project, where existing clients read `models` and the like. */
+/** For one project, because existing clients read tables such as `models` there. */
 export function projectSchemaSql(
   snapshot: CatalogSnapshot,
   project: Project,
@@ -116,7 +118,7 @@ export function projectSchemaSql(
   return `SELECT * FROM (${rows}) AS t WHERE ${quote(projectColumn)} = ${literal(project.name)}`
 }
 
-/** Queries in the background belong to no project. */
+/** Background queries do not belong to a project. */
 function isOfProjects({ name, projectColumn }: SchemaTable): boolean {
   return projectColumn !== null || name === 'QUERIES'
 }

@@ -1,8 +1,9 @@
-/** The tables of information_schema over what the catalog defines. Secrets are masked. */
+/** The information_schema tables about objects in the catalog. Secrets are masked. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
+import type { JobKind } from '../../core/domain/flow/job.ts'
 import {
   type Activity,
   type InsertState,
@@ -29,7 +30,7 @@ import { shownParameters } from '../definitions/define-database.ts'
 import { maskedModelFields } from '../definitions/fields.ts'
 import { type Cell, columnsOfTable, type SchemaRow, type SchemaSource } from './schema-table.ts'
 
-/** By table name; tables without rows here are empty or live. */
+/** By table name. Tables missing here are empty, or their rows come from elsewhere. */
 export const OBJECT_ROWS: Readonly<Record<string, (source: SchemaSource) => readonly SchemaRow[]>> =
   {
     DATABASES: ({ snapshot }) => databaseRows(snapshot),
@@ -56,7 +57,6 @@ const ENGINE_TITLES: Readonly<Record<DataSourceEngine, string>> = {
 
 const SOURCE_ENGINES = Object.keys(SOURCE_PARAMETERS).filter(isSourceEngine)
 
-/** The engines of databases. */
 const HANDLERS: readonly SchemaRow[] = [
   {
     NAME: 'mindsdb',
@@ -103,10 +103,12 @@ function databaseRows(snapshot: CatalogSnapshot): readonly SchemaRow[] {
   return [system, ...projects, ...(hasFiles ? [files] : []), ...sources]
 }
 
-/** Background inserts, evaluations and rechunking. Their statements are shown without values. */
+const SHOWN_KINDS: ReadonlySet<JobKind> = new Set(['insert', 'evaluation', 'rechunk', 'move'])
+
+/** Jobs that statements start. Their statements are shown without values. */
 function queryRows({ jobs }: Activity): readonly SchemaRow[] {
   return jobs
-    .filter(({ kind }) => kind === 'insert' || kind === 'evaluation' || kind === 'rechunk')
+    .filter(({ kind }) => SHOWN_KINDS.has(kind))
     .map((job) => ({
       ID: job.id,
       STARTED_AT: job.startedAt ?? job.createdAt,
@@ -164,7 +166,7 @@ function agentRow(agent: Agent): SchemaRow {
   }
 }
 
-/** The parts of an agent besides its model, under their names in a statement. */
+/** An agent's settings besides its model, under their names in SQL. */
 export function agentOptions({
   data,
   promptTemplate,
@@ -177,8 +179,8 @@ export function agentOptions({
   })
 }
 
-/** Rows in memory, as an answer shows them. */
-export interface DescribedObject {
+/** Rows in memory, in the form of a response. */
+interface DescribedObject {
   readonly columns: readonly string[]
   readonly rows: readonly (readonly Cell[])[]
 }

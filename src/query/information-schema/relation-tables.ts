@@ -1,4 +1,4 @@
-/** The tables of information_schema over everything that a FROM can name, with the columns that MySQL's have. */
+/** The information_schema tables about everything that FROM can name, with MySQL's columns. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../core/domain/access/principal.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/document.ts'
@@ -26,7 +26,7 @@ import {
 } from './schema-table.ts'
 import { TABLE_CATALOG } from './source-tables.ts'
 
-/** A table's name in DuckDB, which callers never see: `schema.table`. */
+/** A table's name in DuckDB, which clients never see: `schema.table`. */
 function physicalName({ projectId, id }: Pick<ProjectTable, 'projectId' | 'id'>): string {
   return `${projectSchema(projectId)}.${projectTable(id)}`
 }
@@ -37,10 +37,11 @@ const VALUES: Readonly<Record<string, string>> = {
   CONSTRAINT_SCHEMA: 't.schema',
   TABLE_SCHEMA: 't.schema',
   TABLE_NAME: 't.relation',
-  // DuckDB's own name starts with the table's.
+  // DuckDB's own name starts with the physical table's name.
   CONSTRAINT_NAME: `CASE c.constraint_type WHEN 'PRIMARY KEY' THEN 'PRIMARY'
     ELSE replace(c.constraint_name, c.table_name, t.relation) END`,
   CONSTRAINT_TYPE: 'c.constraint_type',
+  CHECK_CLAUSE: 'c.expression',
   ENFORCED: "'YES'",
   COLUMN_NAME: 'k.name',
   ORDINAL_POSITION: 'k.position',
@@ -67,7 +68,7 @@ function constraintsSql(name: string, types: string): (source: SchemaSource) => 
   }
 }
 
-/** SQL for columns that belong to a key: `file`, the physical name of their table, `name`, and `key` in MySQL's terms. */
+/** `file`, the physical name of their table; `name`; and `key`, in MySQL's terms. */
 const KEY_COLUMNS = `SELECT file, name, min(key)[2:] AS key FROM (
     SELECT concat(schema_name, '.', table_name) AS file, unnest(constraint_column_names) AS name,
       CASE WHEN constraint_type = 'PRIMARY KEY' THEN '1PRI'
@@ -75,16 +76,16 @@ const KEY_COLUMNS = `SELECT file, name, min(key)[2:] AS key FROM (
     FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE'))
   GROUP BY ALL`
 
-/** What gives a SELECT of the rows of a table, by its name. */
 export const RELATION_ROWS: Readonly<Record<string, (source: SchemaSource) => string>> = {
   TABLES: tablesSql,
   COLUMNS: columnsSql,
   SCHEMATA: (source) => rowsSql(columnsOfTable('SCHEMATA'), schemaRows(source)),
   TABLE_CONSTRAINTS: constraintsSql('TABLE_CONSTRAINTS', "('PRIMARY KEY', 'UNIQUE', 'CHECK')"),
+  CHECK_CONSTRAINTS: constraintsSql('CHECK_CONSTRAINTS', "('CHECK')"),
   KEY_COLUMN_USAGE: constraintsSql('KEY_COLUMN_USAGE', "('PRIMARY KEY', 'UNIQUE')"),
 }
 
-/** The tables of the catalog, then those of the data sources, which are fetched. */
+/** Tables of the catalog, then those of data sources, requested from these. */
 function tablesSql(source: SchemaSource): string {
   const columns = columnsOfTable('TABLES')
   const rows = rowsSql(columns, catalogRelations(source).map(tableRow))
@@ -108,7 +109,7 @@ function tableRow(relation: CatalogRelation): SchemaRow {
   }
 }
 
-/** What differs from column to column. The rest is the same for all, and would make the text many times longer. */
+/** What differs from column to column. More would make the text many times longer. */
 const STORED = schemaColumns(
   'row:BIGINT schema relation name position:BIGINT type nullable comment file',
 )
@@ -129,7 +130,7 @@ const COLUMN_VALUES: Readonly<Record<string, string>> = {
   COLUMN_COMMENT: "coalesce(comment, '')",
 }
 
-/** The columns in order; for files and tables, DuckDB's own catalog fills in what it knows. */
+/** Selects columns in order. For files and tables, DuckDB's own catalog supplies the rest. */
 function columnsSql(source: SchemaSource): string {
   const rows = catalogRelations(source)
     .flatMap(columnRows)
@@ -143,17 +144,16 @@ function columnsSql(source: SchemaSource): string {
   )
 }
 
-/** Rows of TABLES. */
 export function tableRowsSql(rows: readonly SchemaRow[]): string {
   return rowsSql(columnsOfTable('TABLES'), rows)
 }
 
-/** Rows of what is stored of columns, as those of COLUMNS. */
+/** Returns SQL for rows of COLUMNS from the stored facts about columns. */
 export function columnRowsSql(rows: readonly SchemaRow[]): string {
   return describedColumnsSql(rowsSql(STORED, rows))
 }
 
-/** @param rows SQL for rows of what is stored of each column */
+/** @param rows SQL for the stored facts about each column */
 function describedColumnsSql(rows: string): string {
   const shown = columnsOfTable('COLUMNS').map(({ name, type }) => {
     return `${COLUMN_VALUES[name] ?? `NULL::${type}`} AS ${quote(name)}`
@@ -194,7 +194,6 @@ function schemaRows({ snapshot }: SchemaSource): readonly SchemaRow[] {
   }))
 }
 
-/** Everything that a FROM can name. */
 interface CatalogRelation {
   /** The project, `files` or `information_schema`. */
   readonly schema: string
@@ -213,7 +212,7 @@ interface DescribedColumn extends RelationColumn {
   readonly comment?: string
 }
 
-/** Project by project, then the files, then information_schema itself. */
+/** Lists relations by project, then files, then information_schema itself. */
 function catalogRelations({ snapshot, tables }: SchemaSource): readonly CatalogRelation[] {
   const ofProjects = snapshot.projects.flatMap((project) => {
     return projectRelations(snapshot).filter(({ schema }) => schema === project.name)
@@ -254,7 +253,7 @@ const CHUNK_COLUMNS: readonly DescribedColumn[] = [
   { name: 'distance', type: 'DOUBLE', comment: '0 to 2; null without a search' },
 ]
 
-/** What `*` shows, then what can also be named: the metadata columns, and the column to search by. */
+/** Those that `*` shows, then metadata columns and the one to search by. */
 function columnsOf(kb: KnowledgeBase): readonly DescribedColumn[] {
   const columns = new Map(CHUNK_COLUMNS.map((column) => [column.name, column]))
   const comment = 'Metadata; not shown by *'

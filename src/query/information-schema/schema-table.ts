@@ -1,4 +1,4 @@
-/** A table of information_schema: its columns, and its rows as they follow from the catalog. */
+/** Defines an information_schema table: its columns, and rows derived from the catalog. */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { literal } from '../../core/domain/names.ts'
 import definitions from './tables.sql' with { type: 'text' }
@@ -6,9 +6,8 @@ import definitions from './tables.sql' with { type: 'text' }
 export interface SchemaTable {
   readonly name: string
   readonly columns: readonly SchemaColumn[]
-  /** The column that names a row's project: such a table is one of each project as well. */
+  /** The column with a row's project. Such a table also exists in each project. */
   readonly projectColumn: string | null
-  /** A SELECT of the table's rows. */
   readonly sql: (source: SchemaSource) => string
 }
 
@@ -21,19 +20,17 @@ const COLUMN_TYPES = ['VARCHAR', 'BIGINT', 'DOUBLE', 'TIMESTAMP'] as const
 
 type ColumnType = (typeof COLUMN_TYPES)[number]
 
-/** The inputs of the rows. */
 export interface SchemaSource {
   readonly snapshot: CatalogSnapshot
-  /** All tables of information_schema. */
   readonly tables: readonly SchemaTable[]
 }
 
 export type Cell = string | number | null
 
-/** By column name; a missing one is null. */
+/** Values by column name. A missing value is null. */
 export type SchemaRow = Readonly<Record<string, Cell>>
 
-/** `NAME TABLE_ROWS:BIGINT`: column names, with a type unless VARCHAR. */
+/** Parses column names such as `NAME TABLE_ROWS:BIGINT`. The type is VARCHAR unless given. */
 export function schemaColumns(text: string): readonly SchemaColumn[] {
   return text
     .trim()
@@ -44,32 +41,30 @@ export function schemaColumns(text: string): readonly SchemaColumn[] {
     })
 }
 
-/** The rows of a table, fetched whenever a statement reads it. */
+/** Rows of a table that are fetched each time a statement reads it. */
 export interface LiveRows {
   readonly rows: readonly SchemaRow[]
-  /** Missing rows, and why. */
+  /** Why rows may be missing. */
   readonly warnings?: readonly string[]
 }
 
 export interface LiveTables {
-  /** @param table in lower case; @param snapshot the part of the catalog that the reader may see */
+  /** @param table in lower case @param snapshot as the reader may see it */
   rows(table: string, snapshot: CatalogSnapshot, signal: AbortSignal): Promise<LiveRows>
 }
 
-/** The bound JSON of a table's rows. */
+/** The prefix of parameters that hold a table's rows as JSON. */
 const LIVE = 'eider_live_'
 
-/** The table whose rows this parameter holds. */
 export function liveTableOf(parameter: string): string | undefined {
   return parameter.startsWith(LIVE) ? parameter.slice(LIVE.length) : undefined
 }
 
 const DEFINITION = /CREATE TABLE (\w+) \(([^)]*)\)(?: AS\s([\s\S]*))?$/
 
-/** A table as `tables.sql` defines it. */
 export interface Definition {
   readonly columns: readonly SchemaColumn[]
-  /** The SELECT of its rows, if only the parts in braces change. */
+  /** The SELECT of its rows, if `tables.sql` has one with placeholders in braces. */
   readonly select: string | undefined
 }
 
@@ -84,17 +79,18 @@ export const DEFINITIONS: ReadonlyMap<string, Definition> = new Map(
   }),
 )
 
-/** The columns of a table of `tables.sql`. */
 export function columnsOfTable(name: string): readonly SchemaColumn[] {
   return DEFINITIONS.get(name)?.columns ?? []
 }
 
-/** For a table with stored rows: its statement waits for `LiveTables`, which write pending rows and return none. */
+/** Waits until `LiveTables` has written pending rows of this table. Adds no rows itself. */
 export function settledCondition(table: string): string {
   return `$${LIVE}${table.toLowerCase()}::VARCHAR IS NOT NULL`
 }
 
-/** Limits rows with a column `asked_by` to those the caller may see; `LiveTables` knows the caller. */
+/**
+ * A condition that keeps only rows whose `asked_by` the caller may see, which `LiveTables` decides.
+ */
 export function askedCondition(table: string): string {
   const asker = (field: string) => {
     return `json_extract_string($${LIVE}${table.toLowerCase()}::VARCHAR, '$[0].${field}')`
@@ -106,7 +102,7 @@ export function liveRowsSql(columns: readonly SchemaColumn[], table: string): st
   return unnestSql(columns, `$${LIVE}${table.toLowerCase()}::VARCHAR`)
 }
 
-/** All rows in one literal: DuckDB reads it many times faster than as many constants. */
+/** All rows in one JSON literal, which DuckDB reads many times faster than separate constants. */
 export function rowsSql(columns: readonly SchemaColumn[], rows: readonly SchemaRow[]): string {
   return unnestSql(columns, literal(rowsJson(rows)))
 }
@@ -117,7 +113,7 @@ function unnestSql(columns: readonly SchemaColumn[], json: string): string {
   return `SELECT unnest(from_json(${json}, ${structure}), recursive := true)`
 }
 
-/** DuckDB does not read half a surrogate pair in JSON. */
+/** Replaces lone surrogates, because DuckDB cannot read them in JSON. */
 export function rowsJson(rows: readonly SchemaRow[]): string {
   return JSON.stringify(rows, (_name, value: unknown) => {
     if (value === null) return undefined
@@ -129,5 +125,5 @@ export const ENGINE = 'DuckDB'
 
 export const CHARACTER_SET = 'utf8mb4'
 
-/** Texts are compared by their code points. */
+/** The name of the collation that compares texts by code point. */
 export const COLLATION = 'utf8mb4_bin'

@@ -1,4 +1,6 @@
-/** The tables of data sources as rows of information_schema. They are read from the sources on each request. */
+/**
+ * Lists the tables of data sources in information_schema, by asking the sources on each request.
+ */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type {
@@ -15,28 +17,25 @@ import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { sourceRecord } from '../definitions/define-source.ts'
 import type { LiveRows, SchemaRow } from './schema-table.ts'
 
-/** The catalog of catalogs in the standard: MySQL has this one alone. */
+/** MySQL's only value for the catalog columns of the SQL standard. */
 export const TABLE_CATALOG = 'def'
 
-/** A list of all tables does not wait longer for those of data sources. */
+/** How long a list of all tables waits for data sources. */
 const LISTING_MS = 5_000
 
-/** Per data source. */
+/** The most tables to list per data source. */
 const LISTED_MAX = 10_000
 
-/** What lists read of the sources. */
 export interface ListedSources {
   readonly snapshot: CatalogSnapshot
   readonly sources: Pick<DataSources, 'tables' | 'describeTables' | 'columns'>
 }
 
-/**
- * Data sources read at once: enough for ordinary use, without flooding the network if there are thousands.
- */
+/** Ask this many data sources in parallel, without flooding the network. */
 const ASKED_AT_ONCE = 64
 const WARNINGS_MAX = 20
 
-/** The rows of all data sources, in parallel. Sources that do not answer in time are left out, with a warning. */
+/** The rows of all data sources. Sources that do not answer in time are left out with a warning. */
 export async function allSourceRows(
   table: 'tables' | 'columns',
   { snapshot, sources }: ListedSources,
@@ -73,7 +72,7 @@ function firstOf(warnings: readonly string[]): readonly string[] {
   return [...warnings.slice(0, WARNINGS_MAX), `${rest} more databases are left out`]
 }
 
-/** Ends also if the work ignores its signal. */
+/** Rejects when the signal aborts, even if the work ignores the signal. */
 async function settledBy<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const abort = () => aborted.reject(signal.reason)
@@ -85,7 +84,7 @@ async function settledBy<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/** @throws AppError those of `DataSources` */
+/** @throws AppError like `DataSources` */
 export async function sourceTableRows(
   source: DataSource,
   sources: ListedSources['sources'],
@@ -114,11 +113,7 @@ async function sourceColumnRows(
   return { rows, warnings: cutWarnings(source, tables) }
 }
 
-/**
- * The columns of one table.
- * @param table a name with a dot may be that of a table, or of a schema and a table
- * @throws AppError `table_not_found`, those of `DataSources`
- */
+/** @param table may be a schema and a table @throws AppError `table_not_found`, … */
 export async function sourceTableColumns(
   source: DataSource,
   table: SourceTableName,
@@ -153,8 +148,8 @@ function columnRows(
   }))
 }
 
-/** As written after the name of its data source. */
-export function shownTableName({ schema, name }: SourceTableName): string {
+/** The table's name as written after the name of its data source. */
+function shownTableName({ schema, name }: SourceTableName): string {
   return schema === null ? name : `${schema}.${name}`
 }
 
@@ -163,7 +158,7 @@ function cutWarnings({ name }: DataSource, tables: readonly SourceTable[]): read
   return [`Database ${name} has ${tables.length} tables; the first ${LISTED_MAX} are shown`]
 }
 
-/** Fields of sources shown in separate columns. */
+/** Fields of sources that have columns of their own. */
 const OWN_COLUMNS = new Set(
   'id name kind schedule watch remove_vanished created_at updated_at knowledge_base project job_id next_run_at watching watch_note last_run'.split(
     ' ',

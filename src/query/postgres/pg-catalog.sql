@@ -1,5 +1,5 @@
 -- PostgreSQL 16's catalog (its manual, "System Catalogs"), over the relations that one caller of Eider may see.
--- The statements run in a DuckDB of their own, in memory. Six tables are filled; everything else is a view, a macro or empty.
+-- The statements run in a DuckDB of their own, in memory. Seven tables are filled; everything else is a view, a macro or empty.
 
 CREATE SCHEMA pgc;
 CREATE SCHEMA info;
@@ -19,6 +19,8 @@ CREATE TABLE pgc.own_relations (
 CREATE TABLE pgc.own_attributes (
   attrelid BIGINT, attname VARCHAR, atttypid BIGINT, attlen SMALLINT, attnum SMALLINT, atttypmod INTEGER,
   attnotnull BOOLEAN, is_key BOOLEAN, default_text VARCHAR, comment VARCHAR);
+-- UNIQUE ('u') and CHECK ('c'). The number of a key's index is that of the key without its first billion.
+CREATE TABLE pgc.own_constraints (oid BIGINT, relid BIGINT, name VARCHAR, kind VARCHAR, names VARCHAR[], clause VARCHAR);
 -- The catalog's own.
 CREATE TABLE pgc.system_relations AS FROM pgc.own_relations;
 CREATE TABLE pgc.system_attributes AS FROM pgc.own_attributes;
@@ -29,9 +31,15 @@ CREATE TABLE pgc.types (oid BIGINT, typname VARCHAR, typlen SMALLINT, typarray B
 
 -- What macros look into. Their columns have names of their own, because an argument such as `oid` would be taken for the
 -- column of that name within the macro.
-CREATE VIEW pgc.table_keys AS
-  SELECT attrelid, list(attnum ORDER BY attnum) AS columns, list(attname ORDER BY attnum) AS names
-  FROM pgc.attributes WHERE is_key GROUP BY attrelid;
+CREATE VIEW pgc.constraints AS
+  SELECT r.oid + 2000000000 AS oid, r.oid AS relid, r.relname || '_pkey' AS name, 'p' AS kind,
+    list(a.attname ORDER BY a.attnum) AS names, list(a.attnum ORDER BY a.attnum) AS columns, NULL::VARCHAR AS clause
+  FROM pgc.attributes AS a JOIN pgc.relations AS r ON r.oid = a.attrelid WHERE a.is_key GROUP BY ALL
+  UNION ALL SELECT c.oid, c.relid, c.name, c.kind, c.names,
+    list(a.attnum ORDER BY list_position(c.names, a.attname)) FILTER (a.attnum IS NOT NULL), c.clause
+  FROM pgc.own_constraints AS c LEFT JOIN pgc.attributes AS a ON a.attrelid = c.relid AND list_contains(c.names, a.attname)
+  GROUP BY ALL;
+CREATE VIEW pgc.keys AS SELECT *, oid - 1000000000 AS index_oid FROM pgc.constraints WHERE kind <> 'c';
 CREATE VIEW pgc.z_facts AS
   SELECT db AS z_db, project AS z_project, username AS z_username, version AS z_version FROM pgc.session_facts;
 CREATE VIEW pgc.z_settings AS SELECT lower(name) AS z_name, setting AS z_setting FROM pgc.settings;
@@ -41,11 +49,14 @@ CREATE VIEW pgc.z_types AS
   FROM pgc.types AS t LEFT JOIN pgc.types AS e ON e.typarray = t.oid;
 CREATE VIEW pgc.z_columns AS SELECT attrelid AS z_relation, attnum AS z_number, comment AS z_comment FROM pgc.attributes;
 CREATE VIEW pgc.z_relations AS
-  SELECT r.oid AS z_oid, r.relname AS z_name, n.nspname AS z_schema, r.comment AS z_comment, k.names AS z_keys,
+  SELECT r.oid AS z_oid, r.relname AS z_name, n.nspname AS z_schema, r.comment AS z_comment,
     -- Plain names are those of the catalog, then of the project.
     CASE WHEN n.oid = 11 THEN 0 WHEN n.nspname = f.project THEN 1 ELSE 2 END AS z_rank
-  FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace LEFT JOIN pgc.table_keys AS k ON k.attrelid = r.oid,
+  FROM pgc.relations AS r JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
     pgc.session_facts AS f;
+CREATE VIEW pgc.z_constraints AS
+  SELECT c.oid AS z_oid, c.name AS z_name, c.kind AS z_kind, c.names AS z_names, c.clause AS z_clause, r.z_name AS z_table, r.z_schema
+  FROM pgc.constraints AS c JOIN pgc.z_relations AS r ON r.z_oid = c.relid;
 
 CREATE MACRO pgc.type_category(n) AS CASE
   WHEN n IN ('int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'oid', 'regclass', 'regtype', 'regproc', 'regnamespace')
@@ -118,12 +129,12 @@ CREATE VIEW pgc.pg_class AS
     coalesce(rows, -1)::FLOAT AS reltuples,
     0::INTEGER AS relallvisible,
     0::BIGINT AS reltoastrelid,
-    EXISTS (FROM pgc.attributes AS a WHERE a.attrelid = r.oid AND a.is_key) AS relhasindex,
+    EXISTS (FROM pgc.keys AS k WHERE k.relid = r.oid) AS relhasindex,
     false AS relisshared,
     'p' AS relpersistence,
     relkind,
     natts AS relnatts,
-    0::SMALLINT AS relchecks,
+    (SELECT count(*) FROM pgc.own_constraints AS c WHERE c.relid = r.oid AND c.kind = 'c')::SMALLINT AS relchecks,
     false AS relhasrules,
     false AS relhastriggers,
     false AS relhassubclass,
@@ -170,9 +181,9 @@ CREATE VIEW pgc.pg_attribute AS
   FROM (
     FROM pgc.attributes
     -- Those of the keys' indexes.
-    UNION ALL SELECT attrelid + 1000000000, attname, atttypid, attlen, row_number() OVER (PARTITION BY attrelid ORDER BY attnum),
-      atttypmod, false, false, NULL, NULL
-    FROM pgc.attributes WHERE is_key);
+    UNION ALL SELECT k.index_oid, a.attname, a.atttypid, a.attlen, k.place, a.atttypmod, false, false, NULL, NULL
+    FROM (SELECT index_oid, relid, unnest(names) AS name, generate_subscripts(names, 1) AS place FROM pgc.keys) AS k
+    JOIN pgc.attributes AS a ON a.attrelid = k.relid AND a.attname = k.name);
 CREATE VIEW pgc.pg_attrdef AS
   SELECT
     attrelid * 1000 + attnum AS oid,
@@ -183,13 +194,13 @@ CREATE VIEW pgc.pg_attrdef AS
   WHERE default_text IS NOT NULL;
 CREATE VIEW pgc.pg_index AS
   SELECT
-    attrelid + 1000000000 AS indexrelid,
-    attrelid AS indrelid,
+    index_oid AS indexrelid,
+    relid AS indrelid,
     len(columns)::SMALLINT AS indnatts,
     len(columns)::SMALLINT AS indnkeyatts,
     true AS indisunique,
     false AS indnullsnotdistinct,
-    true AS indisprimary,
+    kind = 'p' AS indisprimary,
     false AS indisexclusion,
     true AS indimmediate,
     false AS indisclustered,
@@ -204,19 +215,19 @@ CREATE VIEW pgc.pg_index AS
     list_transform(columns, c -> 0::SMALLINT)::pgc.int2vector AS indoption,
     NULL::VARCHAR AS indexprs,
     NULL::VARCHAR AS indpred
-  FROM pgc.table_keys;
+  FROM pgc.keys;
 CREATE VIEW pgc.pg_constraint AS
   SELECT
-    k.attrelid + 2000000000 AS oid,
-    r.relname || '_pkey' AS conname,
+    c.oid,
+    c.name AS conname,
     r.relnamespace AS connamespace,
-    'p' AS contype,
+    c.kind AS contype,
     false AS condeferrable,
     false AS condeferred,
     true AS convalidated,
-    k.attrelid AS conrelid,
+    c.relid AS conrelid,
     0::BIGINT AS contypid,
-    k.attrelid + 1000000000 AS conindid,
+    CASE c.kind WHEN 'c' THEN 0 ELSE c.oid - 1000000000 END AS conindid,
     0::BIGINT AS conparentid,
     0::BIGINT AS confrelid,
     ' ' AS confupdtype,
@@ -225,15 +236,15 @@ CREATE VIEW pgc.pg_constraint AS
     true AS conislocal,
     0::SMALLINT AS coninhcount,
     true AS connoinherit,
-    k.columns AS conkey,
+    c.columns AS conkey,
     NULL::SMALLINT[] AS confkey,
     NULL::BIGINT[] AS conpfeqop,
     NULL::BIGINT[] AS conppeqop,
     NULL::BIGINT[] AS conffeqop,
     NULL::SMALLINT[] AS confdelsetcols,
     NULL::BIGINT[] AS conexclop,
-    NULL::VARCHAR AS conbin
-  FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid;
+    c.clause AS conbin
+  FROM pgc.constraints AS c JOIN pgc.relations AS r ON r.oid = c.relid;
 CREATE VIEW pgc.pg_description AS
   SELECT
     oid AS objoid,
@@ -327,10 +338,11 @@ CREATE VIEW pgc.pg_indexes AS
   SELECT
     n.nspname AS schemaname,
     c.relname AS tablename,
-    c.relname || '_pkey' AS indexname,
+    k.name AS indexname,
     NULL::VARCHAR AS tablespace,
-    'PRIMARY KEY' AS indexdef
-  FROM pgc.table_keys AS k JOIN pgc.pg_class AS c ON c.oid = k.attrelid JOIN pgc.pg_namespace AS n ON n.oid = c.relnamespace;
+    concat('CREATE UNIQUE INDEX ', k.name, ' ON ', n.nspname, '.', c.relname, ' USING btree (', array_to_string(k.names, ', '), ')')
+      AS indexdef
+  FROM pgc.keys AS k JOIN pgc.pg_class AS c ON c.oid = k.relid JOIN pgc.pg_namespace AS n ON n.oid = c.relnamespace;
 CREATE VIEW pgc.pg_settings AS
   SELECT
     name,
@@ -702,16 +714,17 @@ CREATE MACRO pgc.format_type(o, m) AS CASE WHEN o IS NULL THEN NULL ELSE coalesc
 CREATE MACRO pgc.regtype_name(o) AS pgc.format_type(o, NULL);
 CREATE MACRO pgc.pg_get_userbyid(o) AS (SELECT min(z_username) FROM pgc.z_facts);
 CREATE MACRO pgc.pg_get_expr(e, r) AS e, (e, r, p) AS e;
-CREATE MACRO pgc.pg_get_constraintdef(o) AS (
-    SELECT min('PRIMARY KEY (' || list_aggregate(z_keys, 'string_agg', ', ') || ')') FROM pgc.z_relations WHERE z_oid + 2000000000 = o),
-  (o, p) AS (
-    SELECT min('PRIMARY KEY (' || list_aggregate(z_keys, 'string_agg', ', ') || ')') FROM pgc.z_relations WHERE z_oid + 2000000000 = o);
+CREATE MACRO pgc.constraint_text(o) AS (
+  SELECT min(CASE z_kind WHEN 'c' THEN 'CHECK (' || z_clause || ')' ELSE concat(CASE z_kind WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END,
+    ' (', list_aggregate(z_names, 'string_agg', ', '), ')') END)
+  FROM pgc.z_constraints WHERE z_oid = o);
+CREATE MACRO pgc.pg_get_constraintdef(o) AS pgc.constraint_text(o), (o, p) AS pgc.constraint_text(o);
 CREATE MACRO pgc.index_text(o) AS (
-    SELECT min(concat('CREATE UNIQUE INDEX ', z_name, '_pkey ON ', z_schema, '.', z_name, ' USING btree (',
-      list_aggregate(z_keys, 'string_agg', ', '), ')'))
-    FROM pgc.z_relations WHERE z_oid + 1000000000 = o);
+    SELECT min(concat('CREATE UNIQUE INDEX ', z_name, ' ON ', z_schema, '.', z_table, ' USING btree (',
+      list_aggregate(z_names, 'string_agg', ', '), ')'))
+    FROM pgc.z_constraints WHERE z_oid - 1000000000 = o);
 CREATE MACRO pgc.pg_get_indexdef(o) AS pgc.index_text(o), (o, c, p) AS CASE c WHEN 0 THEN pgc.index_text(o)
-  ELSE (SELECT min(z_keys[c]) FROM pgc.z_relations WHERE z_oid + 1000000000 = o) END;
+  ELSE (SELECT min(z_names[c]) FROM pgc.z_constraints WHERE z_oid - 1000000000 = o) END;
 CREATE MACRO pgc.pg_get_viewdef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_ruledef(o) AS '', (o, p) AS '';
 CREATE MACRO pgc.pg_get_triggerdef(o) AS '', (o, p) AS '';
@@ -790,20 +803,11 @@ CREATE MACRO pgc."current_user"() AS (SELECT min(z_username) FROM pgc.z_facts);
 CREATE MACRO pgc."session_user"() AS (SELECT min(z_username) FROM pgc.z_facts);
 CREATE MACRO pgc.current_setting(n) AS (SELECT min(z_setting) FROM pgc.z_settings WHERE z_name = lower(n)),
   (n, m) AS (SELECT min(z_setting) FROM pgc.z_settings WHERE z_name = lower(n));
-CREATE MACRO pgc.quote_ident(t) AS CASE WHEN regexp_full_match(t, '[a-z_][a-z0-9_$]*') THEN t
-  ELSE '"' || replace(t, '"', '""') || '"' END;
-CREATE MACRO pgc.quote_literal(t) AS '''' || replace(t, '''', '''''') || '''';
 CREATE MACRO pgc.set_config(n, v, l) AS v;
 CREATE MACRO pgc.pg_show_all_settings() AS TABLE FROM pgc.pg_settings;
--- The next place of `%s`, `%I` or `%L` in a format.
-CREATE MACRO pgc.format_next(f, a) AS regexp_replace(f, '%[sIL]', replace(coalesce(CASE regexp_extract(f, '%([sIL])', 1)
-  WHEN 'I' THEN pgc.quote_ident(a::VARCHAR) WHEN 'L' THEN pgc.quote_literal(a::VARCHAR) ELSE a::VARCHAR END, ''), '\', '\\'));
-CREATE MACRO pgc.format(f, a) AS pgc.format_next(f, a), (f, a, b) AS pgc.format_next(pgc.format_next(f, a), b),
-  (f, a, b, c) AS pgc.format_next(pgc.format_next(pgc.format_next(f, a), b), c);
 CREATE MACRO pgc.parse_ident(t) AS list_transform(regexp_extract_all(t, '"(?:[^"]|"")*"|[^."]+'),
   p -> CASE WHEN p LIKE '"%' THEN replace(p[2:-2], '""', '"') ELSE lower(p) END);
 CREATE MACRO pgc.array_length(a, d) AS nullif(len(a), 0);
-CREATE MACRO pgc.array_remove(a, v) AS list_filter(a, i -> i IS DISTINCT FROM v);
 CREATE MACRO pgc.array_upper(a, d) AS len(a);
 CREATE MACRO pgc.array_lower(a, d) AS CASE WHEN len(a) > 0 THEN 1 END;
 CREATE MACRO pgc.array_to_string(a, s) AS list_aggregate(a, 'string_agg', s), (a, s, n) AS list_aggregate(a, 'string_agg', s);
@@ -812,10 +816,6 @@ CREATE MACRO pgc.inet_server_addr() AS NULL::VARCHAR;
 CREATE MACRO pgc.inet_client_addr() AS NULL::VARCHAR;
 CREATE MACRO pgc.txid_current() AS 1::BIGINT;
 CREATE MACRO pgc.timezone(z, t) AS t;
--- The parts of a format that dashboards use.
-CREATE MACRO pgc.to_char(t, f) AS replace(replace(replace(replace(replace(replace(replace(f,
-  'YYYY', strftime(t::TIMESTAMP, '%Y')), 'MM', strftime(t::TIMESTAMP, '%m')), 'DD', strftime(t::TIMESTAMP, '%d')),
-  'HH24', strftime(t::TIMESTAMP, '%H')), 'MI', strftime(t::TIMESTAMP, '%M')), 'SS', strftime(t::TIMESTAMP, '%S')), 'TZ', 'UTC');
 CREATE MACRO pgc.pg_get_keywords() AS TABLE SELECT keyword_name AS word, 'R' AS catcode, true AS barelabel,
   keyword_category AS catdesc, '' AS baredesc FROM duckdb_keywords();
 
@@ -858,19 +858,19 @@ CREATE VIEW info.columns AS SELECT f.db AS table_catalog, n.nspname AS table_sch
   LEFT JOIN pgc.types AS t ON t.oid = a.atttypid LEFT JOIN pgc.types AS e ON e.typarray = t.oid, pgc.session_facts AS f
   WHERE r.relkind IN ('r', 'v') AND r.relnamespace NOT IN (11, 12) ORDER BY a.attrelid, a.attnum;
 CREATE VIEW info.table_constraints AS SELECT f.db AS constraint_catalog, n.nspname AS constraint_schema,
-  r.relname || '_pkey' AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name,
-  'PRIMARY KEY' AS constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced,
-  NULL::VARCHAR AS nulls_distinct
-  FROM pgc.table_keys AS k JOIN pgc.relations AS r ON r.oid = k.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
+  c.name AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name,
+  CASE c.kind WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'CHECK' END AS constraint_type, 'NO' AS is_deferrable,
+  'NO' AS initially_deferred, 'YES' AS enforced, CASE c.kind WHEN 'u' THEN 'YES' END AS nulls_distinct
+  FROM pgc.constraints AS c JOIN pgc.relations AS r ON r.oid = c.relid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
   pgc.session_facts AS f;
-CREATE VIEW info.key_column_usage AS SELECT f.db AS constraint_catalog, n.nspname AS constraint_schema,
-  r.relname || '_pkey' AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name,
-  a.attname AS column_name, row_number() OVER (PARTITION BY a.attrelid ORDER BY a.attnum)::INTEGER AS ordinal_position,
-  NULL::INTEGER AS position_in_unique_constraint
-  FROM pgc.attributes AS a JOIN pgc.relations AS r ON r.oid = a.attrelid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
-  pgc.session_facts AS f WHERE a.is_key;
+CREATE VIEW pgc.constrained_columns AS SELECT f.db AS constraint_catalog, n.nspname AS constraint_schema,
+  c.name AS constraint_name, f.db AS table_catalog, n.nspname AS table_schema, r.relname AS table_name, unnest(c.names) AS column_name,
+  generate_subscripts(c.names, 1)::INTEGER AS ordinal_position, NULL::INTEGER AS position_in_unique_constraint, c.kind
+  FROM pgc.constraints AS c JOIN pgc.relations AS r ON r.oid = c.relid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
+  pgc.session_facts AS f;
+CREATE VIEW info.key_column_usage AS SELECT * EXCLUDE (kind) FROM pgc.constrained_columns WHERE kind <> 'c';
 CREATE VIEW info.constraint_column_usage AS SELECT table_catalog, table_schema, table_name, column_name, constraint_catalog,
-  constraint_schema, constraint_name FROM info.key_column_usage;
+  constraint_schema, constraint_name FROM pgc.constrained_columns;
 CREATE VIEW info.referential_constraints AS SELECT NULL::VARCHAR AS constraint_catalog, NULL::VARCHAR AS constraint_schema,
   NULL::VARCHAR AS constraint_name, NULL::VARCHAR AS unique_constraint_catalog, NULL::VARCHAR AS unique_constraint_schema,
   NULL::VARCHAR AS unique_constraint_name, NULL::VARCHAR AS match_option, NULL::VARCHAR AS update_rule,
@@ -894,8 +894,10 @@ CREATE VIEW info.column_privileges AS SELECT f.username AS grantor, f.username A
 CREATE VIEW info.role_column_grants AS FROM info.column_privileges;
 CREATE VIEW info.constraint_table_usage AS SELECT table_catalog, table_schema, table_name, constraint_catalog,
   constraint_schema, constraint_name FROM info.table_constraints;
-CREATE VIEW info.check_constraints AS SELECT constraint_catalog, constraint_schema, constraint_name,
-  NULL::VARCHAR AS check_clause FROM info.table_constraints WHERE false;
+CREATE VIEW info.check_constraints AS SELECT f.db AS constraint_catalog, n.nspname AS constraint_schema,
+  c.name AS constraint_name, c.clause AS check_clause
+  FROM pgc.own_constraints AS c JOIN pgc.relations AS r ON r.oid = c.relid JOIN pgc.namespaces AS n ON n.oid = r.relnamespace,
+  pgc.session_facts AS f WHERE c.kind = 'c';
 CREATE VIEW info.view_table_usage AS SELECT NULL::VARCHAR AS view_catalog, NULL::VARCHAR AS view_schema,
   NULL::VARCHAR AS view_name, NULL::VARCHAR AS table_catalog, NULL::VARCHAR AS table_schema, NULL::VARCHAR AS table_name
   WHERE false;

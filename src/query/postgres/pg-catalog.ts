@@ -1,4 +1,4 @@
-/** PostgreSQL's catalog of what one caller may see, for clients that explore the schema. */
+/** PostgreSQL's catalog as one client sees it, for tools that explore the schema. */
 import { literal } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
@@ -10,43 +10,43 @@ import {
   overCatalog,
 } from './catalog-statement.ts'
 
-/** A separate database in memory, for statements that never touch stored data. */
+/** A separate in-memory database for statements that never touch stored data. */
 export interface ScratchDatabase {
-  /** @throws AppError `sql_failed`, `timeout`; the signal's reason */
+  /** @throws AppError `sql_failed` or `timeout`; the signal's reason on abort */
   read(sql: string, signal: AbortSignal): Promise<ScratchRows>
-  /** Replaces what these tables hold, at once: lists of objects, by the names of a table's columns. */
+  /** In one step. Rows are objects by column name. */
   fill(tables: Readonly<Record<string, readonly object[]>>): Promise<void>
   close(): void
 }
 
-export interface ScratchRows {
+interface ScratchRows {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rows: readonly (readonly ResultValue[])[]
 }
 
-export interface CatalogType {
+interface CatalogType {
   readonly oid: number
   readonly name: string
   readonly size: number
-  /** The id of its array type; 0: none. */
+  /** The OID of the array type; 0 if there is none. */
   readonly array: number
 }
 
 interface CatalogCaller {
-  /** As the client calls it. */
+  /** The database name that the client uses. */
   readonly database: string
-  /** What plain names belong to. */
+  /** The project of unqualified names. */
   readonly project: string
   readonly username: string
 }
 
 interface CatalogDeps {
-  /** @param script run before it is used */
+  /** @param script SQL that runs once at the start */
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
   readonly types: readonly CatalogType[]
-  /** What clients may ask for by name, with the values of a new session. */
+  /** Settings that clients may request, with their values in a new session. */
   readonly settings: ReadonlyMap<string, string>
-  /** PostgreSQL's type of one of DuckDB's. */
+  /** Returns the PostgreSQL type for a DuckDB type. */
   readonly typeOf: (duckdb: string) => {
     readonly oid: number
     readonly size: number
@@ -54,12 +54,24 @@ interface CatalogDeps {
   }
 }
 
-/** Rows of a statement, with the caller's rights. */
-export type CatalogRows = (sql: string) => Promise<readonly (readonly unknown[])[]>
+export interface RunningStatement {
+  readonly pid: number
+  readonly username: string
+  readonly address: string
+  /** An ISO 8601 time. */
+  readonly startedAt: string
+  /** The statement without values. */
+  readonly query: string
+}
+
+/** Runs a statement with the caller's rights and returns its rows. */
+type CatalogRows = (sql: string) => Promise<readonly (readonly unknown[])[]>
 
 const FIRST_OID = 16_384
-/** Added to a table's number: that of its primary key. */
+/** A primary key index has its table's OID plus this. */
 const INDEX_OID = 1_000_000_000
+/** UNIQUE and CHECK constraints. A primary key's is its index's plus 1,000,000,000. */
+const FIRST_CONSTRAINT_OID = 2_100_000_000
 const SYSTEM_TYPES: readonly CatalogType[] = [
   { oid: 18, name: 'char', size: 1, array: 1002 },
   { oid: 19, name: 'name', size: 64, array: 1003 },
@@ -74,7 +86,7 @@ const SYSTEM_TYPES: readonly CatalogType[] = [
   { oid: 2278, name: 'void', size: 4, array: 0 },
 ]
 
-/** What the catalog's tables hold for one caller. */
+/** Returns the rows of the catalog's tables for one client. */
 async function catalogTables(
   { database, project, username }: CatalogCaller,
   { types, settings, typeOf }: Omit<CatalogDeps, 'openScratch'>,
@@ -121,6 +133,15 @@ async function catalogTables(
       }
     })
   })
+  const constraints = await tableConstraints(rows, (schema, name) => {
+    return relations[shown.findIndex((one) => one[0] === schema && one[1] === name)]?.oid
+  })
+  const keys = constraints.filter(({ kind }) => kind === 'u')
+  const keyIndexes = keys.map(({ oid, relid, name, names }) => ({
+    ...{ oid: oid - INDEX_OID, relname: name, relkind: 'i', natts: names.length },
+    relnamespace: relations.find((one) => one.oid === relid)?.relnamespace,
+    ...{ rows: null, comment: null },
+  }))
   const arrays = types.map(({ name, array }) => {
     return { oid: array, typname: `_${name}`, typlen: -1, typarray: 0 }
   })
@@ -137,10 +158,37 @@ async function catalogTables(
     'pgc.session_facts': [{ db: database, project, username, version }],
     'pgc.namespaces': [...system, ...[...namespaces].map(([nspname, oid]) => ({ oid, nspname }))],
     'pgc.settings': [...shownSettings].map(([name, setting]) => ({ name, setting })),
-    'pgc.own_relations': [...relations, ...indexes],
+    'pgc.own_relations': [...relations, ...indexes, ...keyIndexes],
+    'pgc.own_constraints': constraints,
     'pgc.own_attributes': attributes,
     'pgc.types': [...scalars, ...arrays],
   }
+}
+
+async function tableConstraints(
+  rows: CatalogRows,
+  oidOf: (schema: unknown, table: unknown) => number | undefined,
+) {
+  const found = await rows(
+    "SELECT table_schema, table_name, constraint_name, constraint_type FROM information_schema.table_constraints WHERE constraint_type <> 'PRIMARY KEY'",
+  )
+  if (found.length === 0) return []
+  const clauses = await rows(
+    'SELECT constraint_schema, constraint_name, check_clause FROM information_schema.check_constraints',
+  )
+  const columns = await rows(
+    'SELECT table_schema, table_name, constraint_name, column_name FROM information_schema.key_column_usage ORDER BY ordinal_position',
+  )
+  return found.flatMap(([schema, table, name, type], index) => {
+    const relid = oidOf(schema, table)
+    if (relid === undefined) return []
+    const own = columns.filter((one) => one[0] === schema && one[1] === table && one[2] === name)
+    const clause = clauses.find((one) => one[0] === schema && one[1] === name)?.[2]
+    const kind = type === 'CHECK' ? 'c' : 'u'
+    const names = own.map(([, , , column]) => String(column))
+    const oid = FIRST_CONSTRAINT_OID + index
+    return [{ oid, relid, name: String(name), kind, names, clause: clause ?? null }]
+  })
 }
 
 function commentOf(kind: unknown, comment: unknown): string | null {
@@ -150,7 +198,7 @@ function commentOf(kind: unknown, comment: unknown): string | null {
 
 const NO_SUCH_TABLE = /Table with name .* does not exist/
 
-/** The catalog as one caller sees it, until the server's own changes. */
+/** The catalog as one client sees it. Valid until something changes on the server. */
 export class PgCatalog {
   readonly #scratch: ScratchDatabase
   readonly #caller: CatalogCaller
@@ -171,7 +219,7 @@ export class PgCatalog {
     return catalog.refilled(rows)
   }
 
-  /** The same with what the caller may see by now: making it takes many times longer. It is closed where that fails. */
+  /** With what the client may see now: creating one is far slower. Closes it on failure. */
   async refilled(rows: CatalogRows): Promise<PgCatalog> {
     try {
       await this.#scratch.fill(await catalogTables(this.#caller, this.#deps, rows))
@@ -182,10 +230,19 @@ export class PgCatalog {
     }
   }
 
-  /**
-   * @returns undefined: the statement also reads data
-   * @throws AppError `sql_failed` with what the catalog here does not have
-   */
+  /** Shows these statements in `pg_stat_activity`. */
+  async showRunning(running: readonly RunningStatement[]): Promise<void> {
+    const { database } = this.#caller
+    const rows = running.map(({ pid, username, address, startedAt, query }) => ({
+      ...{ datid: FIRST_OID, datname: database, pid, usesysid: 10, usename: username },
+      ...{ application_name: '', client_addr: address, state: 'active', query },
+      ...{ backend_start: startedAt, xact_start: startedAt, query_start: startedAt },
+      ...{ state_change: startedAt, backend_type: 'client backend' },
+    }))
+    await this.#scratch.fill({ 'pgc.pg_stat_activity': rows })
+  }
+
+  /** @returns undefined if the statement also reads data @throws AppError `sql_failed` */
   async read(sql: string, signal: AbortSignal): Promise<ScratchRows | undefined> {
     try {
       return await this.#scratch.read(overCatalog(sql), signal)
@@ -197,7 +254,7 @@ export class PgCatalog {
     }
   }
 
-  /** Inlines the catalog's rows into the statement, for the engine that has the data. */
+  /** Inlines catalog rows into the statement, so that the main engine can run it. */
   withRows(sql: string, signal: AbortSignal): Promise<string> {
     return withCatalogRows(sql, (part) => this.#scratch.read(part, signal))
   }
@@ -209,10 +266,7 @@ export class PgCatalog {
 
 const NO_ALIAS = /^(where|on|join|left|right|inner|cross|full|group|order|union|limit|having)$/i
 
-/**
- * A statement that reads both the catalog and data: rows of catalog relations are inlined.
- * @param read a statement over the catalog
- */
+/** Inlines them into a statement that also reads data. @param read over the catalog */
 async function withCatalogRows(
   sql: string,
   read: (sql: string) => Promise<ScratchRows>,

@@ -1,9 +1,12 @@
-/** Statements in the form of PostgreSQL's clients: several in one text, `$1` for values, cursors and COPY. */
+/**
+ * Parses statements as PostgreSQL clients send them: several in one text, `$1` for values, cursors
+ * and COPY.
+ */
 import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 
-/** The statements of a text, without the semicolons between them. @throws AppError `sql_syntax` */
+/** Splits a text at the semicolons between statements. @throws AppError `sql_syntax` */
 export function statementsOf(text: string): readonly string[] {
   if (!text.includes(';')) return text.trim() === '' ? [] : [text]
   const statements: string[] = []
@@ -19,17 +22,17 @@ export function statementsOf(text: string): readonly string[] {
 
 const END: Token = { kind: 'symbol', text: ';', value: ';', start: -1, end: -1 }
 
-/** How many `$n` a statement has: the highest number. */
+/** Returns the highest n of any `$n` in the statement. */
 export function parameterCount(sql: string): number {
   return Math.max(0, ...parameterPlaces(sql).map(({ number }) => number))
 }
 
 function parameterPlaces(sql: string): readonly {
-  /** From 1. */
+  /** Counted from 1. */
   readonly number: number
   readonly start: number
   readonly end: number
-  /** After LIMIT or OFFSET only a number is possible. */
+  /** Whether the value must be a number, as after LIMIT or OFFSET. */
   readonly isCount: boolean
 }[] {
   if (!sql.includes('$')) return []
@@ -45,17 +48,24 @@ function parameterPlaces(sql: string): readonly {
 
 const COMPARISONS = new Set(['=', '<', '>', '<=', '>=', '<>', '!='])
 
-/** The columns that determine the types of a statement's `$n`, and their relations. */
+/** Returns the columns, and their relations, that determine the types of a statement's `$n`. */
 export function parameterColumns(sql: string): {
-  readonly columns: readonly { readonly number: number; readonly column: string }[]
+  readonly columns: readonly {
+    readonly number: number
+    readonly column: string
+    /** Whether the parameter is an array of such values. */
+    readonly isArray: boolean
+  }[]
   readonly relations: readonly string[]
 } {
   const tokens = tokenize(sql)
   const stored = storedColumns(tokens)
   const columns = parameterPlaces(sql).flatMap(({ number, start }) => {
     const index = tokens.findIndex((token) => token.start === start)
-    const column = stored.get(index) ?? comparedColumn(tokens, index)
-    return column === undefined ? [] : [{ number, column: column.toLowerCase() }]
+    const isArray = /^(any|all|some)$/i.test(tokens[index - 2]?.text ?? '')
+    const place = isArray ? index - 2 : index
+    const column = stored.get(index) ?? comparedColumn(tokens, place)
+    return column === undefined ? [] : [{ number, column: column.toLowerCase(), isArray }]
   })
   const relations = tokens.flatMap((token, index) => {
     if (!/^(from|join|into|update)$/i.test(token.text)) return []
@@ -66,7 +76,9 @@ export function parameterColumns(sql: string): {
   return { columns, relations }
 }
 
-/** `column < $1`, `column BETWEEN $1 AND $2`, `column IN ($1, $2)`. */
+/**
+ * Handles `column < $1`, `column = ANY ($1)`, `column BETWEEN $1 AND $2` and `column IN ($1, $2)`.
+ */
 function comparedColumn(tokens: readonly Token[], index: number): string | undefined {
   const before = tokens[index - 1]
   if (COMPARISONS.has(before?.text ?? '')) return nameAt(tokens, index - 2)
@@ -88,7 +100,7 @@ function isName(token: Token | undefined): token is Token {
   return token?.kind === 'word' || token?.kind === 'name'
 }
 
-/** `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by token index. */
+/** For `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by token index. */
 function storedColumns(tokens: readonly Token[]): ReadonlyMap<number, string> {
   const columns = new Map<number, string>()
   const open = tokens.findIndex(({ text }) => text === '(')
@@ -110,7 +122,7 @@ function storedColumns(tokens: readonly Token[]): ReadonlyMap<number, string> {
   return columns
 }
 
-/** The elements of an array's text, `{1,"a b",NULL}`. */
+/** Parses the elements of an array's text, such as `{1,"a b",NULL}`. */
 export function arrayElements(text: string): readonly (string | null)[] {
   const elements: (string | null)[] = []
   const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|([^,{}"]*))\s*(?:,|\}$)/gsy
@@ -125,7 +137,6 @@ export function arrayElements(text: string): readonly (string | null)[] {
   return elements
 }
 
-/** The expressions of a list, separated by commas. */
 export function listParts(text: string): readonly string[] {
   const parts: string[] = []
   let from = 0
@@ -141,23 +152,19 @@ export function listParts(text: string): readonly string[] {
   return parts.length === 1 && parts[0] === '' ? [] : parts
 }
 
-/** A value for a `$n`. */
+/** A value for a parameter `$n`. */
 export interface ParameterValue {
-  /** null: NULL. */
   readonly text: string | null
-  /** DuckDB's type to cast it to; null: what it is compared with decides, as for a literal. */
+  /**
+   * The DuckDB type to cast it to. Null: its type follows from the other operand, as for a literal.
+   */
   readonly cast: string | null
-  /** `text` is SQL, inserted as it is. */
+  /** Whether `text` is SQL to insert unchanged. */
   readonly isSql?: boolean
-  /** Elements of a list. */
   readonly elements?: readonly (string | null)[]
 }
 
-/**
- * The statement with its values as literals: as in PostgreSQL, a text without a type takes the type of what it is
- * compared with, which a bound value would not. A text with a backslash is bound, because some statements are read with
- * backslash escapes.
- */
+/** As literals take the type of the other operand; a text with a backslash is bound. */
 export function withParameters(
   sql: string,
   values: readonly ParameterValue[],
@@ -196,7 +203,7 @@ function valueText(
   return cast === null || cast === 'VARCHAR' ? value : `${value}::${cast}`
 }
 
-/** A number needs no cast: DuckDB gives it the narrowest type. */
+/** A number needs no cast, because DuckDB gives it the narrowest type. */
 function isNumberOf(cast: string, text: string): boolean {
   if (/INT$|INTEGER$/.test(cast)) return /^-?\d{1,18}$/.test(text)
   return cast.startsWith('DECIMAL') && /^-?\d{1,20}(\.\d{1,17})?$/.test(text)
@@ -212,7 +219,6 @@ function quoted(
   return `:${name}`
 }
 
-/** An INSERT of these rows. */
 export function insertStatement(
   { table, columns }: Pick<CopyStatement, 'table' | 'columns'>,
   rows: readonly (readonly ParameterValue[])[],
@@ -227,9 +233,9 @@ export function insertStatement(
 
 export interface CopyStatement {
   readonly direction: 'in' | 'out'
-  /** The SELECT whose rows are requested. */
+  /** The SELECT to copy from. */
   readonly select: string
-  /** `t (a, b)` to insert into. */
+  /** The table and columns to copy into, for example `t (a, b)`. */
   readonly table: string
   readonly columns: readonly string[]
   readonly format: 'csv' | 'text' | 'binary'
@@ -238,7 +244,7 @@ export interface CopyStatement {
   readonly nullText: string
 }
 
-/** undefined: not a COPY. @throws AppError for an unsupported form */
+/** Returns undefined if the statement is not a COPY. @throws AppError for an unsupported form */
 export function copyStatement(sql: string): CopyStatement | undefined {
   const tokens = tokenize(sql)
   if (tokens[0]?.text.toLowerCase() !== 'copy') return undefined
@@ -283,7 +289,7 @@ function namesIn(tokens: readonly Token[]): readonly string[] {
 function copyOptions(
   tokens: readonly Token[],
 ): Pick<CopyStatement, 'format' | 'hasHeader' | 'delimiter' | 'nullText'> {
-  // A name may be quoted, as in FORMAT "binary".
+  // A word may be quoted, as in FORMAT "binary".
   const words = tokens.map(({ value }) => value.toLowerCase())
   const after = (word: string) => {
     const at = words.indexOf(word)
@@ -301,7 +307,7 @@ function copyOptions(
   }
 }
 
-/** Position of the mistake according to an Eider message, from 1; null: none is given. */
+/** The position of the error given in an Eider message, counted from 1; null if there is none. */
 export function positionOf(message: string, sql: string): number | null {
   const [, line, column] = /^line (\d+), column (\d+)/.exec(message) ?? []
   if (line === undefined || column === undefined) return null

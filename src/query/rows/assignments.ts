@@ -19,19 +19,15 @@ import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { enclosed } from '../select/views.ts'
 
-/** The meaning of a SET column in the knowledge base. */
 type AssignmentTarget =
   | { readonly kind: 'content'; readonly column: string }
   | { readonly kind: 'metadata'; readonly name: string }
-  /** The whole object: its keys are set, others stay. */
+  /** Sets several metadata keys from an object; other keys stay. */
   | { readonly kind: 'metadata_object' }
 
 type Update = Extract<RowStatement, { kind: 'update' }>
 
-/**
- * The meanings of the columns of a SET, in order.
- * @throws AppError `sql_not_supported` for what cannot be set, or is set twice; `sql_unknown_name` for another table
- */
+/** In order. @throws AppError `sql_not_supported` if one cannot be set, or is set twice */
 export function assignmentTargets(
   { assignments, alias, table }: Update,
   kb: KnowledgeBase,
@@ -51,7 +47,7 @@ function targetKey(target: AssignmentTarget): string {
   return `${target.kind} ${nameKey(target.kind === 'content' ? target.column : target.name)}`
 }
 
-/** The column in the knowledge base: `price`, or `metadata` and a key. */
+/** Returns the column without its table: `price`, or `metadata` and a key. */
 function withoutTable({ column }: Assignment, table: string): readonly string[] {
   const [first = '', ...rest] = column
   const isOfTable = rest.length > 0 && nameKey(first) === nameKey(table)
@@ -86,7 +82,7 @@ function targetOf(column: readonly string[], kb: KnowledgeBase): AssignmentTarge
   return { kind: 'metadata', name: metadataName(name, kb) }
 }
 
-/** The declared name, if names were declared. @throws AppError `sql_not_supported` for another one */
+/** As declared, if names were. @throws AppError `sql_not_supported` for others */
 function metadataName(name: string, kb: KnowledgeBase): string {
   if (kb.metadataColumns === null) return name
   const declared = findColumn(kb.metadataColumns, name)
@@ -98,18 +94,13 @@ function notSettable(name: string, why: string): AppError {
   return new AppError('sql_not_supported', `Column ${name} cannot be set: ${why}`)
 }
 
-/** The new values of one chunk. */
 export interface AssignedValues {
-  /** Content column → new text, which is not empty. */
+  /** The new text by content column. Texts are not empty. */
   readonly texts: ReadonlyMap<string, string>
   readonly metadata: Row
 }
 
-/**
- * @param values of the targets, in their order
- * @throws AppError `insert_failed` for empty content, metadata that is not an object, or a value beyond the limits;
- * `sql_not_supported` for an undeclared key of metadata
- */
+/** @param values in the targets' order @throws AppError `insert_failed`, `sql_not_supported` */
 export function assignedValues(
   targets: readonly AssignmentTarget[],
   values: readonly CellValue[],
@@ -144,23 +135,23 @@ function assignedText(value: ResultValue, column: string): string {
 function metadataObject(value: ResultValue): Row {
   const object = typeof value === 'string' ? parsedJson(value) : value
   if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
-    // What JSON holds is a row's values.
+    // JSON values are valid in a row.
     return ownMetadata(object as Row)
   }
   throw new AppError('insert_failed', 'metadata is set to a JSON object')
 }
 
-/** A caller's expressions as parts of a statement that writes: each was a SELECT that passed the planner's guard. */
+/** Each must pass the planner's checks as a SELECT. */
 
-/** The name of an expression's column, so that the planner does not choose one. */
+/** An alias for the expression, so that the planner does not choose a name. */
 const VALUE = 'eider_value'
 
 interface ExpressionScope extends Pick<StatementRequest, 'db' | 'params'> {
-  /** What its columns are of, as SQL after FROM; null: it has none. */
+  /** The relations that its columns come from, as SQL after FROM; null if there are none. */
   readonly from: string | null
 }
 
-/** @throws AppError those of the planner; `sql_not_supported` for a sub-query */
+/** @throws AppError like the planner; `sql_not_supported` for a subquery */
 export async function guardedExpression(
   expression: string,
   scope: ExpressionScope,
@@ -170,7 +161,7 @@ export async function guardedExpression(
   return guardedList(`${enclosed(expression)} AS ${VALUE}`, scope, deps, signal)
 }
 
-/** The same for what follows SELECT, or RETURNING. */
+/** Like `guardedExpression`, for the list after SELECT or RETURNING. */
 export async function guardedList(
   list: string,
   { from, db: database, params }: ExpressionScope,
@@ -183,7 +174,7 @@ export async function guardedList(
   const request = { sql, database, params, isPrinted: true }
   const { statement, release, plan } = await planAndBind(request, deps, signal)
   await release()
-  // As DuckDB prints it: the same text after any list of columns.
+  // Plan it with another list, to see which part of the printed text is the source.
   const other = await planAndBind({ ...request, sql: `SELECT 0${source}` }, deps, signal)
   await other.release()
   const end = other.statement.sql.slice('SELECT 0'.length)
@@ -194,7 +185,7 @@ export async function guardedList(
   return withValues(own.replace(new RegExp(` AS ${VALUE}$`), ''), statement.values)
 }
 
-/** DuckDB takes no parameters in RETURNING and in expressions stored with a table. @throws AppError `sql_not_supported` */
+/** DuckDB allows no parameters in RETURNING and stored expressions. @throws AppError */
 function withValues(sql: string, values: BoundSql['values']): string {
   const parameters = tokenize(sql).filter(({ kind }) => kind === 'parameter')
   let text = ''
@@ -217,7 +208,7 @@ function valueSql(value: BoundSql['values'][string] | undefined): string {
   throw new AppError('sql_not_supported', message)
 }
 
-/** They would run while all other writes wait. @throws AppError `sql_not_supported` */
+/** All other writes would wait for them. @throws AppError `sql_not_supported` */
 function refuseQueries(sql: string): void {
   const isQuery = tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard').some((token) => {
     return token.kind === 'word' && token.text.toLowerCase() === 'select'
@@ -227,10 +218,7 @@ function refuseQueries(sql: string): void {
   throw new AppError('sql_not_supported', message)
 }
 
-/**
- * The same for expressions stored with a table, whose meaning must not change: Eider's limiting functions cannot be added.
- * @throws AppError `sql_not_supported`
- */
+/** Its meaning must not change, so no limiting functions. @throws AppError */
 export async function storedExpression(
   expression: string,
   scope: ExpressionScope,
@@ -244,21 +232,20 @@ export async function storedExpression(
   throw new AppError('sql_not_supported', message)
 }
 
-/** Whether a value is the word DEFAULT. */
 export function isDefault(value: string): boolean {
   return /^\s*default\s*$/i.test(value)
 }
 
-/** The same source for one who only wants to know whether it can be read. */
+/** Returns the source without DEFAULTs, to check whether it can be read. */
 export function withoutDefaults(source: string): string {
   return valuesWithDefaults(source, ['a'], new Map())
 }
 
 /**
- * `VALUES (1, DEFAULT)` as a query: DEFAULT becomes the default of its column. `DEFAULT VALUES` is one row of them. Any
- * other source is unchanged.
- * @param columns of the values, in their order
- * @param defaults SQL by the names of columns
+ * Turns `VALUES (1, DEFAULT)` into a query: each DEFAULT becomes the default of its column, and
+ * `DEFAULT VALUES` a row of defaults. Other sources are unchanged.
+ * @param columns of the values, in order
+ * @param defaults SQL by column name
  */
 export function valuesWithDefaults(
   source: string,

@@ -1,6 +1,6 @@
 /**
- * `INSERT INTO … USING background = true`, or an insert that takes too long: a job, answered with its row of
- * information_schema.queries.
+ * Runs `INSERT INTO … USING background = true`, or an insert that takes too long, as a job. The
+ * statement returns the job's row of information_schema.queries.
  */
 
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
@@ -30,17 +30,16 @@ import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
-/** The statement, as its job keeps it. */
 interface StoredStatement {
   readonly source: 'sql'
-  /** A later knowledge base of the same name is not meant. */
+  /** The id, because a later knowledge base may have the same name. */
   readonly knowledgeBaseId: number
   readonly statement: Insert
   readonly db: string
   readonly params: StatementRequest['params']
-  /** The rights of the principal who started it: it never has more. */
+  /** The rights of the user who started the job, which it never exceeds. */
   readonly rights: Rights | null
-  /** The variables of its session, which may have ended. */
+  /** The variables of the user's session, which may have ended. */
   readonly variables: Readonly<Record<string, BoundValue>>
 }
 
@@ -60,10 +59,7 @@ export async function startBackgroundInsert(
   return queryRow(job, db, deps, signal)
 }
 
-/**
- * Waits for an insert; if it takes too long, it becomes a job.
- * @throws AppError as `insertRows`
- */
+/** Becomes a job if it takes too long. @throws AppError like `insertRows` */
 export async function runWaitedInsert(
   request: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
@@ -84,7 +80,7 @@ export async function runWaitedInsert(
   return { kind: 'ok', affectedRows, skippedRows, context: { db } }
 }
 
-/** From which the statement runs again after a restart. */
+/** Returns the job request with which the statement can run again after a restart. */
 function insertDraft(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
@@ -119,7 +115,6 @@ export async function runQueryControl(
   return done(db)
 }
 
-/** Its row of information_schema.queries. */
 export async function queryRow(
   { id }: Job,
   db: string,
@@ -131,7 +126,7 @@ export async function queryRow(
   return { kind: 'table', rows, context: { db } }
 }
 
-/** The session variables that a statement names. */
+/** Returns the session variables that a statement names. */
 export function variablesIn(
   source: string,
   { variables }: QueryDeps,
@@ -147,15 +142,15 @@ export function variablesIn(
 
 const JOB_TITLE_CHARS_MAX = 500
 
-/** The statement on one line. Its values may be secrets. */
+/** Returns the statement on one line without its values, which may be secrets. */
 function withoutValues(source: string): string {
   let text = ''
   let at = 0
   for (const { kind, start, end } of tokenize(source)) {
-    // Comments may hold anything.
+    // Leave out comments, which may contain anything.
     if (start > at && text !== '') text += ' '
     const next = kind === 'string' || kind === 'number' ? '?' : source.slice(start, end)
-    // No name is cut: readers who may not know it must not see a part.
+    // Never cut a name: even a part could reveal it to readers who may not know it.
     if (text.length + next.length > JOB_TITLE_CHARS_MAX) return `${oneLine(text)}…`
     text += next
     at = end
@@ -163,7 +158,6 @@ function withoutValues(source: string): string {
   return oneLine(text)
 }
 
-/** True for the request of a job that this file has made. */
 export function isStoredStatement(request: unknown): request is StoredStatement {
   return (
     typeof request === 'object' &&
@@ -173,7 +167,7 @@ export function isStoredStatement(request: unknown): request is StoredStatement 
   )
 }
 
-/** Runs the job of such a statement. @throws AppError as `insertRows`, `knowledge_base_not_found` */
+/** @throws AppError like `insertRows`, or `knowledge_base_not_found` */
 export async function runStatementJob(
   work: JobWork,
   request: StoredStatement,

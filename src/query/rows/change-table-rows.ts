@@ -1,4 +1,4 @@
-/** INSERT, UPDATE, DELETE and TRUNCATE on a table of a project. */
+/** Runs INSERT, UPDATE, DELETE and TRUNCATE on a project table. */
 import { findTable } from '../../core/domain/access/catalog-snapshot.ts'
 import {
   nameKey,
@@ -20,12 +20,12 @@ import { guardedExpression, guardedList, isDefault, valuesWithDefaults } from '.
 
 type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
 
-/** A statement on an existing table, run while nothing else writes to it. */
+/** A statement about an existing table. Nothing else writes to the table while it runs. */
 interface TableRequest<S extends RowStatement> extends StatementRequest<S> {
   readonly table: ProjectTable
 }
 
-/** `affected_rows` counts rows; with RETURNING they are the answer. */
+/** `affected_rows` counts rows. With RETURNING, the result has these rows. */
 export async function changeTableRows(
   { project, ...request }: StatementRequest<RowStatement> & { readonly project: Project },
   deps: QueryDeps,
@@ -53,7 +53,6 @@ export async function changeTableRows(
 async function write(
   given: Omit<RowWrite, 'select' | 'returning'> & {
     readonly sql: string
-    /** As it was written. */
     readonly returning: string | null
   },
   { db, params }: StatementRequest,
@@ -77,7 +76,7 @@ async function write(
   return rows === null ? done(db, rowCount) : { kind: 'table', rows, context: { db } }
 }
 
-/** DuckDB 1.5.5 does not know the alias of an INSERT without ON CONFLICT: `t.a` is written as `a`. */
+/** In DuckDB 1.5.5 an INSERT without ON CONFLICT allows no alias in RETURNING. */
 function unqualified(list: string, alias: string): string {
   const tokens = tokenize(list)
   let text = ''
@@ -124,7 +123,7 @@ async function insertRows(
   return write({ ...change, sql }, request, deps, signal)
 }
 
-/** What follows ON CONFLICT. */
+/** Returns the SQL after ON CONFLICT. */
 async function conflictOf(
   action: ConflictAction | null,
   { table, alias, db, params }: TableRequest<StatementOf<'insert'>> & { readonly alias: string },
@@ -186,7 +185,6 @@ async function deleteRows(
   return composing(() => write(change, request, deps, signal))
 }
 
-/** The SELECT of the affected rows with new values. */
 function rowsSql(
   { statement, table }: TableRequest<StatementOf<'update' | 'delete'>>,
   alias: string,
@@ -220,7 +218,7 @@ function assigned(
   return sets
 }
 
-/** The name as the table has it. @throws AppError `sql_unknown_name` */
+/** Returns the name as spelled in the table. @throws AppError `sql_unknown_name` */
 function columnOf({ name: table, columns }: ProjectTable, name: string): string {
   const found = columns.find((column) => nameKey(column.name) === nameKey(name))
   if (found !== undefined) return found.name
@@ -228,7 +226,7 @@ function columnOf({ name: table, columns }: ProjectTable, name: string): string 
   throw new AppError('sql_unknown_name', `Table ${table} has no column ${name}; it has ${has}`)
 }
 
-/** @throws AppError `sql_not_supported` */
+/** @throws AppError `sql_not_supported` for a column that appears twice */
 function refuseRepeated(columns: readonly string[]): void {
   const repeated = columns.find((name, index) => columns.indexOf(name) !== index)
   if (repeated === undefined) return

@@ -28,15 +28,12 @@ import type { KnowledgeBaseRequest } from '../select/statement-request.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
-/** Rows of a SELECT are read while earlier ones are embedded, which may take hours. */
+/** A SELECT is read while its earlier rows are embedded, which may take hours. */
 const READING_MS = DAY_MS
 
 const BATCH_MAX = 100_000
 
-/**
- * Stores the rows of a SELECT or of VALUES as documents, as a PUT does.
- * @throws AppError `insert_failed` and those of the SELECT, the embedder and the store
- */
+/** As a PUT does. @throws AppError `insert_failed`; errors of SELECT, embedder and store */
 export async function insertRows(
   request: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
@@ -54,7 +51,9 @@ export async function insertRows(
   return tracked.counts
 }
 
-/** Stores the rows of the SELECT or VALUES. `isBatched`: in several transactions, for either kind. */
+/**
+ * Stores the rows of a SELECT or of VALUES. `isBatched` stores both kinds in several transactions.
+ */
 export async function storeSelected(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
   given: {
@@ -66,7 +65,7 @@ export async function storeSelected(
   signal: AbortSignal,
 ): Promise<void> {
   const { counts, options, isBatched } = given
-  // A model that cannot be called is refused before anything is read.
+  // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
   refuseRepeated(statement.columns ?? [])
   const isValues = /^\s*\(*\s*values\b/i.test(statement.source)
@@ -74,12 +73,12 @@ export async function storeSelected(
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await insertedColumns(statement, stream, isValues)
   const rows = rowsToInsert(valueBatches(stream, isValues), columns, columnMappingOf(kb))
-  // VALUES are one transaction, unless the statement says otherwise.
+  // VALUES are stored in one transaction unless the statement says otherwise.
   const isUnbounded = !isValues || isBatched
   await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
 }
 
-/** The columns of the values: those that the statement names, or the source's own. */
+/** Returns the columns of the values: those named in the statement, or the source's own. */
 async function insertedColumns(
   statement: Insert,
   stream: RowStream,
@@ -89,7 +88,7 @@ async function insertedColumns(
   const { columns } = statement
   if (columns === null && !isValues) return own
   if (columns?.length === own.length) return columns
-  // The rows will not be read.
+  // Only the columns are needed, so end the read.
   await stream.batches[Symbol.asyncIterator]().return?.()
   if (columns === null) {
     const how = 'INSERT INTO name (id, content) VALUES (…)'
@@ -99,7 +98,7 @@ async function insertedColumns(
   throw new AppError('insert_failed', `INSERT names ${counts}`)
 }
 
-/** @throws AppError `insert_failed` */
+/** @throws AppError `insert_failed` for a column that appears twice */
 function refuseRepeated(columns: readonly string[]): void {
   const seen = new Set<string>()
   for (const name of columns) {
@@ -112,7 +111,9 @@ function refuseRepeated(columns: readonly string[]): void {
 
 const INSERT_OPTIONS = new Set(['batch_size', 'error', 'kb_skip_existing', 'background'])
 
-/** MindsDB's options that Eider does not have, each with its replacement. Null and false change nothing. */
+/**
+ * MindsDB options that Eider does not have, each with its replacement. Null and false are accepted.
+ */
 const OPTIONS_REPLACED: Readonly<Record<string, string>> = {
   track_column:
     "read only new rows with LAST in a job, or with a source of the kind 'query', which has track_column",
@@ -152,7 +153,7 @@ export function storingOptions(sent: Fields): StoringOptions {
 
 type Batches = AsyncIterable<readonly (readonly CellValue[])[]>
 
-/** With their types. Number types in VALUES are inferred as for JSON: `9.5` is not a DECIMAL(2,1). */
+/** Typed, except for VALUES: numbers as in JSON, so `9.5` is not a DECIMAL(2,1). */
 function valueBatches({ batches, typedBatches = batches }: RowStream, isValues: boolean): Batches {
   return isValues ? withPlainNumbers(typedBatches) : typedBatches
 }
@@ -166,8 +167,9 @@ function plainNumber(value: CellValue): CellValue {
 }
 
 /**
- * The values of a SELECT as the rows of an insert. An object in a column `metadata` provides its fields, unless the
- * knowledge base has a column of that name; rows of `SELECT *` from a knowledge base are its chunks.
+ * Yields the values of a SELECT as rows to insert. An object in a column `metadata` supplies
+ * further fields, unless the knowledge base has a column of that name. Rows of `SELECT *` from a
+ * knowledge base are read as its chunks.
  * @param columns the names of the values
  */
 async function* rowsToInsert(
@@ -183,7 +185,8 @@ async function* rowsToInsert(
   ]
   const metadataColumn = findColumn(columns, 'metadata')
   const flattened = findColumn(known, 'metadata') === undefined ? metadataColumn : undefined
-  // The first of columns with the same name, as in a join of two tables with an `id`.
+  // Reversed, so that the first of several columns with the same name counts, as in a join of two
+  // tables with an `id`.
   const columnIndexes = new Map(columns.map((name, index) => [name, index] as const).toReversed())
   for await (const batch of batches) {
     for (const values of batch) {
@@ -197,10 +200,7 @@ async function* rowsToInsert(
   }
 }
 
-/**
- * A chunk as a document. If it is all of its document, it keeps the document's id; otherwise its chunk id becomes the id, so
- * that no chunk replaces another.
- */
+/** A document's only chunk keeps its id; others get the chunk id, to not replace each other. */
 function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
   const { chunk_id, chunk_content, relevance: _, distance: __, ...rest } = row
   const metadata = cellObject(row.metadata ?? null)
@@ -218,7 +218,7 @@ function documentOfChunk(row: Row, { contentColumns }: ColumnMapping): Row {
   }
 }
 
-/** A column with the name of a field wins. */
+/** If a column has the same name as a field, the column wins. */
 function withFields(row: Row, metadataColumn: string): Row {
   const { [metadataColumn]: metadata = null, ...rest } = row
   if (metadata === null) return rest
@@ -230,6 +230,6 @@ function cellObject(cell: CellValue): Row | null {
   const value = shownValue(cell)
   const object = typeof value === 'string' && value.startsWith('{') ? parsedJson(value) : value
   if (typeof object !== 'object' || object === null || Array.isArray(object)) return null
-  // What JSON holds is a row's values.
+  // JSON values are valid in a row.
   return object as Row
 }

@@ -50,7 +50,9 @@ import { type AssignedValues, assignedValues, assignmentTargets } from './assign
 import { isInBackground, runWaitedInsert, startBackgroundInsert } from './background-insert.ts'
 import { changeTableRows } from './change-table-rows.ts'
 
-/** INSERT, UPDATE and DELETE; `affected_rows` counts documents, or changed or deleted chunks. */
+/**
+ * Runs INSERT, UPDATE and DELETE. `affected_rows` counts documents, or changed or deleted chunks.
+ */
 export async function runRowStatement(
   request: StatementRequest<RowStatement>,
   deps: QueryDeps,
@@ -75,7 +77,7 @@ export async function runRowStatement(
   }
 }
 
-/** @throws AppError `sql_not_supported` for what only tables have */
+/** @throws AppError `sql_not_supported` for clauses that only tables support */
 function refuseForKnowledgeBase(statement: RowStatement): void {
   const isOfTable =
     statement.kind === 'insert'
@@ -87,7 +89,7 @@ function refuseForKnowledgeBase(statement: RowStatement): void {
   throw new AppError('sql_not_supported', message)
 }
 
-/** Removes exactly the chunks its WHERE found. @returns how many still existed */
+/** Deletes the chunks that the WHERE matched. @returns how many of them still existed */
 async function deleteRows(
   request: KnowledgeBaseRequest<Extract<RowStatement, { kind: 'delete' }>>,
   deps: QueryDeps,
@@ -105,10 +107,7 @@ type Changeable = { readonly project: Project } & (
   | { readonly table?: undefined; readonly kb: KnowledgeBase }
 )
 
-/**
- * @throws AppError `project_not_found`, `knowledge_base_not_found` with the nearest name, `sql_not_supported` for
- * another relation
- */
+/** @throws AppError `project_not_found`, `knowledge_base_not_found`, `sql_not_supported` */
 function changeable(
   { project: qualifier, name }: QualifiedName,
   db: string,
@@ -144,10 +143,12 @@ function notChangeable(name: string): AppError {
 type Update = Extract<RowStatement, { kind: 'update' }>
 
 /**
- * Computes new values with a SELECT, then changes exactly the chunks it found. Metadata changes in place. New content
- * replaces one chunk if WHERE names `chunk_id`, else the whole document, which is chunked and embedded again.
+ * Computes new values with a SELECT and applies them to the chunks it found. Metadata changes in
+ * place. New content replaces one chunk if the WHERE names `chunk_id`; otherwise the whole document
+ * is re-chunked and embedded.
  * @returns how many chunks changed, or how many the changed documents have now
- * @throws AppError `sql_not_supported` for what cannot be set, `insert_failed` for a content that cannot be stored
+ * @throws AppError `sql_not_supported` for a column that cannot be set, `insert_failed` for content
+ * that cannot be stored
  */
 async function updateRows(
   request: KnowledgeBaseRequest<Update>,
@@ -168,7 +169,7 @@ async function updateRows(
   return update(request, deps, signal)
 }
 
-/** The matching chunks with their new values, and those of other expressions. */
+/** Yields the matching chunks with their new values, and the values of other expressions. */
 async function* assignedChunks(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
@@ -177,7 +178,6 @@ async function* assignedChunks(
 ): AsyncGenerator<
   AssignedValues & {
     readonly chunkKey: bigint
-    /** Values of the other expressions. */
     readonly others: readonly ResultValue[]
   },
   void
@@ -193,7 +193,7 @@ async function* assignedChunks(
   }
 }
 
-/** Updates chunks one by one: each keeps its `chunk_id`, and only changed text is embedded. */
+/** Updates single chunks. Each keeps its `chunk_id`, and only changed text is embedded. */
 async function updateChunks(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
@@ -232,16 +232,16 @@ async function updateChunks(
   })
 }
 
-/** The new text of a chunk of this column, or undefined if it stays. */
+/** Returns the new text for the chunk's column, or undefined if it does not change. */
 function textFor(column: string, { texts }: AssignedValues, kb: KnowledgeBase): string | undefined {
-  // The knowledge base may have had other columns when the chunk was stored. If only one column is left, it must be that
-  // one's.
+  // The columns may have changed since the chunk was stored. If there is only one now, the chunk
+  // belongs to it.
   const isOnly = (kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS).length === 1
   const found = [...texts].find(([name]) => isOnly || nameKey(name) === nameKey(column))
   return found?.[1]
 }
 
-/** Whole documents: all matching chunks of one must get the same values. */
+/** Updates whole documents. All matching chunks of a document must get the same values. */
 async function updateDocuments(
   request: KnowledgeBaseRequest<Update>,
   deps: QueryDeps,
@@ -278,10 +278,10 @@ function refuseTooMany(count: number): void {
 type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
 /**
- * Finds the chunks with an ordinary SELECT, so that WHERE means the same in both. The change applies to exactly these
- * chunks, even if others are written in between.
+ * Finds the chunks with an ordinary SELECT, so that WHERE means the same as there. Only these
+ * chunks are changed, even if others are written meanwhile.
  * @param expressions SQL over the chunk's columns
- * @throws AppError `sql_invalid_search` for a search without a threshold, and those of the SELECT
+ * @throws AppError `sql_invalid_search` for a search without a threshold, and like the SELECT
  */
 async function* matchingChunks(
   { statement, kb, db, params }: KnowledgeBaseRequest<Changing>,
@@ -302,7 +302,7 @@ async function* matchingChunks(
   const name = `${quote(kb.projectName)}.${quote(kb.name)}`
   const from = alias === null ? name : `${name} AS ${quote(alias)}`
   const condition = where === null ? '' : ` WHERE (${where}\n)`
-  // Nested, a search has no implied LIMIT.
+  // A search in a nested SELECT has no implied LIMIT.
   const sql = `SELECT * FROM (SELECT ${list.join(', ')} FROM ${from}${condition})`
   const request = { sql, database: db, params, readsChunkKeys: true }
   const { batches, typedBatches = batches } = await runComposedSelect(request, deps, signal)
@@ -315,10 +315,7 @@ async function* matchingChunks(
 
 const VALUE = '__value_'
 
-/**
- * SQL placed between parentheses must not close them, or its rest would become another part of the statement. Only the outer
- * SELECT may name chunk keys.
- */
+/** SQL in parentheses must not close them. Only the outer SELECT may name chunk keys. */
 function refuseOtherParts(sql: string): void {
   let depth = 0
   for (const { text, value, start } of dialectTokens(sql)) {
@@ -334,22 +331,22 @@ function refuseOtherParts(sql: string): void {
   }
 }
 
-/** `content = '…'` ranks and does not filter: alone it would apply to every chunk. */
+/** `content = '…'` alone ranks without excluding, so all chunks would be affected. */
 function refuseSearchAlone(where: string): void {
   const words = new Set(columnNamesIn(where))
   if (!words.has('content') || words.has('relevance') || words.has('distance')) return
   const how = "add a threshold: content = '…' AND relevance >= 0.8"
-  const message = `content ranks and does not filter, so that this would mean every row; ${how}`
+  const message = `content ranks and does not filter, so this would affect every row; ${how}`
   throw new AppError('sql_invalid_search', message)
 }
 
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
-/** The names in a condition, in lower case, without those of its sub-queries. */
+/** Returns the column names in a condition in lower case, without those in subqueries. */
 function columnNamesIn(sql: string): readonly string[] {
   const tokens = dialectTokens(sql)
   const names: string[] = []
-  // Per open parenthesis: whether it belongs to a sub-query.
+  // For each open parenthesis, whether it belongs to a subquery.
   const open: boolean[] = []
   for (const [index, { kind, text, value }] of tokens.entries()) {
     const isWithin = open.at(-1) === true

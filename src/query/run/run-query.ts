@@ -31,25 +31,26 @@ import { requireScopesOf } from './statement-scopes.ts'
 
 export interface QueryRequest {
   readonly sql: string
-  /** `context.db` of the request: a project, or `files`. */
+  /** The request's `context.db`: a project or `files`. */
   readonly db: string
   readonly params: Parameters
-  /** Whose `@variables` it sees and sets; unset or null: its own. */
+  /**
+   * The session whose `@variables` the statement uses. Without one, they last for this statement.
+   */
   readonly session?: SessionName | null
-  /** Called before it runs, with what the statement changes. */
+  /** Called before the statement runs, with what it changes. */
   readonly onChange?: (change: StatementChange) => void
-  /** How to encode all rows if JSON would lose their types: the result then has `encoded`. */
+  /** For formats that keep types which JSON would lose. The result then has `encoded`. */
   readonly encoding?: RowEncoding
-  /** Requests `exactBatches`, if the rows have them. */
+  /** Requests `exactBatches`, where the rows have them. */
   readonly isExact?: boolean
-  /** From an address anyone may have written: it may read, but not change anything or ask an agent. */
+  /**
+   * Whether the statement comes from a link, which anyone may have written. It may then only read.
+   */
   readonly isLink?: boolean
 }
 
-/**
- * Runs one statement of a client: one of the dialect's own, or a SELECT. Nothing but the session's variables is remembered.
- * @throws AppError for every failure of the statement
- */
+/** Only session variables outlive it. @throws AppError for every failure */
 export async function runQuery(
   sent: QueryRequest,
   deps: QueryDeps,
@@ -73,13 +74,12 @@ export async function runQuery(
     database: db,
     params,
     isShown: encoding === undefined && request.isExact !== true,
-    isEncoded: encoding !== undefined,
   }
   const rows = await runSelect(cut === undefined ? shown : { ...shown, cut }, own, signal)
   return withEncoding({ kind: 'table', rows, context: { db } }, encoding, deps)
 }
 
-/** Rows not from the engine are few: their types follow from their values. */
+/** For rows not from the engine: few, with types that follow from their values. */
 function withEncoding(
   result: QueryResult,
   encoding: RowEncoding | undefined,
@@ -90,7 +90,7 @@ function withEncoding(
   return { ...result, rows: rows.encoded === undefined ? engine.withEncoding(rows) : rows }
 }
 
-/** Statements of the dialect that only read, besides SELECT. */
+/** Statements other than SELECT that only read. */
 const READING: ReadonlySet<Statement['kind']> = new Set([
   'show',
   'show_create',
@@ -112,13 +112,14 @@ function forLink(statement: Statement | undefined, deps: QueryDeps): QueryDeps {
     throw new AppError('sql_not_a_query', `${allowed}; ${post}`)
   }
   const ask = async (): Promise<never> => {
-    const message = 'A statement in a link asks no agent: every opening of it would cost'
+    const message =
+      'A statement in a link cannot ask an agent, because opening the link would cost money'
     throw new AppError('sql_not_a_query', `${message}; ${post}`)
   }
   return { ...deps, agents: { ...deps.agents, ask } }
 }
 
-/** Runs one SELECT and gives its rows as a Parquet file. @throws AppError as for running it */
+/** Runs a SELECT and writes its rows to a Parquet file. @throws AppError like running it */
 export async function exportRows(
   sent: QueryRequest,
   deps: QueryDeps,
@@ -137,7 +138,7 @@ export async function exportRows(
   })
 }
 
-/** Whether a statement for later can be parsed. @throws AppError as for running it */
+/** Checks that a statement to be run later can be parsed. @throws AppError like running it */
 export function checkStatement(request: QueryRequest, deps: QueryDeps): void {
   const { select } = parseRequest(request, deps)
   const [first] = select === undefined ? [] : tokenize(select.sql)
@@ -146,7 +147,7 @@ export function checkStatement(request: QueryRequest, deps: QueryDeps): void {
   throw new AppError('sql_syntax', message)
 }
 
-/** @throws AppError `forbidden`; what a SELECT reads is checked where its names are resolved */
+/** What a SELECT reads is checked when its names are resolved. @throws AppError `forbidden` */
 function requireScopes(statement: Statement | undefined, author: Principal | undefined): void {
   if (author === undefined) return
   if (statement !== undefined) requireScopesOf(statement, author)
@@ -154,7 +155,7 @@ function requireScopes(statement: Statement | undefined, author: Principal | und
   if (isSelect && !mayDo(author, 'ask')) requireScope(author, 'read')
 }
 
-/** Clients not configured with a project name the default one: a principal without access to it gets its own first one. */
+/** The default one, or the first that they may use. */
 function inOwnDatabase(request: QueryRequest, { rights }: QueryDeps): QueryRequest {
   const [first] = rights?.namespaces ?? []
   const isDefault = nameKey(request.db) === DEFAULT_PROJECT && !sees(rights, request.db)
@@ -167,7 +168,7 @@ type ParsedRequest = (
 ) &
   Pick<SelectRequest, 'cut'>
 
-/** @throws AppError `project_not_found` for a `db` that does not exist, those of the parser */
+/** @throws AppError `project_not_found` if `db` does not exist; errors of the parser */
 function parseRequest({ sql: sent, db, params }: QueryRequest, deps: QueryDeps): ParsedRequest {
   checkStatementSize(sent, deps.statementBytesMax)
   const snapshot = deps.catalog.snapshot()
@@ -190,19 +191,19 @@ function parseRequest({ sql: sent, db, params }: QueryRequest, deps: QueryDeps):
   try {
     return parse('standard')
   } catch (error) {
-    // A statement with backslash escapes may not even tokenize in the standard way.
+    // A statement with backslash escapes may not tokenize in the standard way.
     if (!named.includes("\\'") && !named.includes('\\"')) throw error
     return parse('backslash')
   }
 }
 
 /**
- * `id IN (:ids)` with a list as the value means `id IN :ids`; to DuckDB it would be a text that equals a list, which none
- * does. The parentheses become spaces, so that places in the statement stay.
- * @param isList of the value of the parameter of that name
+ * Rewrites `id IN (:ids)` for a list to `id IN :ids`. DuckDB would compare with the list as one
+ * text, which never matches. Parentheses become spaces, so that error positions stay right.
+ * @param isList whether the parameter of that name is a list
  * @throws AppError `sql_not_supported` for a list next to other values
  */
-export function listsOpened(
+function listsOpened(
   sql: string,
   tokens: readonly Token[],
   isList: (name: string) => boolean,
@@ -211,7 +212,7 @@ export function listsOpened(
   tokens.forEach((token, index) => {
     if (token.kind !== 'word' || token.value.toLowerCase() !== 'in') return
     const open = tokens[index + 1]
-    // A search takes each text or vector as a separate parameter.
+    // In a search, each text or vector stays a separate parameter.
     if (open?.text !== '(' || isSearch(tokens, index)) return
     const items = listItems(tokens, index + 2)
     const list = items?.find(({ kind, value }) => kind === 'parameter' && isList(value))
@@ -223,8 +224,8 @@ export function listsOpened(
   return text
 }
 
-/** The single tokens between commas; undefined: there is something else in the parentheses. */
-export function listItems(tokens: readonly Token[], first: number): readonly Token[] | undefined {
+/** Returns the single tokens between commas; undefined if the parentheses contain anything else. */
+function listItems(tokens: readonly Token[], first: number): readonly Token[] | undefined {
   const items: Token[] = []
   for (let index = first; ; index += 2) {
     const [item, next] = [tokens[index], tokens[index + 1]]
@@ -241,11 +242,11 @@ export function isSearch(tokens: readonly Token[], index: number): boolean {
   return column?.value.toLowerCase() === 'content'
 }
 
-export function blanked(text: string, at: number): string {
+function blanked(text: string, at: number): string {
   return `${text.slice(0, at)} ${text.slice(at + 1)}`
 }
 
-export function listAmongValues(sql: string, { text, start }: Token): AppError {
-  const message = `${lineAndColumn(sql, start)}: ${text} is a list, which stands alone: IN ${text}`
+function listAmongValues(sql: string, { text, start }: Token): AppError {
+  const message = `${lineAndColumn(sql, start)}: ${text} is a list and must be the only value: IN ${text}`
   return new AppError('sql_not_supported', message)
 }

@@ -1,4 +1,4 @@
-/** One run of a schedule: its statements in order, each over what was added since the last run. */
+/** One run of a schedule: its statements in order, each over the rows added since the last run. */
 import {
   findKnowledgeBase,
   findTable,
@@ -24,26 +24,24 @@ import { describeSelect } from '../select/views.ts'
 import { needsSomebody } from '../statements/run-definition.ts'
 import { checkStatement, runQuery } from './run-query.ts'
 
-/** Where a run continues after a crash. */
 interface Checkpoint {
-  /** The next statement. */
+  /** The index of the next statement. */
   readonly statement: number
-  /** The highest value to read, if known: the run reads the same rows again. */
+  /** The highest value to read, once decided, so that a repeated run reads the same rows. */
   readonly high: LastMark | null
-  /** The IF gave a row. */
+  /** Whether the IF returned a row. */
   readonly isAllowed: boolean
-  /** The value of the IF's LAST after this run. */
   readonly ifHigh: LastMark | null
 }
 
 const BEGINNING: Checkpoint = { statement: 0, high: null, isAllowed: false, ifHigh: null }
 
-export interface ScheduledDeps {
+interface ScheduledDeps {
   readonly query: QueryDeps
   readonly store: Pick<ScheduleStore, 'setMark'>
 }
 
-/** The statements of a text, separated by semicolons. @throws AppError `sql_syntax`, `invalid_schedule` */
+/** Splits a text at its semicolons. @throws AppError `sql_syntax`, `invalid_schedule` */
 export function statementsOf(text: string): readonly string[] {
   const statements: string[] = []
   let start = 0
@@ -61,8 +59,8 @@ export function statementsOf(text: string): readonly string[] {
 }
 
 /**
- * Which rows a statement reads is decided before it runs and stored with the job, so that after a crash it reads the same
- * ones: every statement with LAST stores the same rows under the same ids.
+ * Before a statement runs, decides which rows it reads and stores that with the job. After a crash
+ * it reads the same rows, so a statement with LAST stores the same rows under the same ids.
  * @returns false if the IF returned no row
  */
 export async function runScheduled(
@@ -71,7 +69,7 @@ export async function runScheduled(
   deps: ScheduledDeps,
   signal: AbortSignal,
 ): Promise<boolean> {
-  // Only this function writes it.
+  // Only this function writes the checkpoint, so the type is right.
   let at = (work.checkpoint as Checkpoint | null) ?? BEGINNING
   const mark = async (next: Checkpoint) => {
     at = next
@@ -143,7 +141,6 @@ async function hasRow(sql: string, { schedule, deps, signal }: Run): Promise<boo
   return false
 }
 
-/** Runs it to its last row. */
 async function runWhole(sql: string, { schedule, deps, signal }: Run): Promise<void> {
   const request = { sql, db: schedule.projectName, params: {} }
   const result = await runQuery(request, deps.query, signal)
@@ -151,7 +148,7 @@ async function runWhole(sql: string, { schedule, deps, signal }: Run): Promise<v
   for await (const _ of result.rows.batches) signal.throwIfAborted()
 }
 
-/** The current highest value above the last mark; null: nothing was added. */
+/** Returns the highest value above the last mark, or null if there are no new rows. */
 async function highest(
   sql: string,
   condition: LastCondition,
@@ -176,15 +173,15 @@ async function highest(
   return null
 }
 
-/** A SELECT for the highest value above a mark; null: of all. */
-export function highestOf(sql: string, condition: LastCondition, low: string | null): string {
+/** A SELECT of the highest value above a mark; without a mark, of the highest value of all. */
+function highestOf(sql: string, condition: LastCondition, low: string | null): string {
   const { source, column, start, end } = condition
   const above = low ?? `${column} IS NOT NULL`
   const from = `${sql.slice(source.start, start)}${above}${sql.slice(end, source.end)}`
   return `SELECT CAST(high AS VARCHAR) AS value, typeof(high) AS type FROM (SELECT max(${column}) AS high ${from}\n) AS t`
 }
 
-/** The statement over the rows between the mark and this value. */
+/** Restricts the statement to rows between the mark and this value. */
 function windowed(
   sql: string,
   condition: LastCondition,
@@ -198,7 +195,7 @@ function windowed(
   return `${sql.slice(0, start)}${both}${sql.slice(end)}`
 }
 
-/** null: everything is taken. */
+/** Null: all rows are read. */
 function lowCondition({ column, operator, first }: LastCondition, low: LastMark | null) {
   if (low !== null) return `${column} ${operator} ${valueText(low)}`
   return first === null ? null : `${column} ${operator} ${first}`
@@ -217,35 +214,30 @@ function valueText({ value, type }: LastMark): string {
 
 const TIME_PLACEHOLDERS = /("?)\{\{\s*(PREVIOUS_START_DATETIME|START_DATETIME)\s*\}\}(\1)/gi
 
-/** Before the first run, everything counts as new. */
+/** Before the first run, all rows are new. */
 const EPOCH = '1970-01-01 00:00:00'
 
 type LastTimes = Pick<StoredSchedule, 'lastStartedAt' | 'previousStartedAt'>
 
-/** For a schedule that never ran. */
-export const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
+/** The times for a schedule that never ran. */
+const BEFORE_ALL: LastTimes = { lastStartedAt: null, previousStartedAt: null }
 
 export function withTimes(sql: string, { lastStartedAt, previousStartedAt }: LastTimes): string {
   return sql.replaceAll(TIME_PLACEHOLDERS, (_all, mark: string, name: string) => {
     const isStart = name.toUpperCase() === 'START_DATETIME'
     const time = (isStart ? lastStartedAt : previousStartedAt) ?? EPOCH
-    // Existing clients also write it in double quotes.
+    // Some clients also put double quotes around it.
     return mark === '' ? time : `'${time}'`
   })
 }
 
-/** What can be known of a schedule's statements before they run. */
+/** Checks a schedule's statements before they run. */
 
-/** Per job. */
 const STATEMENTS_MAX = 100
-/** The time to ask databases for their columns. */
+/** The time limit for asking databases about their columns. */
 const CHECK_MS = 10_000
 
-/**
- * Plans what the statements read, without running anything. What cannot be known now, such as a database that does not
- * answer, is left to the first run.
- * @throws AppError `invalid_schedule`, `sql_…`, `knowledge_base_not_found`
- */
+/** Plans, runs nothing. What is unknown yet is left to the first run. @throws AppError */
 export async function checkScheduled(
   { project, query, ifQuery }: ScheduleDefinition,
   deps: QueryDeps,
@@ -258,7 +250,7 @@ export async function checkScheduled(
   }
   const never = new AbortController().signal
   const timeoutError = () => new AppError('timeout', 'The statements were not checked in time')
-  // Later statements may read what a statement creates.
+  // Later statements may read what an earlier one creates.
   let mayBeMade = false
   for (const text of all) {
     const sql = withTimes(text, BEFORE_ALL)
@@ -278,7 +270,7 @@ export async function checkScheduled(
   }
 }
 
-/** @returns whether its results are visible to no one */
+/** @returns whether the statement only reads, so its rows would be discarded */
 async function planStatement(
   sql: string,
   given: {

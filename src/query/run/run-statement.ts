@@ -44,7 +44,6 @@ import { runShowStatement } from '../statements/run-show.ts'
 import { runTableStatement } from '../statements/run-table.ts'
 import { narrowedSelect, type Shown } from '../statements/show-select.ts'
 
-/** Runs one of the dialect's own statements. */
 export async function runStatement(
   request: StatementRequest,
   deps: QueryDeps,
@@ -133,14 +132,15 @@ async function runSessionStatement(
       for (const { name, value } of statement.variables) {
         values.set(name, await evaluate(value, request, deps, signal))
       }
-      // Only now: each expression saw the values before the statement, and a failure has changed nothing.
+      // Set last: each expression uses the values from before the statement, and a failure changes
+      // nothing.
       deps.variables.set(values)
       return done(db)
     }
   }
 }
 
-/** What clients send when they connect. It is taken and changes nothing: a session has variables only. */
+/** Settings that clients send when they connect. They are accepted but have no effect. */
 const TAKEN_SETTINGS: ReadonlySet<string> = new Set(
   `autocommit character_set_client character_set_connection character_set_database
    character_set_results character_set_server collation_connection collation_database
@@ -161,7 +161,7 @@ function checkSetting({ name, value }: Setting): void {
   throw new AppError('sql_forbidden', `Setting ${name} cannot be changed in SQL; ${hint}`)
 }
 
-/** The value of an expression, or of a SELECT of one value. */
+/** Evaluates an expression, or a SELECT that returns a single value. */
 async function evaluate(
   expression: string,
   { db, params }: StatementRequest,
@@ -177,14 +177,14 @@ async function evaluate(
   }
 }
 
-/** DuckDB's words for it. */
+/** DuckDB's messages for a subquery with more than one row or column. */
 const NO_SINGLE_VALUE = /More than one row returned by a subquery|Subquery returns \d+ columns/
 
 function noSingleValue(cause?: unknown): AppError {
   return new AppError('sql_failed', 'A variable takes one value: one row of one column', { cause })
 }
 
-/** @throws AppError `sql_failed` for several values, or none */
+/** @throws AppError `sql_failed` if there is not exactly one value */
 async function singleValue({ columns, batches }: RowStream): Promise<ResultValue> {
   const values: ResultValue[] = []
   for await (const rows of batches) {
@@ -196,7 +196,7 @@ async function singleValue({ columns, batches }: RowStream): Promise<ResultValue
   throw noSingleValue()
 }
 
-/** Values with parts are stored as JSON text. */
+/** Structured values are stored as JSON text. */
 function boundValue(value: ResultValue): BoundValue {
   if (Array.isArray(value)) return value.map(boundValue)
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
@@ -241,7 +241,7 @@ async function createViewOf(
     await createView({ ...named, ...viewDefinition(source, db), orReplace }, deps, signal)
   } catch (error) {
     const isTaken = error instanceof AppError && error.code === 'relation_exists'
-    // Another statement has created it meanwhile.
+    // Another statement created it meanwhile.
     if (ifNotExists && isTaken && findViewNamed(name, db, deps) !== undefined) return
     throw error
   }

@@ -1,4 +1,4 @@
-/** The functions that statements may call, as the engine describes them: for editors, which complete and explain them. */
+/** Lists the functions that statements may call, so that editors can complete and explain them. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import {
   isAggregateFunction,
@@ -10,13 +10,13 @@ import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 export interface SqlFunction {
   readonly name: string
   readonly kind: 'scalar' | 'aggregate' | 'window'
-  /** `round(x, precision) → DOUBLE`: every signature, without types that follow from the arguments. */
+  /** For example `round(x, precision) → DOUBLE`. Types that depend on arguments are left out. */
   readonly signatures: readonly string[]
   readonly description: string | null
   readonly example: string | null
 }
 
-/** Forms that differ in types alone are one. */
+/** Signatures of Eider's own functions. */
 const OWN_FORMS = `
   SELECT lower(function_name) AS name,
     function_name || '(' || array_to_string(parameters, ', ') ||
@@ -32,7 +32,7 @@ const OWN_FUNCTIONS = `
     any_value(description) AS description, any_value(example) AS example
   FROM (${OWN_FORMS}) GROUP BY name ORDER BY name`
 
-/** Every one that a SELECT may call, by name. @throws AppError `timeout`, `too_busy` */
+/** Every function that a SELECT may call, by name. @throws AppError `timeout`, `too_busy` */
 export async function listSqlFunctions(
   deps: Pick<QueryDeps, 'engine' | 'queryMs'>,
   signal: AbortSignal,
@@ -64,7 +64,7 @@ function functionOf([
   ]
 }
 
-/** @returns undefined: statements may not call it */
+/** @returns undefined if statements may not call it */
 function functionKind(name: string): SqlFunction['kind'] | undefined {
   if (isWindowFunction(name)) return 'window'
   if (isAggregateFunction(name)) return 'aggregate'

@@ -16,14 +16,11 @@ import { AppError } from '../../core/errors.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { QueryDeps, ShownActivity } from '../select/query-deps.ts'
 
-/** `everything`: an admin of all projects. */
+/** `everything` requires an admin of all projects. */
 type Scopes = readonly (Scope | 'everything')[]
 type Kind = Statement['kind']
 
-/**
- * The scopes each kind of statement needs before anything in it is examined. What it reads beyond that, such as a SELECT
- * within it, needs its own: names are resolved with the caller's rights. A kind missing here does not compile.
- */
+/** Before looking at contents; names check what it reads. The compiler requires all kinds. */
 const SCOPES: {
   readonly [K in Kind]: Scopes | ((statement: Extract<Statement, { kind: K }>) => Scopes)
 } = {
@@ -34,13 +31,13 @@ const SCOPES: {
   show: ['read'],
   show_create: ['read'],
   describe: ['read'],
-  // Their SELECT says whether it reads or asks.
+  // Depends on the SELECT that they contain.
   explain: [],
   set: [],
   use: [],
   transaction: [],
   create_knowledge_base: ['write'],
-  // Another model receives all stored text.
+  // Needs `read`, because a new model would receive all stored text.
   alter_knowledge_base: ['write', 'read'],
   drop_knowledge_base: ['write'],
   create_index: ['write'],
@@ -54,23 +51,23 @@ const SCOPES: {
   create_table: ['write'],
   drop_table: ['write'],
   alter_table: ['write'],
-  // Its answer reveals what is in the table.
+  // Needs `read`, because the answer reveals how many rows there were.
   truncate: ['write', 'read'],
   insert: ({ ofTable }) => (ofTable === undefined ? ['write'] : ['write', 'read']),
-  // The number of changed rows reveals what the conditions match.
+  // Needs `read`, because the number of changed rows reveals which rows match a condition.
   update: ['write', 'read'],
   delete: ['write', 'read'],
   query_cancel: ['write'],
   query_resume: ['write'],
   vacuum: ({ name }) => (name === null ? ['everything'] : ['write']),
-  // A project is only its contents; a remote database is a way out of this machine.
+  // A project only contains objects, but a remote database opens a connection to another machine.
   create_database: ({ engine }) => (engine === null ? ['write'] : ['everything']),
   drop_database: ({ isProject }) => (isProject ? ['write'] : ['everything']),
   alter_database: ['everything'],
-  // It runs without a caller, with all rights.
+  // A job runs without a user, with all rights.
   create_job: ['everything'],
   drop_job: ['everything'],
-  // A principal cannot grant more than it has: the definitions check that.
+  // The definitions check that users grant no more rights than they have.
   create_key: ['admin'],
   drop_key: ['admin'],
   show_keys: ['admin'],
@@ -78,7 +75,7 @@ const SCOPES: {
   alter_user: ['admin'],
   drop_user: ['admin'],
   show_users: ['admin'],
-  // They bring documents by themselves, from folders and addresses.
+  // A source fetches documents from folders and addresses.
   sources: ['everything'],
   evaluate_knowledge_base: ({ options }) => {
     return isSet(options.save_to) || isSet(options.generate_data) ? ['read', 'write'] : ['read']
@@ -106,16 +103,14 @@ export function scopesOf(statement: Statement): Scopes {
   return Array.isArray(known) ? known : UNKNOWN
 }
 
-/** All kinds with a line above. */
+/** All kinds of statements listed above. */
 export const CLASSIFIED_KINDS: readonly string[] = Object.keys(SCOPES)
 
 function isSet(value: unknown): boolean {
   return value !== undefined && value !== null && value !== false
 }
 
-/** The dependencies of a statement whose caller may not see or read everything. */
-
-/** @param author who defines things; null: automatic work, which defines nothing */
+/** @param author who makes changes; null for automatic work, which makes none */
 export function depsFor(
   deps: QueryDeps,
   author: Principal | null,
@@ -146,24 +141,22 @@ export function depsFor(
 
 interface Reader {
   readonly rights: Rights
-  /** Whether the reader may name all that statements name. */
   readonly isOpen: (sql: string) => boolean
-  /** Whether a message mentions nothing hidden. */
+  /** Whether a message contains no hidden name. */
   readonly isQuiet: (message: string) => boolean
 }
 
-/** Shown in place of statements, and of errors, that name something the reader may not see. */
+/** Shown instead of statements and errors with names that the reader may not see. */
 const HIDDEN_JOB = '-- Hidden: this job names other projects or databases'
 const HIDDEN_SOURCE = '-- Hidden: this source reads other projects or databases'
 const ERROR_OF_RUN = 'Read the error in the runs of the scheduled job or source'
 const HIDDEN_ERROR = 'Hidden: it names other projects or databases'
 
-/** The same catalog, with a limited view. */
+/** Returns the same catalog with a limited view. */
 function limitedCatalog(catalog: Catalog, rights: Rights, visible: VisibleCatalogs): Catalog {
   return replaced(catalog, { snapshot: () => visible.of(catalog.snapshot(), rights) })
 }
 
-/** The same object, with some other members. */
 function replaced<T extends object>(object: T, members: Partial<T>): T {
   return new Proxy(object, {
     get(target, name) {
@@ -174,7 +167,7 @@ function replaced<T extends object>(object: T, members: Partial<T>): T {
   })
 }
 
-/** Sources of knowledge bases. One that reads other projects shows neither what it reads nor why a run failed. */
+/** If a source reads other projects, its query and its runs' errors are hidden. */
 function limitedKeeping(keeping: SourceKeeping, { isOpen }: Reader): SourceKeeping {
   const shown = (source: SyncSource): SyncSource => {
     const { query = '', table } = source.parameters
@@ -203,7 +196,6 @@ function hiddenErrors({ errors }: Pick<StoredJob, 'errors'>): StoredJob['errors'
   return errors.map(({ item }) => ({ item, message: HIDDEN_ERROR }))
 }
 
-/** Schedules of the projects the reader may name, and what became of their runs. */
 function limitedSchedules(schedules: Schedules, { rights, isOpen }: Reader): Schedules {
   const { store } = schedules
   const list = () => {
@@ -225,7 +217,6 @@ function limitedSchedules(schedules: Schedules, { rights, isOpen }: Reader): Sch
   return replaced(schedules, { store: { list, runs } })
 }
 
-/** Running work, with the jobs the reader may see. */
 function limitedActivity(activity: ShownActivity, reader: Reader): ShownActivity {
   const now = (): Activity => {
     const { version, inserts, jobs } = activity.now()
@@ -248,9 +239,10 @@ function limitedJobList<J extends StoredJob>(jobs: readonly J[], reader: Reader)
   return seen.map((job) => shownJob(job, reader))
 }
 
-/** A job without what its statement tells of other projects. */
+/** Hides what a job's statement reveals about other projects. */
 function shownJob<J extends StoredJob>(job: J, { isOpen, isQuiet }: Reader): J {
-  // What a schedule or a source reads, and so whether its errors may be shown, is known where its runs are listed.
+  // Whether a run's errors may be shown depends on its schedule or source, and is decided where the
+  // runs are listed.
   if (job.kind === 'schedule' || job.kind === 'sync') {
     return { ...job, error: job.error && ERROR_OF_RUN, errors: [] }
   }
@@ -261,7 +253,7 @@ function shownJob<J extends StoredJob>(job: J, { isOpen, isQuiet }: Reader): J {
   return { ...job, title, error: job.error && HIDDEN_ERROR, errors: hiddenErrors(job) }
 }
 
-/** Jobs of the projects the principal may name; others do not exist for it. */
+/** Limits jobs to projects that the reader may name. Other jobs do not exist for the reader. */
 function limitedJobs(jobs: Jobs, reader: Reader, store: Pick<JobStore, 'workOf'>): Jobs {
   const { rights } = reader
   const list = () => limitedJobList(jobs.list(), reader)
@@ -270,16 +262,16 @@ function limitedJobs(jobs: Jobs, reader: Reader, store: Pick<JobStore, 'workOf'>
     if (job !== undefined) return job
     throw new AppError('job_not_found', `There is no job ${id}`)
   }
-  /** It runs with the rights of the principal who started it; restarting it requires these rights. */
+  /** A job runs with its starter's rights, so restarting it requires the same. */
   const refuseOthers = async (id: number) => {
     const { kind } = seen(id)
-    // It reads and writes one knowledge base they can see.
-    if (kind === 'rechunk') return
+    // These jobs work on one knowledge base, which the reader can see.
+    if (kind === 'rechunk' || kind === 'move') return
     const { request } = await store.workOf(id)
     const isOwnKind = kind === 'insert' || kind === 'import' || kind === 'evaluation'
     if (isOwnKind && covers(rights, rightsOfWork(request))) return
     const why = 'the user who started it has more rights than you'
-    throw new AppError('forbidden', `Job ${id} may not be begun again: ${why}`)
+    throw new AppError('forbidden', `Job ${id} may not be restarted: ${why}`)
   }
   return {
     start: (draft) => jobs.start(draft),
@@ -307,9 +299,9 @@ function limitedJobs(jobs: Jobs, reader: Reader, store: Pick<JobStore, 'workOf'>
   }
 }
 
-/** The rights in the stored request of a job; null: it was started by a principal with all rights. */
+/** Returns the rights in a job's stored request; null if it was started with all rights. */
 export function rightsOfWork(request: unknown): Rights | null {
   if (typeof request !== 'object' || request === null || !('rights' in request)) return null
-  // Only this program writes requests of jobs.
+  // Only this program writes requests of jobs, so the type is right.
   return (request.rights ?? null) as Rights | null
 }

@@ -1,4 +1,7 @@
-/** The search of `POST …/search` for the planner of every SELECT: the filter is its WHERE, the search is separate. */
+/**
+ * Plans the search of `POST …/search` as a SELECT whose WHERE is the filter. The search itself is
+ * passed separately.
+ */
 
 import type { Fusion, SearchMode } from '../../core/domain/hybrid-search.ts'
 import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/knowledge-base.ts'
@@ -12,32 +15,31 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect, type SelectRequest, type SelectRows } from '../select/run-select.ts'
 import { type SearchFilter, searchFilter } from './search-filter.ts'
 
-/** A text that begins with this many spaces counts as empty. */
+/** A text with this many leading blanks counts as empty. */
 const BLANK_CHARS_MAX = 200_000
 
-/** A client's search. */
 export interface ChunkSearch {
   /** A text or a vector. */
   readonly query: string | readonly number[]
-  /** Most results. */
+  /** The most results to return. */
   readonly k: number
-  /** Unset: `hybrid` for a text, `vector` for a vector. */
+  /** By default `hybrid` for a text, and `vector` for a vector. */
   readonly mode?: SearchMode
-  /** The weight of the vectors in a hybrid search, 0 to 1. */
   readonly alpha?: number
   readonly fusion?: Fusion
-  /** Whether to move the vector towards the first chunks; unset: the knowledge base's setting. */
+  /** Moves the query vector towards the first results. Unset: the base's setting. */
   readonly hasFeedback?: boolean
   /** See `searchFilter`. */
   readonly filters?: unknown
   readonly minRelevance?: number
-  /** Unset: if the knowledge base has a reranking model. */
   readonly rerank?: boolean
-  /** The best chunk of each document, instead of the best chunks. */
+  /** Whether to return the best chunk of each document instead of the best chunks. */
   readonly isPerDocument?: boolean
+  /** Whether nodes of the storage that cannot be reached are left out. */
+  readonly allowsPartial?: boolean
 }
 
-/** A search whose fields are consistent with each other and the knowledge base. */
+/** A search whose fields were checked against each other and the knowledge base. */
 export interface CheckedSearch extends Omit<ChunkSearch, 'filters' | 'rerank'> {
   readonly knowledgeBase: KnowledgeBase
   readonly mode: SearchMode
@@ -45,11 +47,11 @@ export interface CheckedSearch extends Omit<ChunkSearch, 'filters' | 'rerank'> {
   readonly isReranked: boolean
 }
 
-/** @throws AppError `invalid_request` that names the field */
+/** @throws AppError `invalid_request` naming the field */
 export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSearch {
   const { query, alpha, fusion, hasFeedback, filters = {} } = search
   const isText = typeof query === 'string'
-  // Long texts are refused later with the other overlong ones, and are not scanned here.
+  // A very long text is refused later, so do not scan all of it here.
   const isEmpty = isText ? !/\S/.test(query.slice(0, BLANK_CHARS_MAX)) : query.length === 0
   if (isEmpty) throw wrongSearch('query', 'must not be empty')
   const mode = search.mode ?? (isText ? 'hybrid' : 'vector')
@@ -85,24 +87,21 @@ export interface FoundChunk {
   readonly id: string
   readonly chunkId: string
   readonly content: string
-  /** JSON. */
+  /** A JSON object. */
   readonly metadata: Readonly<Record<string, unknown>>
   readonly relevance: number | null
-  /** Cosine distance, 0 to 2. */
+  /** Cosine distance, from 0 to 2. */
   readonly distance: number | null
 }
 
 export interface SearchedChunks {
-  /** The best first. */
+  /** Best first. */
   readonly chunks: readonly FoundChunk[]
-  /** How they were found. null: nothing is stored. */
+  /** How the chunks were found; null if nothing is stored. */
   readonly run: SelectRows | null
 }
 
-/**
- * The chunks that fit best, by one statement.
- * @throws AppError as `runSearchSelect` does
- */
+/** Returns the best matching chunks with one statement. @throws AppError like `runSearchSelect` */
 export async function searchChunks(
   search: CheckedSearch,
   deps: QueryDeps,
@@ -112,10 +111,7 @@ export async function searchChunks(
   return { chunks: run === null ? [] : await readChunks(run), run }
 }
 
-/**
- * Runs the SELECT of a search. null: nothing is stored.
- * @throws AppError those of `runSelect`: `dimension_mismatch`, `sql_invalid_search`, `provider_failed`, `timeout`, …
- */
+/** null if nothing is stored. @throws AppError like `runSelect` */
 async function runSearchSelect(
   sql: string,
   search: CheckedSearch,
@@ -123,24 +119,27 @@ async function runSearchSelect(
   signal: AbortSignal,
 ): Promise<SelectRows | null> {
   const { knowledgeBase: kb, filter, isReranked, query, minRelevance } = search
-  // Without a vector there is nothing to find, and no length to check a query's against.
+  const { allowsPartial = false } = search
+  // Without vectors there is nothing to find, and no length to check the query's vector against.
   if (kb.dimensions === null) return null
   const request: SelectRequest = {
     sql,
     database: kb.projectName,
-    search: { parameter: 'query', hybrid: hybridOf(search), isReranked },
+    search: { parameter: 'query', hybrid: hybridOf(search), isReranked, allowsPartial },
     params: { ...filter.params, query, least: minRelevance },
     isShown: true,
   }
   return runSelect(request, deps, signal)
 }
 
-/** The best chunks. The same text for every query, filter value and threshold, so that it is planned once. */
+/**
+ * The text is the same for all queries, filter values and thresholds, so its plan can be cached.
+ */
 function selectOfSearch(search: CheckedSearch, limit: number): string {
   return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(search.knowledgeBase)} WHERE ${searchCondition(search)} LIMIT ${limit}`
 }
 
-/** The best chunk of each of the best documents: it looks at all chunks. */
+/** Selects the best chunk of each of the best documents. Reads all chunks. */
 function rankedBestSelect(search: CheckedSearch): string {
   const { knowledgeBase: kb, k } = search
   const byRelevance = hybridOf(search) === null ? '' : 'relevance DESC, '
@@ -150,7 +149,8 @@ function rankedBestSelect(search: CheckedSearch): string {
 }
 
 function searchCondition({ mode, filter, isReranked, minRelevance }: CheckedSearch): string {
-  // A chunk without any of the words is not a hit; a reranker's relevance is about more than words.
+  // In a keyword search, a chunk without any of the words is not a result. A reranker's relevance
+  // also covers other things.
   const onlyHits = mode === 'keyword' && !isReranked ? ['relevance > 0'] : []
   const threshold = minRelevance === undefined ? [] : ['relevance >= :least']
   return [filter.sql, ...onlyHits, ...threshold].join(' AND ')
@@ -163,14 +163,13 @@ export function hybridOf(search: CheckedSearch): HybridSearch | null {
   return combinedSearch({ alpha, fusion, hasFeedback }, knowledgeBase.search)
 }
 
-/** Whether the query's vector is moved towards the first chunks, if these contain one of its words. */
+/** Whether to move the query vector towards the first chunks that contain one of its words. */
 export function isFedBack(search: CheckedSearch): boolean {
   const { query, knowledgeBase } = search
   const text = typeof query === 'string' ? query : null
   return hybridOf(search)?.hasFeedback === true && canBeFedBack(text, knowledgeBase)
 }
 
-/** The columns that `readChunks` reads. */
 export const CHUNK_COLUMNS = 'id, chunk_id, chunk_content, metadata, relevance, distance'
 
 export function quotedName({ projectName, name }: KnowledgeBase): string {
@@ -183,7 +182,7 @@ export async function readChunks(rows: RowStream): Promise<readonly FoundChunk[]
   return chunks
 }
 
-/** One at a time, so that a reader may stop early. */
+/** Yields chunks one by one, so that a caller can stop early. */
 export async function* chunksOf({ batches }: RowStream): AsyncGenerator<FoundChunk> {
   for await (const batch of batches) for (const row of batch) yield foundChunk(row)
 }
@@ -202,24 +201,24 @@ function foundChunk(row: readonly ResultValue[]): FoundChunk {
 
 function foundMetadata(value: ResultValue = null): Readonly<Record<string, unknown>> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  // Keys of JSON objects are always strings.
+  // The keys of a JSON object are always strings.
   return isObject ? (value as Readonly<Record<string, unknown>>) : {}
 }
 
-/** The best documents for a text: each by its best chunk, so that ten results are ten documents. */
+/** Each by its best chunk, so that ten results are ten documents. */
 
-/** The number of chunks examined first, per requested document. */
+/** Read this many chunks per requested document at first. */
 const FIRST_CHUNKS = 3
-/** By how much the next round grows. */
+/** How much larger each round is than the last. */
 const MORE_CHUNKS = 8
-/** After that, one statement examines all of them. */
+/** After this many rounds, one statement reads all chunks. */
 const ROUNDS_MAX = 3
 
 /**
- * Exactly the first `k` documents of the ranking of all chunks, each with its best chunk, or fewer if there are fewer.
- * Chunks are reranked, as in every search; documents without a reranked chunk follow in their original order, with at most
- * the relevance of the last one before.
- * @throws AppError as `runSelect` does
+ * Returns the first `k` documents in the ranking of all chunks, each with its best chunk. As in
+ * every search, the first chunks are reranked. Documents without a reranked chunk follow in their
+ * original order, with at most the relevance of the one before.
+ * @throws AppError like `runSelect`
  */
 export async function searchDocuments(
   search: CheckedSearch,
@@ -246,7 +245,6 @@ function withWarningsOf(failed: SelectRows | null, run: SelectRows): SelectRows 
   return failed?.warnings === undefined ? run : { ...run, warnings: failed.warnings }
 }
 
-/** The documents of the candidates alone. */
 async function rerankedDocuments(
   search: CheckedSearch,
   deps: QueryDeps,
@@ -259,13 +257,13 @@ async function rerankedDocuments(
   return { chunks, run, isAll: seenCount < limit || leavesOut(search.knowledgeBase) }
 }
 
-/** Whether the reranker says which rows stay. */
+/** Whether the reranker can exclude results. */
 function leavesOut({ rerankingModel }: KnowledgeBase): boolean {
   const { filtering_threshold: threshold, num_docs_to_keep: most } = rerankingModel?.options ?? {}
   return typeof threshold === 'number' || typeof most === 'number'
 }
 
-/** Examines more and more of the best chunks, each time from the first, so that no write falls in between. */
+/** Always from the first one, so that concurrent writes do no harm. */
 async function rankedDocuments(
   search: CheckedSearch,
   deps: QueryDeps,
@@ -283,7 +281,7 @@ async function rankedDocuments(
   return { chunks: run === null ? [] : (await bestChunks(run, k)).chunks, run }
 }
 
-/** The first chunk of each document, until there are `k`. */
+/** Collects the first chunk of each document until there are `k`. */
 async function bestChunks(
   run: SelectRows,
   k: number,

@@ -4,17 +4,16 @@ import { parsedJson } from '../../core/json.ts'
 
 export type Scalar = string | number | boolean
 
-/** A column of chunks that a filter compares. */
 export interface TypedColumn {
-  /** As written in a filter. */
+  /** The name as written in the filter. */
   readonly name: string
-  /** null: no row with a value yet. */
+  /** Null if no row has a value yet. */
   readonly type: string | null
 }
 
-/** Values of an `in` passed one by one. */
+/** Up to this many values of an `in` are bound one by one. */
 export const LIST_VALUES_MAX = 10_000
-/** Beyond that, texts are passed as one: as many as a map has points. */
+/** The most texts to pass as one JSON text, equal to the most points on a map. */
 const TEXTS_MAX = 200_000
 
 /** @throws AppError `invalid_request` for lists, objects and null */
@@ -22,14 +21,10 @@ export function scalarOf(value: unknown, path: string): Scalar {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     return value
   }
-  throw wrongValue(path, 'must be a text, a number, true or false')
+  throw wrongValue(path, 'must be a string, a number, true or false')
 }
 
-/**
- * The value in the column's type, for equality: a text column is compared with texts, and a text that is a number counts as
- * one.
- * @throws AppError `invalid_request` that names the column's type and the value's
- */
+/** Text columns compare texts; others take texts with a number. @throws AppError with types */
 export function comparable(value: Scalar, column: TypedColumn, path: string): Scalar {
   if (column.type === null) return value
   const found = COMPARABLE[columnKind(column.type)](value)
@@ -37,7 +32,7 @@ export function comparable(value: Scalar, column: TypedColumn, path: string): Sc
   throw unfit(value, column, path)
 }
 
-/** The same for `<`, `<=`, `>` and `>=`; a number is compared with those texts of a text column that are numbers. */
+/** In a text column, only texts that are numbers are compared with a number. */
 export function ordered(value: Scalar, column: TypedColumn, path: string): Scalar {
   const kind = column.type === null ? null : columnKind(column.type)
   const isUnordered = kind !== null && UNORDERED.has(kind)
@@ -49,7 +44,7 @@ function isOfTexts({ type }: TypedColumn): boolean {
   return type !== null && columnKind(type) === 'text'
 }
 
-/** The values of an `in`, all of one type. @throws AppError `invalid_request` */
+/** Returns the values of an `in`, all with one type. @throws AppError `invalid_request` */
 export function valueList(
   value: unknown,
   column: TypedColumn,
@@ -76,7 +71,7 @@ const TRUTHS: ReadonlyMap<Scalar, boolean> = new Map<Scalar, boolean>([
   ['false', false],
 ])
 
-/** What kinds of types are compared alike. */
+/** Kinds of column types, each compared in its own way. */
 type ColumnKind = 'truth' | 'number' | 'text' | 'day' | 'time' | 'other' | 'list' | 'json'
 
 const UNORDERED: ReadonlySet<ColumnKind> = new Set(['truth', 'list', 'json'])
@@ -109,14 +104,14 @@ function isListType({ kind }: ColumnType): boolean {
   return kind === 'list' || kind === 'array'
 }
 
-/** The type to cast a text bound to this column to; null: DuckDB compares it as it is. */
+/** null: DuckDB compares the text as it is. */
 export function castFor({ type }: TypedColumn, value: Scalar): string | null {
   if (type === null || typeof value !== 'string') return null
   const kind = columnKind(type)
   return kind === 'text' || kind === 'truth' || kind === 'json' ? null : type
 }
 
-/** undefined: a column of this kind is never equal to such a value. */
+/** Returns undefined if such a value never equals a value of this kind. */
 const COMPARABLE: Readonly<Record<ColumnKind, (value: Scalar) => Scalar | undefined>> = {
   truth: (value) => TRUTHS.get(value),
   number: filterNumber,
@@ -136,7 +131,7 @@ function matchesText(value: Scalar, pattern: RegExp): value is string {
   return typeof value === 'string' && pattern.test(value)
 }
 
-/** A text that says more digits than a JavaScript number has stays a text. */
+/** A text with more digits than a JavaScript number can hold stays a text. */
 function filterNumber(value: Scalar): number | string | undefined {
   if (typeof value === 'boolean') return undefined
   const number = typeof value === 'number' || value.trim() !== '' ? Number(value) : Number.NaN

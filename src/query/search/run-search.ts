@@ -26,60 +26,58 @@ import { inlineFilter } from './search-filter.ts'
 
 export interface SearchOrder extends ChunkSearch {
   readonly explain: boolean
-  /** Most chunks before and after each result. */
+  /** The most chunks to return before and after each result. */
   readonly neighbours: number
-  /** Whether to mark the positions of the text's words. */
   readonly isHighlighted?: boolean
-  /** Whether to judge if the results answer the text. */
   readonly isJudged?: boolean
 }
 
 export interface SearchResult extends FoundChunk {
-  /** From 1. */
+  /** Counted from 1. */
   readonly rank: number
   readonly neighbours: Neighbourhood | null
   readonly explanation: ChunkExplanation | null
-  /** Where words of the query appear in the content; null: not requested, or a vector was searched. */
+  /**
+   * Where words of the query occur in the content. Null if not requested, or in a vector search.
+   */
   readonly highlights: readonly TextRange[] | null
 }
 
 export interface SearchAnswer {
   readonly results: readonly SearchResult[]
-  /** 0 to 1: how likely the best results answer the query. Missing: not requested. */
+  /** How likely the best results answer the query, from 0 to 1. Missing if not requested. */
   readonly answerable?: number
   readonly warnings: readonly string[]
-  /** null: not requested. */
+  /** Null if not requested. */
   readonly explanation: SearchExplanation | null
 }
 
 export interface SearchExplanation {
   readonly mode: SearchMode
   readonly isReranked: boolean
-  /** Whether the query's vector was to be moved towards the first chunks. */
+  /**
+   * Whether relevance feedback was to be used, moving the query vector towards the first results.
+   */
   readonly isFedBack: boolean
-  /** The statement that finds the same chunks; null: it would be more than one. */
+  /** A statement that finds the same chunks; null if one statement is not enough. */
   readonly sql: string | null
-  /** How the nearest chunks were found. */
   readonly access: VectorAccess
-  /** Milliseconds of the search itself, without what explains it. */
+  /** Milliseconds for the search itself, without the explanation. */
   readonly ms: StageTimes & { readonly total: number }
 }
 
-/** How one result got its rank. null: not among the best of that part, or the part was not used. */
-export interface ChunkExplanation {
-  /** Among the nearest by their vectors. */
+/** null for a part that was not used, or if the result is not among its best. */
+interface ChunkExplanation {
+  /** Its rank among the nearest vectors. */
   readonly vector: { readonly rank: number; readonly distance: number } | null
-  /** Among those with the best keywords. `score` on the scale from 0 to 1 that fusion uses. */
+  /** Its rank among the keyword hits. `score` is on the scale from 0 to 1 that fusion uses. */
   readonly keyword: { readonly rank: number; readonly score: number } | null
-  /** Both together. */
+  /** The rank after fusion of the two. */
   readonly fusion: { readonly rank: number; readonly relevance: number } | null
   readonly reranker: { readonly score: number; readonly rankBefore: number | null } | null
 }
 
-/**
- * Searches one knowledge base. Neighbours are one more statement, explanations up to three.
- * @throws AppError `invalid_request` that names the field, those of `searchChunks`
- */
+/** @throws AppError `invalid_request` naming the field, and like `searchChunks` */
 export async function runSearch(
   kb: KnowledgeBase,
   order: SearchOrder,
@@ -146,7 +144,7 @@ function accessOf(kb: KnowledgeBase, { run }: SearchedChunks, deps: QueryDeps): 
 
 type RankedChunks = ReadonlyMap<string, { readonly rank: number; readonly chunk: FoundChunk }>
 
-/** Explains each chunk, in order, by searching again for each part alone. */
+/** Explains each result by searching again with each part alone. */
 async function explainChunks(
   search: CheckedSearch,
   { chunks, run }: SearchedChunks,
@@ -185,11 +183,7 @@ async function explainChunks(
   })
 }
 
-/**
- * The statement that finds the chunks of a search, with values inlined, for copying; null: it takes more than one, or a
- * vector is searched.
- * @throws AppError for filters that cannot be
- */
+/** To copy; null if it takes several or searches for a vector. @throws AppError */
 function searchStatement(search: CheckedSearch, filters: unknown): string | null {
   const { query, k, minRelevance, mode, isReranked, knowledgeBase: kb } = search
   if (typeof query !== 'string' || search.isPerDocument === true) return null
@@ -204,15 +198,17 @@ function searchStatement(search: CheckedSearch, filters: unknown): string | null
 }
 
 function optionsOf(search: CheckedSearch): readonly string[] {
-  const { knowledgeBase: kb, isReranked } = search
+  const { knowledgeBase: kb, isReranked, allowsPartial = false } = search
   const reranking = kb.rerankingModel === null || isReranked ? [] : ['reranking = false']
+  const partial = allowsPartial ? ['allow_partial = true'] : []
   const hybrid = hybridOf(search)
-  if (hybrid === null) return ['hybrid_search = false', ...reranking]
+  if (hybrid === null) return ['hybrid_search = false', ...reranking, ...partial]
   return [
     hybrid.alpha === null ? 'hybrid_search = true' : `hybrid_search_alpha = ${hybrid.alpha}`,
     `hybrid_search_fusion = ${literal(hybrid.fusion)}`,
     `hybrid_search_feedback = ${hybrid.hasFeedback}`,
     ...reranking,
+    ...partial,
   ]
 }
 
@@ -220,7 +216,7 @@ function isFilled(filters: unknown): boolean {
   return typeof filters === 'object' && filters !== null && Object.keys(filters).length > 0
 }
 
-/** The chunks around one, of the same column of the same document, in the order of the text. */
+/** The chunks before and after one, from the same column of the same document, in text order. */
 interface Neighbourhood {
   readonly before: readonly FoundChunk[]
   readonly after: readonly FoundChunk[]
@@ -228,14 +224,11 @@ interface Neighbourhood {
 
 interface Place {
   readonly column: string
-  /** Zero-based, in the column's text. */
+  /** The position in the column's text, counted from 0. */
   readonly chunkIndex: number
 }
 
-/**
- * The neighbourhoods of all chunks by one statement, in their order.
- * @param count most chunks on each side
- */
+/** Of all results with one statement, in order. @param count at most, on each side */
 async function searchNeighbours(
   given: {
     readonly kb: KnowledgeBase

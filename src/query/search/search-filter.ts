@@ -17,44 +17,43 @@ import {
   valueList,
 } from './filter-value.ts'
 
-/** A condition on columns of chunks: text for a WHERE, and the values it names. */
 export interface SearchFilter {
   readonly sql: string
   readonly params: Readonly<Record<string, unknown>>
 }
 
-/** Nesting depth of AND, OR and NOT. */
+/** The maximum nesting of AND, OR and NOT. */
 const FILTER_DEPTH_MAX = 10
 const CONDITIONS_MAX = 200
-/** Names that an error lists. */
+/** The most names to list in an error. */
 const SHOWN_NAMES_MAX = 50
 
 interface Building {
-  /** By name in lower case. */
   readonly columns: ReadonlyMap<string, FilterColumn>
   readonly params: Record<string, unknown>
-  /** Values are part of the text. */
+  /** Whether to write values into the text. */
   readonly isInline: boolean
   conditionCount: number
 }
 
 interface Place {
-  /** As in `filters.or[1].price`. */
+  /** The position, for example `filters.or[1].price`. */
   readonly path: string
   readonly depth: number
   readonly building: Building
 }
 
 /**
- * A filter in JSON as SQL: `{"category": "book", "price": {"<": 10}, "or": [{…}, {…}]}`. Names are those of the knowledge
- * base's columns, without case, `metadata.or` a column `or`; values never become part of the text.
- * @throws AppError `invalid_request` that names the place
+ * Converts a JSON filter to SQL, for example `{"category": "book", "price": {"<": 10}, "or": [{…},
+ * {…}]}`. Names are columns of the knowledge base, in any case; `metadata.or` is a column named
+ * `or`. Values are always bound.
+ * @throws AppError `invalid_request` naming the position
  */
 export function searchFilter(kb: KnowledgeBase, filters: unknown): SearchFilter {
   return builtFilter(kb, filters, false)
 }
 
-/** The same with its values in the text, for people to copy. @throws AppError as `searchFilter` */
+/** Like `searchFilter`, but with values in the text, for people to copy. @throws the same */
 export function inlineFilter(kb: KnowledgeBase, filters: unknown): string {
   return builtFilter(kb, filters, true).sql
 }
@@ -157,7 +156,7 @@ function comparison(
   if (value === null && operator === '=') return `${name} IS NULL`
   if (value === null && operator === 'not') return `${name} IS NOT NULL`
   if (operator === 'like' || operator === 'not_like') {
-    if (typeof value !== 'string') throw wrongFilter(path, 'must be a text')
+    if (typeof value !== 'string') throw wrongFilter(path, 'must be a string')
     const like = `CAST(${name} AS VARCHAR) LIKE ${bind(value)}`
     return operator === 'like' ? like : `(NOT coalesce(${like}, FALSE))`
   }
@@ -176,13 +175,13 @@ function comparison(
   throw wrongFilter(path, `is not an operator. There are: ${OPERATORS}`)
 }
 
-/** As one text: DuckDB would take the values of a list one by one, which blocks the main thread. */
+/** Passes the list as one JSON text, because binding values one by one blocks the main thread. */
 function longList(texts: readonly Scalar[], bind: (value: unknown) => string): string {
   const json = JSON.stringify(texts.map((one) => String(one).toWellFormed()))
   return `(SELECT unnest(from_json(${bind(json)}, '["VARCHAR"]')))`
 }
 
-/** An item of a list, or a part of a text. */
+/** Tests for an item in a list, or a part of a text. */
 function containing(
   column: FilterColumn,
   value: Scalar,
@@ -222,13 +221,10 @@ interface FilterColumn extends TypedColumn {
   readonly sql: string
 }
 
-/** Before the name of a metadata column that means something else alone: `metadata.or`, `metadata.distance`. */
+/** For a column whose plain name means something else: `metadata.or`. */
 const METADATA_PREFIX = 'metadata.'
 
-/**
- * The columns by each name that a filter may give them, in lower case: a metadata column has two, `price` and
- * `metadata.price`, or the longer one alone.
- */
+/** By lower-case name. A metadata column has two, or only `metadata.price`. */
 function filterColumns(kb: KnowledgeBase): ReadonlyMap<string, FilterColumn> {
   const columns = new Map<string, FilterColumn>()
   const add = (key: string, column: FilterColumn) => {
@@ -241,7 +237,7 @@ function filterColumns(kb: KnowledgeBase): ReadonlyMap<string, FilterColumn> {
     const sql = isTakenName(name) ? `metadata.${quote(name)}` : quote(name)
     return { key: name.toLowerCase(), isPlain, column: { sql, type, name } }
   })
-  // These first: the prefix always refers to the column after it, if it exists.
+  // Added first: if the column exists, the prefixed name means that column.
   for (const { key, isPlain, column } of metadata) {
     const name = isPlain ? column.name : `${METADATA_PREFIX}${column.name}`
     add(`${METADATA_PREFIX}${key}`, { ...column, name })

@@ -1,4 +1,6 @@
-/** The terms and phrases of a plan's hybrid searches, of one state of each knowledge base. */
+/**
+ * Binds the terms and phrases of a plan's hybrid searches, for one state of each knowledge base.
+ */
 
 import { requireHere } from '../../core/domain/access/catalog-snapshot.ts'
 import { chunkTables } from '../../core/domain/document.ts'
@@ -17,13 +19,13 @@ import { type Holders, type RunContext, runLimits, type Verdict } from './query-
 
 export interface BoundKeywords {
   readonly values: Readonly<Record<string, BoundValue>>
-  /** False if a transaction that starts now may see other chunks with the phrases, or terms of another language. */
+  /** False if a new transaction may see other chunks with the phrases, or other terms. */
   isCurrent(): boolean
 }
 
 type KeywordContext = RunContext & { readonly params: ParameterValues }
 
-/** @throws AppError those of `SqlEngine.run` */
+/** @throws AppError like `SqlEngine.run` */
 export async function bindKeywords(
   plan: SelectPlan,
   context: KeywordContext,
@@ -49,7 +51,7 @@ async function keywordsOf(
   const { commits } = context.deps
   const text = searchedText(search, context)
   const state = await commits.watch(search.knowledgeBase)
-  // It is gone: the statement reports that.
+  // The knowledge base was dropped, so the statement will fail.
   if (state === null)
     return { ...NO_KEYWORDS, values: hybridValues(search, plan, { text, phrases: null }) }
   const { knowledgeBase } = state
@@ -60,14 +62,13 @@ async function keywordsOf(
   return { values, isCurrent }
 }
 
-/** null: a vector is searched for. */
 function searchedText({ text }: SearchInput, { params }: KeywordContext): string | null {
   const value =
     text.kind === 'constant' ? text.text : text.kind === 'parameter' ? params.get(text.name) : null
   return typeof value === 'string' ? value.toWellFormed() : null
 }
 
-/** Whether no index of another language was committed meanwhile. A commit in progress may be one. */
+/** Since no index in another language was committed. A commit in progress counts. */
 function isLanguageLasting({ knowledgeBase }: WatchedState, commits: CommittedStates): boolean {
   const now = commits.current(knowledgeBase)
   if (now?.language !== knowledgeBase.language) return false
@@ -76,10 +77,7 @@ function isLanguageLasting({ knowledgeBase }: WatchedState, commits: CommittedSt
 
 const NO_TERMS: QueryTerms = { keys: [], counts: [] }
 
-/**
- * The terms and phrases of a query, and the vector's weight if the statement names none, as far as the statement uses them.
- * @param searched.text null: only the vector is known
- */
+/** As far as the statement uses them. @param searched.text null if only the vector is known */
 export function hybridValues(
   { textIndex, knowledgeBase }: SearchInput,
   plan: Pick<SelectPlan, 'parameters'>,
@@ -100,13 +98,14 @@ export function hybridValues(
   }
 }
 
-// The chunks that contain a query's phrases: found before its statement runs, the same for memory and the database.
+// Finds the chunks that contain a query's phrases before its statement runs, both for searches in
+// memory and in the database.
 
-/** Texts read for one search's phrases. */
+/** The most texts to read for the phrases of one search. */
 const TEXTS_MAX = 1_000
-/** Across all these texts. */
+/** The most characters of text to read. */
 const PHRASE_CHARS_MAX = 16_000_000
-/** Texts read in the first round, which shows their length. */
+/** Read this many texts in the first round, to learn how long they are. */
 const FIRST_TEXTS = 16
 const TEXTS_PER_READ = 256
 const CHARS_PER_READ = 1_000_000
@@ -115,10 +114,11 @@ const VERDICT_BYTES = 64
 const PHRASE_BYTES = 500
 
 /**
- * A phrase counts as one more term, found once in a chunk of mean length. Word positions are not stored: chunks with all
- * terms of a phrase are read, those with the most occurrences first, and their texts compared.
- * @returns null without a phrase
- * @throws AppError those of `SqlEngine.run`
+ * A phrase counts like one more term that occurs once in a chunk of average length. Word positions
+ * are not stored, so the texts of chunks with all terms of a phrase are compared, those with the
+ * most occurrences first.
+ * @returns null if there is no phrase
+ * @throws AppError like `SqlEngine.run`
  */
 async function findPhrases(
   text: string,
@@ -131,7 +131,7 @@ async function findPhrases(
   const bonuses = new Map<bigint, number>()
   const counts = new Map<bigint, number>()
   let bound = 0
-  // One after the other: each holds some texts in memory.
+  // One phrase at a time, because each keeps some texts in memory.
   for (const phrase of phrases) {
     const { keys, chunkCount } = await holdersOf(phrase, state, context, phrases.length)
     const bonus = Math.log(1 + (chunkCount - keys.length + 0.5) / (keys.length + 0.5))
@@ -168,14 +168,13 @@ async function holdersOf(
   const verdicts = await verdictsOf(candidates, reading, context)
   const keys = candidates.filter((key) => verdicts.get(key)?.isHeld === true)
   const holders = { keys, chunkCount }
-  // Results that a later commit may have changed are neither kept nor returned: the search is repeated.
+  // A later commit may have changed the results, so do not cache them. The search will be repeated.
   if (!state.isCurrent()) return holders
   const bytes = PHRASE_BYTES + 2 * name.length + VERDICT_BYTES * verdicts.size + 8 * keys.length
   phrases.set(name, { holders, stateNumber: state.number, verdicts, bytes })
   return holders
 }
 
-/** The chunks with all terms of a phrase. */
 async function candidatesOf(
   { needed, terms }: Phrase,
   kb: KnowledgeBase,
@@ -207,7 +206,7 @@ function termsOf({ all, or }: TermGroup): readonly bigint[] {
   return or === null ? all : [...all, or]
 }
 
-/** A chunk has each of its terms in one row. */
+/** There is one row per chunk and term. */
 function groupCondition({ all, or }: TermGroup): string {
   const distinct = [...new Set(all)]
   const holdsAll = `count(*) FILTER (term IN (${distinct.join(', ')})) = ${distinct.length}`
@@ -217,12 +216,11 @@ function groupCondition({ all, or }: TermGroup): string {
 interface Reading {
   readonly phrase: Phrase
   readonly kb: KnowledgeBase
-  /** Of the texts read. */
   readonly charsMax: number
   readonly known: ReadonlyMap<bigint, Verdict> | undefined
 }
 
-/** In chunk order, up to the allowed total length. */
+/** Reads texts in chunk order, up to the limit of characters. */
 async function verdictsOf(
   candidates: readonly bigint[],
   { phrase, kb, charsMax, known }: Reading,
@@ -268,7 +266,7 @@ async function isIn(
   }
 }
 
-/** The text embedded before each chunk, and its content: a phrase is in one of them. */
+/** The phrase may be in the content, or in the text embedded before it. */
 async function chunkTextsOf(
   keys: readonly bigint[],
   kb: KnowledgeBase,

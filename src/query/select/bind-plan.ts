@@ -1,4 +1,7 @@
-/** The values of a plan's placeholders: parameters, vectors and keywords of searched texts, answers of agents. */
+/**
+ * Binds a plan's parameters: values from the client, vectors and keywords of search texts, and
+ * agents' answers.
+ */
 
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -19,30 +22,30 @@ import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import type { RunContext } from './query-deps.ts'
 
-/** Distinct texts of a column to search for. */
+/** The most distinct texts of a column to search for. */
 const COLUMN_TEXTS_MAX = 1000
 
-/** Values in the parameters of a statement, those in lists too. */
+/** The most values in a statement's parameters, including those in lists. */
 const BOUND_VALUES_MAX = 20_000
 
-/** Of a query text: a model reads much less. */
+/** The longest search text. Models read much less. */
 const SEARCH_TEXT_CHARS_MAX = 200_000
 
 export interface Binding extends RunContext {
   readonly params: ParameterValues
-  /** What `USING` says of the agents. */
+  /** The options for agents after `USING`. */
   readonly options: Options | null
 }
 
 export interface BoundPlan {
   readonly values: BoundValues
-  /** Values valid for one state of the knowledge bases. */
+  /** Keywords valid for one state of the knowledge bases. */
   readonly keywords: BoundKeywords
-  /** Warnings about the fetched rows. */
+  /** Warnings about fetched rows. */
   readonly warnings?: readonly string[]
 }
 
-/** @throws AppError `invalid_request`, `sql_invalid_search`, those of the embedder, the agents and the engine */
+/** @throws AppError `invalid_request`, `sql_invalid_search`; errors of embedder and agents */
 export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<BoundPlan> {
   const { params, options, deps, signal } = binding
   const values: Record<string, BoundValue> = {}
@@ -64,14 +67,14 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
   }
   const live = await liveValues(plan, binding)
   Object.assign(values, live.values)
-  // Last, because they hold only until the next write.
+  // Bound last, because they are valid only until the next write.
   const keywords = await bindKeywords(plan, binding)
   Object.assign(values, keywords.values)
   const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
   return { values: Object.fromEntries(needed), keywords, warnings: live.warnings }
 }
 
-/** Rows of tables that are fetched when read. */
+/** Fetches the rows of tables that are not stored. */
 async function liveValues({ parameters }: SelectPlan, { deps, signal }: RunContext) {
   const wanted = [...parameters].flatMap((parameter) => {
     const table = liveTableOf(parameterOf(parameter))
@@ -91,7 +94,7 @@ async function liveValues({ parameters }: SelectPlan, { deps, signal }: RunConte
 
 export type BoundValues = Readonly<Record<string, BoundValue>>
 
-/** @param room how many more values are allowed; DuckDB takes them one by one, which blocks the main thread */
+/** @param room how many more are allowed; DuckDB binds one by one, on the main thread */
 function boundValue(name: string, value: unknown, room: { left: number }): BoundValue {
   room.left -= 1
   if (room.left < 0) {
@@ -101,11 +104,11 @@ function boundValue(name: string, value: unknown, room: { left: number }): Bound
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   if (typeof value === 'string') return value.toWellFormed()
   if (Array.isArray(value)) return value.map((item) => boundValue(name, item, room))
-  const message = `Parameter ${name} must be a text, a number, true, false, null or a list of these`
+  const message = `Parameter ${name} must be a string, a number, true, false, null or a list of these`
   throw new AppError('invalid_request', message)
 }
 
-/** The texts to search for: one, or the distinct values of a column. */
+/** Returns the texts to search for: one, or the distinct values of a column. */
 async function plannedTexts(
   text: PlannedText,
   plan: SelectPlan,
@@ -142,7 +145,7 @@ async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<rea
   return [...texts]
 }
 
-/** If some of several knowledge bases cannot be searched, the error names them. */
+/** If there are several knowledge bases, an error names those that cannot be searched. */
 async function allSearchValues(
   plan: SelectPlan,
   binding: Binding,
@@ -166,7 +169,6 @@ async function allSearchValues(
   })
 }
 
-/** The vector and words of a search, as far as the statement uses them. */
 async function searchValues(
   search: SearchInput,
   plan: SelectPlan,
@@ -190,7 +192,7 @@ async function searchValues(
   return values
 }
 
-/** `content = :q` with a list of numbers: the vector itself, from a client that embeds on its own. */
+/** A list of numbers in `content = :q` is a vector of a client that embeds itself. */
 function givenVector(text: PlannedText, params: ParameterValues): Float32Array | undefined {
   const value = text.kind === 'parameter' ? params.get(text.name) : undefined
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'number')) return undefined
@@ -241,7 +243,7 @@ function boundKind(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
-/** The texts' vectors, normalized to unit length like the stored ones. */
+/** Returns the texts' vectors, scaled to length 1 like stored ones. */
 async function unitVectors(
   texts: readonly string[],
   kb: KnowledgeBase,
@@ -264,7 +266,7 @@ function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
   return vector.map((value) => value / length)
 }
 
-/** In float64, which no square of a float32 overflows. */
+/** Computed in float64, where the square of a float32 cannot overflow. */
 function vectorLength(vector: Float32Array): number {
   let squares = 0
   for (let index = 0; index < vector.length; index += 1) squares += (vector[index] ?? 0) ** 2
@@ -272,13 +274,14 @@ function vectorLength(vector: Float32Array): number {
 }
 
 const AGENT_QUESTIONS_MAX = 100
-/** How many of one statement's questions run at once. */
+/** The most questions of one statement to ask at once. */
 const QUESTIONS_AT_ONCE = 4
 
 /**
- * Asks an agent in a FROM each distinct question once and gives the rows of its answers as JSON texts, in the order of
- * the questions. `SELECT product, total FROM agent …` asks for answers with these fields.
- * @throws AppError as a question failed; `sql_invalid_search` for too many questions
+ * Asks the agent in a FROM each distinct question once, and returns its answers as rows of JSON
+ * text, in the order of the questions. `SELECT product, total FROM agent …` requests answers with
+ * these fields.
+ * @throws AppError if a question fails; `sql_invalid_search` for too many questions
  */
 async function askAgent(
   { agent, fields }: { readonly agent: Agent; readonly fields: readonly string[] },
@@ -310,7 +313,6 @@ function answerRows(
   })
 }
 
-/** The question with the required form of its answer; unchanged without fields. */
 function questionWithFields(question: string, fields: readonly string[]): string {
   if (fields.length === 0) return question
   const names = fields.map((field) => JSON.stringify(field)).join(', ')
@@ -318,10 +320,7 @@ function questionWithFields(question: string, fields: readonly string[]): string
   return `${question}\n\n${form}`
 }
 
-/**
- * The answer's objects with keys in lower case; one row without fields if it is not JSON. JSON in a Markdown fence or a
- * sentence counts.
- */
+/** With lower-case keys, or a row without fields. Maybe in a fence or a sentence. */
 function answerFields(
   answer: string,
   fields: readonly string[],
@@ -347,7 +346,7 @@ function jsonIn(answer: string): unknown {
     try {
       return JSON.parse(answer.slice(start, end + 1))
     } catch {
-      // Brackets of prose: the other kind may still hold JSON.
+      // These brackets were not JSON; try the other kind.
     }
   }
   return undefined

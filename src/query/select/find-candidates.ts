@@ -1,4 +1,7 @@
-/** The nearest chunks of a plan's searches, found in memory before its statement runs, as bound lists. */
+/**
+ * Finds the nearest chunks of a plan's searches in memory before its statement runs, and passes
+ * them as bound lists.
+ */
 
 import {
   type KeywordSearch,
@@ -6,12 +9,7 @@ import {
   type PhraseHits,
 } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type {
-  BoundSql,
-  BoundValue,
-  PrefilterSql,
-  SourceSelect,
-} from '../../core/domain/ports/engine-ports.ts'
+import type { BoundSql, BoundValue, SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type {
   NearestChunk,
   NearestFound,
@@ -26,30 +24,25 @@ import {
   fusedHits,
   type RankedHit,
 } from '../../retrieval/fusion.ts'
-import { parseTree } from '../../sql/ast/select-ast.ts'
-import { chunkCondition } from '../../sql/pushdown/source-conditions.ts'
+import { parseTree, type TreeNode } from '../../sql/ast/select-ast.ts'
+import { chunkCondition } from '../../sql/pushdown/chunk-condition.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 import type { BoundValues } from './bind-plan.ts'
 import type { CandidatePlan, CandidateRequest } from './plan-cache.ts'
-import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
+import { type RunContext, runLimits } from './query-deps.ts'
 
-/** Completes the text on how the nearest chunks are found, for filtered searches. */
+/** Added to the description of a search with filters. */
 export const AMONG_FILTERED = ', among the chunks that the conditions keep'
 
 export interface FoundCandidates {
   readonly searches: readonly FoundSearch[]
-  /** The plan's statement with its candidates bound. */
   statement(): BoundSql
-  /** False when a chunk may have changed since. */
+  /** False if a chunk may have changed since the candidates were found. */
   isCurrent(): boolean
 }
 
-/**
- * @param values of the statement that would scan: parameters, vectors and keywords
- * @returns null if a search's candidates cannot be found
- * @throws AppError as `NearestChunks.nearest` does
- */
+/** @param values without candidates @returns null if those of a search cannot be found */
 export async function findCandidates(
   plan: CandidatePlan,
   values: BoundValues,
@@ -74,17 +67,16 @@ export async function findCandidates(
   }
 }
 
-/** The chunks of one search. */
 export interface FoundSearch {
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly chunks: readonly NearestChunk[]
-  /** For a hybrid search; null: they follow from the distances. */
+  /** For a hybrid search; null if relevance follows from the distance. */
   readonly relevances: readonly number[] | null
   readonly found: NearestFound
 }
 
-/** The nearest chunks, or the first by fusion; null if memory cannot find them. */
+/** Finds the nearest chunks, or the first ones after fusion; null if memory cannot answer. */
 async function searchCandidates(
   request: CandidateRequest,
   values: BoundValues,
@@ -101,7 +93,7 @@ async function searchCandidates(
   const alpha = boundAlpha(hybrid, textIndex, values)
   return timer.time('candidates', async () => {
     const enoughCount = alpha === 0 ? hybrid.firstCount : null
-    // One more than requested, which seldom ties with the last.
+    // One more than requested, so that there is rarely a tie with the last result.
     const hitCount = hybrid.fusion === 'convex' ? search.count + 1 : PART_CHUNKS
     const { fusion } = hybrid
     const wanted = { count: hitCount, enoughCount, fusion }
@@ -122,33 +114,35 @@ async function searchCandidates(
   })
 }
 
-/** null without a vector: a search planned for another statement. */
+/** Null if there is no vector, because another statement was planned for this search. */
 function nearestSearch(
-  { textIndex, knowledgeBase, count, prefilter }: CandidateRequest,
+  { textIndex, knowledgeBase, count, prefilter, allowsPartial }: CandidateRequest,
   values: BoundValues,
   { deps }: RunContext,
 ): NearestSearch | null {
   const queryVector = values[BOUND.vector(textIndex)]
   if (!(queryVector instanceof Float32Array)) return null
-  const search = { knowledgeBase, queryVector, count, limits: runLimits(deps) }
+  const search = { knowledgeBase, queryVector, count, allowsPartial, limits: runLimits(deps) }
   if (prefilter === null) return { ...search, prefilter: null }
   const { parameters, ...conditions } = prefilter
   const own = Object.entries(values).filter(([name]) => parameters.has(name))
   const asked = { ...conditions, values: Object.fromEntries(own) }
-  const condition = () => remoteCondition(knowledgeBase, asked, deps)
+  const condition = async (isSpread: boolean) => {
+    const tree = parseTree(await deps.engine.parse(asked.sql))
+    return remoteCondition(knowledgeBase, tree, { params: asked.values, isSpread })
+  }
   return { ...search, prefilter: asked, condition }
 }
 
-/** @throws AppError `sql_not_supported` for what PostgreSQL would not decide as DuckDB does */
-async function remoteCondition(
+/** @throws AppError `sql_not_supported` if PostgreSQL might evaluate it differently */
+function remoteCondition(
   kb: KnowledgeBase,
-  prefilter: PrefilterSql,
-  { engine }: QueryDeps,
-): Promise<SourceSelect> {
-  const tree = parseTree(await engine.parse(prefilter.sql))
-  const condition = chunkCondition(tree, kb, prefilter.values)
+  tree: TreeNode,
+  rendering: Parameters<typeof chunkCondition>[2],
+): SourceSelect {
+  const condition = chunkCondition(tree, kb, rendering)
   if (condition !== null) return condition
-  const what = `its conditions are not all ones that ${kb.vectorDatabase} decides alike`
+  const what = `some of its conditions may mean something else in ${kb.vectorDatabase}`
   const how = 'compare columns with values, or attach it with a copy'
   throw new AppError('sql_not_supported', `This search of ${kb.name} needs a copy: ${what}; ${how}`)
 }
@@ -195,13 +189,13 @@ type FusedSearch = FusionWeights &
   Pick<HybridEdit, 'firstCount'> &
   Pick<FedBackSearch, 'hitCount' | 'nearestCount' | 'queryVector' | 'isFedBack'>
 
-/** null: the keyword index was not searched, or there are too many candidates. */
+/** Null if the keyword index was not searched, or there are too many candidates. */
 async function rankedHits(
   { firstCount, ...search }: FusedSearch,
   { neighbours, keywordHits: hits, feedback, isCurrent }: NearestFound,
   signal: AbortSignal,
 ): Promise<readonly RankedHit[] | null> {
-  // The results are outdated and will be searched again.
+  // The results are outdated, so the search will be repeated.
   if (hits === undefined) return isCurrent() ? null : []
   if (search.fusion === 'convex') {
     if (firstCount === null) return null
@@ -212,7 +206,7 @@ async function rankedHits(
   return exactFusion(fused, { firstCount, distancesOf })
 }
 
-/** As bound lists of the statement. */
+/** Converts the chunks to bound lists for the statement. */
 function listsOf({ textIndex, chunks, relevances }: FoundSearch): BoundValues {
   return {
     [BOUND.candidateKeys(textIndex)]: chunks.map(({ key }) => key),

@@ -39,9 +39,10 @@ import {
 } from './plan-cache.ts'
 
 /**
- * The tables a statement may name: those of the catalog, or only the allowed ones, which makes it an agent's.
- * @param database the project of names without a qualifier, or `files`
- * @param tables the known remote tables; null: their columns do not matter
+ * Resolves the tables that a statement may name: all in the catalog, or for an agent only the
+ * allowed ones.
+ * @param database the project of unqualified names, or `files`
+ * @param tables the known remote tables; null if their columns do not matter
  */
 export function nameScope(
   snapshot: CatalogSnapshot,
@@ -65,7 +66,7 @@ export function nameScope(
       const relation = find(snapshot, qualifier, name, tables)
       requireRight(rights, relation?.kind === 'agent' ? 'ask' : 'read')
       if (relation === undefined) {
-        // An agent must not learn names it may not read.
+        // Do not reveal other names to an agent.
         if (allowed !== undefined) throw notAllowed(written.join('.'), allowed)
         throw missingRelation(snapshot, qualifier, name)
       }
@@ -78,7 +79,7 @@ export function nameScope(
   }
 }
 
-/** `files.teas.csv` without quotes is also a file. @throws AppError `sql_unknown_name` */
+/** `files.teas.csv` names a file even without quotes. @throws AppError `sql_unknown_name` */
 function qualifiedName(parts: readonly string[], database: string): readonly [string, string] {
   const [first = '', ...rest] = parts
   if (rest.length === 0) return [database, first]
@@ -90,12 +91,12 @@ function isFiles(qualifier: string): boolean {
   return qualifier.toLowerCase() === FILES_DATABASE
 }
 
-/** A file has several names; the list of allowed ones has its full one. */
+/** A file can be named in several ways. The list of allowed tables has its full name. */
 function canonicalName(snapshot: CatalogSnapshot, qualifier: string, name: string): string {
   return isFiles(qualifier) ? (findFileTable(snapshot, name)?.name ?? name) : name
 }
 
-/** The SELECT with native SQL of databases replaced by names. */
+/** Replaces native SQL for databases in the SELECT by names. */
 export function nativeNamed(sql: string, snapshot: CatalogSnapshot): string {
   if (snapshot.dataSources.length === 0) return sql
   return withNativeNames(
@@ -105,7 +106,7 @@ export function nativeNamed(sql: string, snapshot: CatalogSnapshot): string {
   )
 }
 
-/** A table of a remote database, or a SELECT for it; undefined: another name. */
+/** Returns a remote table, or a SELECT in its database's SQL; undefined for any other name. */
 function sourceRelation(
   snapshot: CatalogSnapshot,
   [qualifier = '', ...names]: readonly string[],
@@ -153,7 +154,7 @@ function checkAllowedSource(
   }
 }
 
-/** Where existing clients expect the history of jobs. */
+/** The namespace where MindsDB clients expect the history of jobs. */
 const LOG = 'log'
 const JOBS_HISTORY = 'jobs_history'
 
@@ -245,7 +246,7 @@ function missingRelation(snapshot: CatalogSnapshot, qualifier: string, name: str
   return new AppError('sql_unknown_name', message)
 }
 
-/** What DuckDB itself would read from disk. */
+/** File names that DuckDB itself would read from disk. */
 const DATA_FILE = /\.(?:csv|tsv|txt|json|jsonl|ndjson|parquet|xlsx)(?:\.(?:gz|zst))?$/i
 const UPLOAD = 'To read a file, upload it with PUT /api/files/<name>, and name it files.<name>'
 
@@ -273,7 +274,7 @@ function allowedNames({ knowledgeBases, tables }: AllowedData): readonly string[
   return [...knowledgeBases.map((kb) => `${kb.projectName}.${kb.name}`), ...tables]
 }
 
-/** Models write names in many ways; one that matches nothing allowed is left as it is, and refused. */
+/** Models write names in many ways. Without a match it stays, and is refused. */
 function partsMeant(
   parts: readonly string[],
   database: string,

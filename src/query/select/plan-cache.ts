@@ -7,7 +7,7 @@ import { abortable } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SingleFlight } from '../../core/runtime/serial-queue.ts'
 import type { TreeNode } from '../../sql/ast/select-ast.ts'
-import type { DirectAnswer, SourceFrom, SourceRead } from '../../sql/pushdown/source-read.ts'
+import type { SourceFrom, SourceRead } from '../../sql/pushdown/source-read.ts'
 import type {
   AgentInput,
   DocumentAnswer,
@@ -18,7 +18,7 @@ import type {
 } from '../../sql/search/plan-inputs.ts'
 import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 
-/** A statement ready to run, but for the values of its parameters, the vectors of its searches and agents' answers. */
+/** Ready to run, except for parameter values, search vectors and answers. */
 export interface SelectPlan {
   readonly sql: string
   readonly searches: readonly SearchInput[]
@@ -26,82 +26,80 @@ export interface SelectPlan {
   readonly rerankings: readonly PlannedReranking[]
   /** Parameters that relevance is compared with. */
   readonly thresholds: readonly string[]
-  /** By tree, the plan of each SELECT for a column's texts or the candidates of a reranking. */
+  /**
+   * Plans for inner SELECTs that supply texts to search for or candidates to rerank, by tree node.
+   */
   readonly innerPlans: ReadonlyMap<TreeNode, SelectPlan>
-  /** The placeholders in `sql`. */
   readonly parameters: ReadonlySet<string>
-  /** The same statement with its searches' nearest chunks known; null: no search can use them. */
+  /**
+   * The same statement over nearest chunks that were already found; null if no search can use them.
+   */
   readonly candidates: CandidatePlan | null
-  /** True when a LIMIT keeps its answer short. */
+  /** Whether a LIMIT keeps its answer short. */
   readonly isShort: boolean
-  /** True if it contains tables derived from the catalog at that time. */
+  /** Whether it contains tables that were derived from the catalog when it was planned. */
   readonly readsCatalog: boolean
-  /** Everything it names, except in inner plans. */
+  /** All knowledge bases in it, except those in inner plans. */
   readonly knowledgeBases: readonly KnowledgeBase[]
-  /** Searches that compare every vector anyway. */
+  /** Searches that must compare every vector. */
   readonly scans: readonly MeasuredScan[]
-  /** The parameters of the statement as the client wrote it, also those that became searches. */
+  /** The parameters of the client's statement, including those that became searches. */
   readonly parameterNames: readonly string[]
-  /** Set if the answer never changes: it is stored with the plan once known. null: it depends on something. */
+  /**
+   * Set if the answer never changes. The answer is stored here once known. Null if it can change.
+   */
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
-  /** Set if it only counts the chunks of a knowledge base. */
   readonly counted: CountedChunks | null
-  /** Set if it only shows the chunks of one document. */
+  /** Set if the statement only shows the chunks of one document. */
   readonly document: DocumentRows | null
-  /** Reads of remote databases that come first. Their placeholders are in its texts. */
+  /** Reads of remote databases that must run first. The plan has parameters for their results. */
   readonly reads: readonly SourceRead[]
-  /** The columns that the plan was based on. */
+  /** The remote columns that the plan was based on. */
   readonly described: readonly {
     readonly table: WantedTable
     readonly columns: readonly SourceColumn[]
   }[]
-  /** Set if the whole statement is one of these reads. */
-  readonly direct: DirectAnswer | null
-  /** How often marks are used where a value changes only the result, not the plan; unset: none. */
+  /** Where a value changes only the result but not the plan; unset if there are none. */
   readonly marks?: ReadonlyMap<string, number>
 }
 
 export interface CountedChunks {
   readonly knowledgeBase: KnowledgeBase
-  /** The column's name and type: known once the database has answered. */
   columns: RowStream['columns'] | null
 }
 
 export interface DocumentRows extends DocumentAnswer {
-  /** What its columns are called and hold: known once the database has answered it. */
   readonly known: { columns: RowStream['columns'] | null }
 }
 
-/** The candidates of a reranking, whose SELECT is planned. */
+/** A reranking whose candidates' SELECT was planned. */
 export type PlannedReranking = Omit<RerankInput, 'names'>
 
-/** A SELECT that gets the nearest chunks of its searches as bound lists. */
+/** A SELECT over the nearest chunks of its searches, passed as bound lists. */
 export interface CandidatePlan {
   readonly sql: string
   readonly isShort: boolean
   readonly parameters: ReadonlySet<string>
   readonly requests: readonly CandidateRequest[]
-  /** Set if the answer is only rows of the chunks of its only request. */
+  /** Set if the result consists only of chunk rows from its single search. */
   readonly plain: PlainAnswer | null
-  /** What its columns are called and hold: known once the database has answered it. */
   readonly known: { columns: RowStream['columns'] | null }
 }
 
 /** Chunks to find before the statement runs. */
 export interface CandidateRequest {
-  /** The index of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
   readonly count: number
-  /** A SELECT of the keys to search among; null: all. */
   readonly prefilter:
     | (Omit<PrefilterSql, 'values'> & { readonly parameters: ReadonlySet<string> })
     | null
-  /** null: by vectors alone. */
+  /** Null: search by vectors alone. */
   readonly hybrid: HybridEdit | null
+  readonly allowsPartial: boolean
 }
 
-/** The searches that memory may answer, also those whose chunks are reranked. */
+/** Returns the searches that memory may answer, including those whose results are reranked. */
 export function candidateRequests(plan: SelectPlan): readonly CandidateRequest[] {
   const inner = plan.rerankings.flatMap(({ candidates }) => plan.innerPlans.get(candidates) ?? [])
   return [...(plan.candidates?.requests ?? []), ...inner.flatMap(candidateRequests)]
@@ -109,12 +107,14 @@ export function candidateRequests(plan: SelectPlan): readonly CandidateRequest[]
 
 const PLANS_MAX = 500
 const KEY_CHARS_MAX = 10_000
-/** A large catalog makes long texts of the tables of information_schema. */
+/**
+ * Longer plans are not cached: with a large catalog, tables of information_schema make long texts.
+ */
 const SQL_CHARS_MAX = 100_000
 
 type Versions = Pick<CatalogSnapshot, 'version' | 'definitionsVersion' | 'activity' | 'limits'>
 
-/** Plans of recent statements. One is valid until a definition changes; one that reads the catalog, until anything does. */
+/** Valid until a definition changes, or if it reads the catalog, until anything does. */
 export class PlanCache {
   readonly #plans = new LruMap<
     string,
@@ -126,10 +126,7 @@ export class PlanCache {
   >({ sizeMax: PLANS_MAX })
   readonly #planning = new SingleFlight()
 
-  /**
-   * Of many equal concurrent statements, one is planned and the others wait for its plan, then returned by `find`. @throws
-   * errors of `plan`, and the signal's reason
-   */
+  /** Equal statements wait for one; `get` has the plan. @throws errors of `plan`, or the reason */
   async planned<T>(
     statement: string,
     versions: Versions,
@@ -145,7 +142,7 @@ export class PlanCache {
     return (await find()) ?? plan()
   }
 
-  /** @param statement the key of a plan, besides the catalog */
+  /** @param statement the plan's key, besides the catalog's version */
   get(statement: string, versions: Versions): SelectPlan | undefined {
     const known = this.#plans.get(planKey(statement, versions))
     const isOld =
@@ -163,12 +160,11 @@ export class PlanCache {
   }
 }
 
-/** A caller who sees another part of the catalog has separate plans. */
+/** Callers who see another part of the catalog get plans of their own. */
 function planKey(statement: string, { definitionsVersion, limits }: Versions): string {
   return `${definitionsVersion}\0${limits?.key ?? ''}\0${statement}`
 }
 
-/** A table as a statement names it, or the text of a SELECT for the source. */
 export interface WantedTable {
   readonly sourceId: number
   readonly sourceName: string
@@ -179,10 +175,10 @@ export interface WantedTable {
 
 export type DescribedTable =
   | { readonly from: SourceFrom; readonly columns: readonly SourceColumn[] }
-  /** For an unknown table; the hint ends the message. */
+  /** For an unknown table. The hint is added to the error message. */
   | { readonly from: null; readonly hint: string }
 
-/** The requested tables, by `wantedTableKey`. */
+/** The requested tables by `wantedTableKey`. */
 export type DescribedTables = ReadonlyMap<string, DescribedTable>
 
 export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
@@ -190,7 +186,7 @@ export function wantedTableKey({ sourceId, wanted }: WantedTable): string {
   return JSON.stringify([sourceId, wanted.kind, ...names])
 }
 
-/** Planning needs the description of this table first. */
+/** Thrown when planning needs the description of a remote table first. */
 export class UndescribedTable extends Error {
   readonly table: WantedTable
 

@@ -1,4 +1,4 @@
-/** Plans of statements with remote tables: their sources are asked for the columns first. */
+/** Plans statements with remote tables, after asking their databases for the columns. */
 import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
@@ -15,7 +15,7 @@ import {
 import type { Planner } from './planner.ts'
 import type { PlanRequest } from './planning-protocol.ts'
 
-/** References to remote tables in one statement, with those in its views. */
+/** The most references to remote tables in a statement and its views. */
 const TABLES_MAX = 100
 
 interface DescribingDeps {
@@ -23,7 +23,7 @@ interface DescribingDeps {
   readonly sources: Pick<DataSources, 'tables' | 'columns' | 'describe'>
 }
 
-/** Plans a statement, asking sources for table columns as planning meets them. */
+/** Plans a statement, asking databases for columns when planning needs them. */
 export async function planDescribed(
   request: Omit<PlanRequest, 'tables'>,
   snapshot: CatalogSnapshot,
@@ -50,7 +50,7 @@ export async function planDescribed(
   }
 }
 
-/** Whether the tables of a plan still have the same columns. */
+/** Whether the remote tables of a plan still have the same columns. */
 export async function isStillDescribed(
   { described }: SelectPlan,
   snapshot: CatalogSnapshot,
@@ -66,10 +66,10 @@ export async function isStillDescribed(
   return same.every(Boolean)
 }
 
-/** Before examining tables again after a failure. */
+/** After a failure, wait this long before examining tables again. */
 const LOOK_AGAIN_MS = 3000
 
-/** Whether tables changed at their source since they were described; if so, the cached description is dropped. */
+/** If so, the cached descriptions are dropped. */
 export async function hasChanged(
   plan: SelectPlan,
   snapshot: CatalogSnapshot,
@@ -82,7 +82,7 @@ export async function hasChanged(
   try {
     return !(await isStillDescribed(plan, snapshot, sources, soon))
   } catch {
-    // The failure that brought us here says more.
+    // The original error says more than this one.
     return false
   }
 }
@@ -109,7 +109,7 @@ async function describe(
   }
 }
 
-/** The table whose name is the same without case, if there is one only. */
+/** Finds the table by its name in any case, if there is exactly one. */
 async function describeSimilar(
   source: DataSource,
   wanted: Pick<SourceTable, 'schema' | 'name'>,
@@ -122,7 +122,7 @@ async function describeSimilar(
   })
   const isWhole = wanted.schema === null && wanted.name.includes('.')
   const same = inSchema.filter(({ schema, name }) => {
-    // Clients quote `schema.table` as one name, as SHOW TABLES lists it.
+    // Clients may quote `schema.table` as one name, because SHOW TABLES lists it in this form.
     const whole = isWhole && schema !== null ? `${schema}.${name}` : name
     return nameKey(whole) === nameKey(wanted.name)
   })
@@ -142,5 +142,3 @@ async function describeSimilar(
   )
   return { from: null, hint: nearest === undefined ? '' : `. Did you mean "${nearest}"?` }
 }
-
-/** The facts about remote tables that planning needs. */

@@ -32,19 +32,20 @@ import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.t
 import { type Rewriting, rewrite, type StatementEdit } from '../../sql/subquery/rewrite.ts'
 import type { CandidatePlan, CandidateRequest, SelectPlan } from './plan-cache.ts'
 
-/** Maximum depth of nested views. */
 const VIEW_DEPTH_MAX = 10
 
-/** SELECTs for values within SELECTs for values. */
+/** The maximum nesting of SELECTs that supply values. */
 const VALUES_DEPTH_MAX = 5
 
 /** DuckDB's parser and printer. */
 type SqlText = Pick<SqlEngine, 'parse' | 'print'>
 
 /**
- * From text to a statement DuckDB can run: its own parser, the guard, names resolved, searches, views and agents replaced by
- * sub-queries, and back to text. The result is exactly what was checked.
- * @throws AppError `sql_syntax`, `sql_not_supported`, `sql_forbidden`, `sql_unknown_name`, `sql_invalid_search`
+ * Turns SQL text into a statement that DuckDB can run. DuckDB parses it; then it is checked, names
+ * are resolved, searches, views and agents are replaced by subqueries, and it is printed again. So
+ * only checked SQL runs.
+ * @throws AppError `sql_syntax`, `sql_not_supported`, `sql_forbidden`, `sql_unknown_name`,
+ * `sql_invalid_search`
  */
 export async function planSelect(
   sql: string,
@@ -75,9 +76,8 @@ async function planTree(
   engine: SqlText,
   given: {
     readonly parameterNames: readonly string[]
-    /** The depth of nested SELECTs for values. */
     readonly depth?: number
-    /** The text of the tree; unset: a SELECT built from parts of a checked one. */
+    /** The text of the tree; unset for a SELECT built from parts of a checked one. */
     readonly text?: string
   },
 ): Promise<SelectPlan> {
@@ -85,7 +85,7 @@ async function planTree(
   const { inputs } = rewriting
   const { edits, isAsWritten } = await checked(tree, rewriting, engine, text === undefined)
   const candidates = await applyEdits(edits, inputs, engine)
-  // Nested views may have made it large.
+  // Nested views may have made the statement larger.
   if (edits.length > 0) checkExpandedSize(queryNode(statementOf(tree)))
   const { sql, parameters } =
     text !== undefined && isAsWritten
@@ -103,12 +103,12 @@ async function planTree(
     const inner = { ...rewriting, names, inputs: new PlanInputs(false, inputs.search) }
     innerPlans.set(select, await planTree(select, inner, engine, { parameterNames, depth }))
   }
-  const { searches, agents, thresholds, scans, reads, direct } = inputs
+  const { searches, agents, thresholds, scans, reads } = inputs
   const knowledgeBases = [...inputs.knowledgeBases.values()]
   const rerankings = inputs.rerankings.map(({ names: _, ...input }) => input)
   const isOfCatalog = [...innerPlans.values()].some((plan) => plan.readsCatalog)
   const readsCatalog = inputs.readsCatalog || isOfCatalog
-  const ofSources = { reads, direct, described: [] }
+  const ofSources = { reads, described: [] }
   const read = { knowledgeBases, readsCatalog, ...ofSources }
   const collected = { searches, agents, thresholds, scans, rerankings, ...read }
   const isShort = isShortAnswer(queryNode(statementOf(tree)))
@@ -121,7 +121,7 @@ async function planTree(
   const document = documentRows(inputs.document, queryNode(statementOf(tree)))
   const made = { sql, innerPlans, parameters, parameterNames, isShort, constant, counted }
   const plan = { ...collected, ...made, document }
-  // Last: it changes the tree.
+  // Comes last, because it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }
 }
 
@@ -133,11 +133,11 @@ function documentRows(found: PlanInputs['document'], query: TreeNode): SelectPla
 
 interface Checked {
   readonly edits: readonly StatementEdit[]
-  /** Unchanged: it runs as written. */
+  /** Whether nothing was changed, so the statement runs as written. */
   readonly isAsWritten: boolean
 }
 
-/** The second gate, then the rewriting, of what a caller wrote. */
+/** Checks and rewrites the tree of a text that a client wrote. */
 async function checked(
   tree: TreeNode,
   rewriting: Rewriting,
@@ -146,7 +146,7 @@ async function checked(
 ): Promise<Checked> {
   const isBound = bindSystemFunctions(tree)
   if (!isPart) guard(tree)
-  // These constants differ only in how they would print.
+  // Keeps constants whose printed form would look different.
   keepConstants(tree)
   const before = treeText(tree)
   if (!isPart) {
@@ -162,17 +162,13 @@ async function checked(
   return { edits, isAsWritten }
 }
 
-/** Names the column as if it contained no limit. */
+/** Names the column as it would be named without the added limit. */
 async function keepName({ item, original }: UnnamedItem, engine: SqlText): Promise<void> {
   const text = await engine.print(treeText(selectOf(original)))
   item.alias = text.replace(/^SELECT /, '')
 }
 
-/**
- * Inserts the sub-queries, those of views with everything they read.
- * @param viewDepth views around these edits
- * @returns the same places over candidates, for the searches that candidates can answer
- */
+/** And for views all they read. @returns the same over candidates, where these can answer */
 async function applyEdits(
   edits: readonly StatementEdit[],
   inputs: PlanInputs,
@@ -198,14 +194,14 @@ async function applyEdits(
   return candidates
 }
 
-/** A view is the caller's SELECT; every other edit is SQL written by Eider. */
+/** A view is a client's SELECT; every other edit is SQL written by Eider. */
 async function editTree({ sql, view }: StatementEdit, engine: SqlText): Promise<TreeNode> {
   return view === undefined
     ? parseTree(await engine.parse(sql))
     : (await parseSelect(sql, engine)).tree
 }
 
-/** A failure within a view has its place there, not in the statement that reads it. */
+/** Removes the error's position, which refers to the view's text and not to the statement. */
 async function checkedView(
   name: string,
   tree: TreeNode,
@@ -242,7 +238,7 @@ function correlatedTexts({ searches, agents }: PlanInputs) {
 interface ParsedSelect {
   readonly tree: TreeNode
   readonly parameterNames: readonly string[]
-  /** The text DuckDB parsed: offsets in the tree refer to it. */
+  /** The text that DuckDB parsed. Offsets in the tree refer to it. */
   readonly text: string
 }
 
@@ -252,7 +248,8 @@ async function parseSelect(sql: string, engine: SqlText): Promise<ParsedSelect> 
   } catch (error) {
     const isSyntax = error instanceof AppError && error.code === 'sql_syntax'
     if (!isSyntax || !sql.includes("\\'")) throw error
-    // Existing clients escape a quote as \' . If that reading fails too, the first error is the one to show.
+    // Some clients escape a quote as \' . If parsing with such escapes fails too, report the first
+    // error.
     return await parseWith(sql, 'backslash', engine).catch(() => Promise.reject(error))
   }
 }
@@ -273,9 +270,10 @@ async function parseWith(
 }
 
 /**
- * The statement with its searches answered from candidates. A search they cannot answer stays as it is.
- * @param tree of the whole statement, all edits applied; it is changed
- * @returns null if no search can be answered this way
+ * Returns the statement with its searches answered from candidates. Other searches stay as they
+ * are.
+ * @param tree the whole statement with all edits applied; it is modified
+ * @returns null if candidates can answer no search
  */
 async function candidatePlan(
   tree: TreeNode,
@@ -301,7 +299,7 @@ async function candidateRequest(
   return { ...request, prefilter: { ...(await printTree(tree, engine)), isCacheable, condition } }
 }
 
-/** Reading the text is many times faster than walking the tree. */
+/** Searching the text is many times faster than walking the tree. */
 function withLikes(tree: TreeNode): string {
   const text = treeText(tree)
   if (!/~~|like_escape/.test(text)) return text
@@ -322,10 +320,7 @@ function namedParameters(tree: TreeNode): ReadonlySet<string> {
   return names
 }
 
-/**
- * The plan with empty objects instead of the trees that identify inner plans: cached plans and those passed between threads
- * carry no trees.
- */
+/** Plans in the cache and between threads do not include trees. */
 function withoutTrees(plan: SelectPlan, marks = new Map<TreeNode, TreeNode>()): SelectPlan {
   const markOf = (tree: TreeNode): TreeNode => {
     const mark = marks.get(tree) ?? {}

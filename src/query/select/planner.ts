@@ -15,30 +15,27 @@ import {
   type ToPlanningThread,
 } from './planning-protocol.ts'
 
-/** A longer statement is planned in a thread. */
+/** A longer statement is planned in the worker thread. */
 const CHARS_HERE_MAX = 10_000
 
-/** So is one with larger trees, including its views and searches: they take some 10 ms. */
+/**
+ * Larger trees, including views and searches, are planned there too. They would take about 10 ms.
+ */
 const TREE_CHARS_HERE_MAX = 150_000
 
-/** Statements that wait for the thread. */
+/** How many statements may wait for the thread. */
 const PLANS_WAITING_MAX = 100
 
-/** A thread idle for this long ends, to free its memory. */
+/** An idle thread ends after this time, to free its memory. */
 const IDLE_MS = 10_000
 
 export interface PlannerOptions {
   readonly engine: Pick<SqlEngine, 'parse' | 'print'>
-  /** Entry of the planning thread. */
   readonly workerUrl: string
-  /** For one statement, in the thread. */
   readonly planningMs: number
 }
 
-/**
- * Plans SELECTs: small ones directly, in a millisecond or two; large ones one by one in a thread that can be stopped, so
- * that nothing waits for their trees.
- */
+/** Large ones in a worker that can be stopped, so that they block nothing. */
 export class Planner {
   readonly #options: PlannerOptions
   readonly #turns = new Semaphore({
@@ -59,7 +56,7 @@ export class Planner {
     this.#options = options
   }
 
-  /** @throws AppError as `planSelect` does, `timeout`, `too_busy`, `shutting_down`; the signal's reason */
+  /** @throws AppError like `planSelect`, or `timeout`, `too_busy`, `shutting_down` */
   async plan(
     request: PlanRequest,
     snapshot: CatalogSnapshot,
@@ -110,7 +107,7 @@ export class Planner {
     }
   }
 
-  /** @param ended aborting ends the thread at once, even during a plan */
+  /** @param ended aborting it ends the thread, even while it plans */
   async #ask(
     request: PlanRequest,
     snapshot: CatalogSnapshot,
@@ -146,7 +143,7 @@ export class Planner {
     this.#snapshot = null
     const host: WorkerHost = new WorkerHost({
       url: this.#options.workerUrl,
-      // The thread runs our own code and sends nothing else.
+      // The thread runs only this program's code, so the type is right.
       onMessage: (data) => void this.#receive(host, data as FromPlanningThread),
       onEnd: (cause) => {
         const message = 'Planning the statement stopped unexpectedly'
@@ -200,10 +197,10 @@ function timeoutError(ms: number): AppError {
   return new AppError('timeout', `${limit}; send long lists as parameters, or less at once`)
 }
 
-/** The statement must be planned in the thread. */
+/** Thrown if the statement must be planned in the worker thread. */
 class TooLargeHere extends Error {}
 
-/** @throws TooLargeHere once the trees read are too large together */
+/** @throws TooLargeHere when the trees together become too large */
 function smallTreesOnly(engine: PlannerOptions['engine']): PlannerOptions['engine'] {
   let chars = 0
   return {

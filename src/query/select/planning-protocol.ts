@@ -10,25 +10,22 @@ import type { SelectPlan } from './plan-cache.ts'
 import { type DescribedTables, UndescribedTable, type WantedTable } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 
-/** A SELECT to be planned. */
 export interface PlanRequest {
   readonly sql: string
-  /** The project of names without a qualifier. */
+  /** The project of unqualified names. */
   readonly database: string
   readonly search: GivenSearch | null
-  /** undefined: the caller may read everything. */
+  /** Undefined if the caller may read everything. */
   readonly allowed: AllowedData | undefined
   readonly readsChunkKeys: boolean
   readonly isPrinted?: boolean
   readonly given?: GivenRows
-  /** The known remote tables. */
   readonly tables: DescribedTables
 }
 
-/** For Eider's own SELECTs: SQL for rows of information_schema tables, by names in lower case. */
+/** For Eider's own SELECTs: SQL for rows of information_schema tables, by lower-case name. */
 export type GivenRows = Readonly<Record<string, string>>
 
-/** The meaning of its names. */
 export function requestScope(
   { database, allowed, readsChunkKeys, isPrinted = false, tables, given = {} }: PlanRequest,
   snapshot: CatalogSnapshot,
@@ -50,7 +47,7 @@ export type ToPlanningThread =
   | {
       readonly kind: 'plan'
       readonly request: PlanRequest
-      /** null: the last one received. */
+      /** Null if it is the same as in the previous message. */
       readonly snapshot: CatalogSnapshot | null
     }
   /** The result of DuckDB's parser or printer. */
@@ -66,14 +63,14 @@ export type FromPlanningThread =
   | { readonly kind: 'planned'; readonly plan: SelectPlan }
   | { readonly kind: 'failed'; readonly failure: PlanFailure }
 
-/** An error between threads. */
+/** An error in a form that can be passed between threads. */
 interface PlanFailure {
-  /** null: a bug. */
+  /** Null if the error is a bug. */
   readonly code: ErrorCode | null
   readonly message: string
   readonly title?: string
   readonly excerpt?: string | undefined
-  /** Set where planning only lacks what this table is like. */
+  /** Set if planning needs the description of this table first. */
   readonly undescribed?: WantedTable
   /** For the log. */
   readonly stack: string
@@ -99,7 +96,7 @@ export function errorOf({ code, message, title, excerpt, stack, undescribed }: P
   })
 }
 
-/** The thread's side of planning: one statement at a time. The main thread reads and prints SQL for it. */
+/** One statement at a time; the main thread parses and prints SQL for it. */
 export class PlanningThread {
   readonly #post: (message: FromPlanningThread) => void
   readonly #calls = new Map<number, PromiseWithResolvers<string>>()

@@ -18,6 +18,7 @@ import type {
   NearestChunks,
   VectorIndexStates,
 } from '../../core/domain/ports/search-ports.ts'
+import type { KnowledgeBaseMoves } from '../../core/domain/ports/storage-ports.ts'
 import type {
   ChunkStore,
   FileStore,
@@ -35,13 +36,13 @@ import type { PlanCache } from './plan-cache.ts'
 import type { Planner } from './planner.ts'
 import type { SharedPlans } from './shared-plans.ts'
 
-/** What running SQL needs. */
 export interface QueryDeps extends DatabaseDeps {
   readonly engine: SqlEngine
   readonly nearest: NearestChunks
   readonly rows: ChunkRows
   readonly known: KnownChunks
   readonly commits: CommittedStates
+  readonly moves: KnowledgeBaseMoves
   readonly indexes: VectorIndexStates
   readonly agents: AgentAnswers
   readonly judgeAnswerability: JudgeAnswerability
@@ -55,52 +56,48 @@ export interface QueryDeps extends DatabaseDeps {
   readonly tables: TableStore
   readonly files: Pick<FileStore, 'importSelect' | 'dropFile'>
   readonly storage: StorageUpkeep
-  /** Databases on other servers. */
   readonly sources: DataSources
-  /** The sources that knowledge bases sync from. */
   readonly keeping: SourceKeeping
-  /** For the texts of inserted or changed rows. */
+  /** Chunks the texts of inserted or changed rows. */
   readonly chunker: Chunker
   readonly plans: PlanCache
   readonly phrases: KnownPhrases
-  /** For statements that differ only in values. */
+  /** Plans of statements that differ only in their values. */
   readonly sharedPlans: SharedPlans
-  /** The tables of information_schema that do not follow from the catalog. */
+  /** The information_schema tables that are not derived from the catalog. */
   readonly live: LiveTables
   readonly schedules: Schedules
   readonly access: StatementAccess
-  /** The caller's rights; unset: everything may be read. The catalog shows no more than these allow. */
+  /** The caller's rights; unset if everything may be read. The catalog is limited accordingly. */
   readonly rights?: Rights
-  /** The variables of the request's session. */
   readonly variables: VariableScope
   readonly planner: Pick<Planner, 'plan'>
   readonly queryMs: number
-  /** How long to wait for an insert before it becomes a job; 0: to its end. */
+  /** How long to wait for an insert before it becomes a job; 0 means until it ends. */
   readonly insertWaitMs: number
-  /** The part of `queryMs` already spent fetching remote rows; unset: none. */
+  /** The part of `queryMs` that was spent on fetching remote rows. */
   readonly spentMs?: number
-  /** For one statement's text, in UTF-8. */
+  /** The longest statement text, in UTF-8 bytes. */
   readonly statementBytesMax: number
-  /** For reading the rows, if the reader processes them as they arrive; unset: `queryMs` includes reading. */
+  /** If the reader processes rows as they arrive. Unset: part of `queryMs`. */
   readonly readingMs?: number
-  /** A monotonic clock in milliseconds, for differences. */
+  /** A monotonic clock in milliseconds, for time differences. */
   readonly nowMs: () => number
 }
 
-/** Keys and users, for the statements about them. */
 export interface StatementAccess extends Omit<AccessDeps, 'snapshot'>, Omit<UserDeps, 'snapshot'> {
-  /** Ends the sessions of a login, with their variables. */
+  /** Ends a login's sessions and drops their variables. */
   readonly dropSessions: (login: string) => void
 }
 
-/** Running work, for the tables of information_schema that show it. */
+/** Running work, for the information_schema tables that show it. */
 export interface ShownActivity {
   now(): Activity
-  /** The same snapshot as long as nothing changes. */
+  /** Returns the same snapshot as long as nothing changes. */
   shownIn(snapshot: CatalogSnapshot): CatalogSnapshot
 }
 
-/** The context of one SELECT while it is bound and run. */
+/** The context in which one SELECT is bound and run. */
 export interface RunContext {
   readonly deps: QueryDeps
   readonly signal: AbortSignal
@@ -116,7 +113,7 @@ export function runLimits({
   return readingMs === undefined ? limits : { ...limits, readingMs }
 }
 
-/** The same dependencies without agents and rerankers, for plans that are only inspected. */
+/** Returns dependencies without agents and rerankers, for plans that are only inspected. */
 export function withoutModelCalls(deps: QueryDeps): QueryDeps {
   return {
     ...deps,
@@ -142,17 +139,17 @@ export const NO_RERANKERS: RerankerRegistry = {
 
 /** How long the stages of a SELECT took, in milliseconds. */
 export interface StageTimes {
-  /** From text to a statement: only if no plan was cached. */
+  /** Planning, unless the plan was cached. */
   plan: number
   embed: number
-  /** Finding the nearest chunks and the keyword hits in memory. */
+  /** Finding the nearest chunks and keyword hits in memory. */
   candidates: number
   rerank: number
-  /** The database's time: it reads the rows, and scans if memory has no answer. */
+  /** The database's part: reading rows, and scanning if memory cannot answer. */
   rows: number
 }
 
-/** Adds up the times of one SELECT's stages. Stages may overlap. */
+/** Adds up the times of a SELECT's stages, which may overlap. */
 export class StageTimer {
   readonly times: StageTimes = { plan: 0, embed: 0, candidates: 0, rerank: 0, rows: 0 }
   readonly #nowMs: () => number
@@ -171,7 +168,7 @@ export class StageTimer {
   }
 }
 
-export const KNOWN_BYTES_MAX = 16 * 1024 ** 2
+const KNOWN_BYTES_MAX = 16 * 1024 ** 2
 
 export interface Verdict {
   readonly isHeld: boolean
@@ -180,18 +177,17 @@ export interface Verdict {
 
 export interface Holders {
   readonly keys: readonly bigint[]
-  /** The number of the knowledge base's chunks. */
   readonly chunkCount: number
 }
 
-/** The phrases that were searched for last. */
+/** Caches results for the most recently searched phrases. */
 export class KnownPhrases extends LruMap<
   string,
   {
     readonly holders: Holders
-    /** The state for which the holders were found. */
+    /** The state for which the results were found. */
     readonly stateNumber: number
-    /** For each text read: a chunk's text never changes under its key. */
+    /** By chunk key, for each text that was read. The text of a key never changes. */
     readonly verdicts: ReadonlyMap<bigint, Verdict>
     readonly bytes: number
   }

@@ -8,21 +8,20 @@ import { type Binding, type BoundValues, bindPlan } from './bind-plan.ts'
 import type { PlannedReranking, SelectPlan } from './plan-cache.ts'
 import { runPlan } from './run-plan.ts'
 
-/** The candidates of a plan's rerankings in their new order, and what was judged. */
+/** The candidates of a plan's rerankings in their new order, with the judgments. */
 export interface Reranked {
-  /** The bound lists of their keys, relevances and distances; how likely candidates answer their text. */
+  /**
+   * Bound lists of keys, relevances and distances, and how likely the candidates answer their text.
+   */
   readonly values: BoundValues
-  /** From failed rerankers: their searches keep the original order. */
+  /** Warnings about rerankers that failed, so that their searches keep the original order. */
   readonly warnings: readonly string[]
-  /** Whether there was a reranking, and every one was done. */
+  /** Whether there was a reranking, and all of them succeeded. */
   readonly isReranked: boolean
   readonly isFromMemory: boolean
 }
 
-/**
- * Finds the candidates of each reranking of a plan and has them scored, or judged as an answer.
- * @throws AppError as the SELECT of the candidates fails; never for a reranker's failure
- */
+/** @throws AppError if the candidates' SELECT fails, but not if a reranker fails */
 export async function rerank(plan: SelectPlan, binding: Binding): Promise<Reranked> {
   const all = await Promise.all(plan.rerankings.map((request) => reranked(request, plan, binding)))
   const orders = all.filter(({ isReranked }) => isReranked !== null)
@@ -44,7 +43,7 @@ interface Candidate {
 }
 
 interface Outcome extends Omit<Reranked, 'isReranked'> {
-  /** null: it was judged and keeps its order. */
+  /** Null if the candidates were judged and keep their order. */
   readonly isReranked: boolean | null
 }
 
@@ -63,7 +62,7 @@ async function reranked(
   if (request.rerankedCount === null) {
     const score = await judged(candidates, request, binding)
     const values = { [BOUND.answerable(rerankingIndex)]: score }
-    return { values, warnings: [], isReranked: null, isFromMemory }
+    return { values, warnings: rows.warnings ?? [], isReranked: null, isFromMemory }
   }
   const { ranked, ...outcome } = await scored(candidates, request, binding)
   const values = {
@@ -71,7 +70,8 @@ async function reranked(
     [BOUND.rerankedRelevances(rerankingIndex)]: ranked.map(({ relevance }) => relevance),
     [BOUND.rerankedDistances(rerankingIndex)]: ranked.map(({ distance }) => distance),
   }
-  return { ...outcome, values, isFromMemory }
+  const warnings = [...(rows.warnings ?? []), ...outcome.warnings]
+  return { ...outcome, warnings, values, isFromMemory }
 }
 
 function candidateOf(row: readonly ResultValue[]): Candidate {
@@ -86,7 +86,7 @@ function candidateOf(row: readonly ResultValue[]): Candidate {
   }
 }
 
-/** null for a vector, which asks nothing. */
+/** Null for a vector, because there is no question to judge by. */
 async function judged(
   candidates: readonly Candidate[],
   { texts }: PlannedReranking,
@@ -112,7 +112,7 @@ async function scored(
   const unchanged = { ranked: candidates, warnings: [], isReranked: false }
   const model = request.knowledgeBase.rerankingModel
   const queryText = queryTextOf(request.texts, params)
-  // A query vector holds nothing that a reranker could read.
+  // A reranker needs a text, not a vector.
   if (model === null || queryText === null) return unchanged
   if (candidates.length === 0) return { ...unchanged, isReranked: true }
   const first = candidates.slice(0, request.rerankedCount ?? 0)
@@ -136,7 +136,7 @@ async function scored(
   }
 }
 
-/** null if one of the values is not a text. */
+/** Null if one of the values is not a text. */
 function queryTextOf(texts: readonly PlannedText[], params: ParameterValues): string | null {
   const values = texts.map((text) => {
     if (text.kind === 'constant') return text.text
@@ -146,10 +146,7 @@ function queryTextOf(texts: readonly PlannedText[], params: ParameterValues): st
   return strings.length === 0 || strings.length < values.length ? null : strings.join('\n')
 }
 
-/**
- * The scores as relevances. Candidates without a score follow, with at most the lowest of the scores. With
- * `filtering_threshold` or `num_docs_to_keep`, only candidates with a score can stay.
- */
+/** As relevances. Unscored ones follow, or are left out by a threshold or count. */
 function withScores(
   candidates: readonly Candidate[],
   scores: readonly number[],

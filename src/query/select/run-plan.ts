@@ -13,23 +13,21 @@ import type { CandidatePlan, CountedChunks, DocumentRows, SelectPlan } from './p
 import { type RunContext, runLimits } from './query-deps.ts'
 import { requireCopies } from './source-reads.ts'
 
-/** While a knowledge base is written to, candidates may be out of date before they are read. */
+/**
+ * Concurrent writes can outdate candidates before they are read. Give up after this many attempts.
+ */
 const CANDIDATE_ROUNDS_MAX = 6
-/** For a scanning statement whose phrases may be outdated by then. */
+/** The same for a scan, whose phrases may be outdated by the time it runs. */
 const SCANS_MAX = 6
 
-/**
- * Runs a bound plan: over the nearest chunks if memory has them, else as a scan. Repeated if a write fell between binding
- * and the rows.
- * @throws AppError as `NearestChunks.nearest` and `SqlEngine.run` do
- */
+/** Over nearest chunks in memory, otherwise as a scan. Repeats after writes. @throws AppError */
 export async function runPlan(
   plan: SelectPlan,
   bound: BoundPlan,
   context: PlanRun,
 ): Promise<{
   readonly rows: RowStream
-  /** Whether the nearest chunks came from the vectors in memory; false: the database scanned, or nothing is searched. */
+  /** False if the database scanned, or if nothing is searched. */
   readonly isFromMemory: boolean
 }> {
   const { candidates, constant, counted } = plan
@@ -57,10 +55,7 @@ export async function runPlan(
   return { rows, isFromMemory: false }
 }
 
-/**
- * If writes come faster than phrases are found, the last attempt counts: its phrases are from one state since the statement
- * arrived, so it sees all or nothing of a write, and everything its client wrote before.
- */
+/** After many writes, the last attempt counts: it sees each write completely or not at all. */
 async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
   requireCopies(plan)
   const { sql, isShort } = plan
@@ -93,7 +88,7 @@ function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
 }
 
-/** The chunk count if known. null: run the statement. */
+/** Returns the chunk count if it is known; null if the statement must run. */
 async function countedRows(
   counted: CountedChunks | null,
   { deps }: RunContext,
@@ -107,7 +102,7 @@ async function countedRows(
   return { columns, ready, batches: oneBatch(ready) }
 }
 
-/** The rows of a document's chunks if known. null: run the statement. */
+/** Returns the rows of a document's chunks if they are known; null if the statement must run. */
 async function documentRows(
   document: DocumentRows | null,
   { values }: BoundPlan,
@@ -130,17 +125,16 @@ async function documentRows(
 
 const NO_HIT = { relevance: null, distance: null }
 
-/** The context of a running plan. */
 interface PlanRun extends RunContext {
   readonly params: ParameterValues
-  /** Whether the displayed types suffice and the values' types are not needed. */
+  /** Whether values in their JSON form are enough. */
   readonly isShown?: boolean
 }
 
-/** A write fell in between. */
+/** Returned if a write happened meanwhile. */
 const STALE = Symbol('stale')
 
-/** null if the candidates cannot be found. */
+/** Null if the candidates cannot be found. */
 async function runOverCandidates(
   plan: CandidatePlan,
   { values, keywords }: BoundPlan,
@@ -148,12 +142,23 @@ async function runOverCandidates(
 ): Promise<RowStream | typeof STALE | null> {
   const candidates = await findCandidates(plan, values, context)
   if (candidates === null) return null
-  return withChunks(candidates.searches, () => {
-    return runOver(plan, candidates, { values, keywords }, context)
+  const isCurrent = () => candidates.isCurrent() && keywords.isCurrent()
+  const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
+  // In this case vectors and rows are of one state.
+  const warnings = candidates.searches.flatMap(({ found }) => found.warnings ?? [])
+  const flagged = (rows: RowStream) => (warnings.length === 0 ? rows : { ...rows, warnings })
+  if (shown !== null) return isCurrent() ? flagged(shown) : STALE
+  return withChunks(candidates.searches, async () => {
+    const rows = await runBound(candidates.statement(), context)
+    plan.known.columns = rows.columns
+    // Its transaction has started, so it does not see later changes.
+    if (isCurrent()) return flagged(rows)
+    await close(rows)
+    return STALE
   })
 }
 
-/** Has the chunks of the searches here, where their knowledge bases are not copied, until the statement sees them. */
+/** Without a full copy, keeps fetched chunks until the statement has run. */
 function withChunks<T>(searches: readonly FoundSearch[], work: () => Promise<T>): Promise<T> {
   return searches.reduce<() => Promise<T>>((inner, { found: { withRows }, chunks }) => {
     if (withRows === undefined) return inner
@@ -162,25 +167,7 @@ function withChunks<T>(searches: readonly FoundSearch[], work: () => Promise<T>)
   }, work)()
 }
 
-async function runOver(
-  plan: CandidatePlan,
-  candidates: FoundCandidates,
-  { values, keywords }: BoundPlan,
-  context: PlanRun,
-): Promise<RowStream | typeof STALE> {
-  const isCurrent = () => candidates.isCurrent() && keywords.isCurrent()
-  const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
-  // Vectors and rows are of one state, then.
-  if (shown !== null) return isCurrent() ? shown : STALE
-  const rows = await runBound(candidates.statement(), context)
-  plan.known.columns = rows.columns
-  // Its transaction has started by now: it does not see later changes.
-  if (isCurrent()) return rows
-  await close(rows)
-  return STALE
-}
-
-/** The rows of a plain answer. null: run the statement. */
+/** The rows of a plain answer; null: the statement must run. */
 async function shownRows(
   { plain, known: { columns } }: CandidatePlan,
   { searches: [search] }: FoundCandidates,
@@ -200,7 +187,7 @@ function runBound(statement: BoundSql, { deps, signal, timer }: RunContext): Pro
   return timer.time('rows', () => deps.engine.run(statement, runLimits(deps), signal))
 }
 
-/** The answer of a plain search, from the rows of its chunks: what its statement would give, without one. */
+/** From rows of its chunks, with the same values as the statement would give. */
 
 interface Hit extends NearestChunk {
   readonly relevance: number
@@ -210,7 +197,7 @@ interface HitRow extends Hit {
   readonly row: ShownChunk
 }
 
-/** A row that was found without a search has no relevance. */
+/** A row found without a search has no relevance. */
 interface ShownHit {
   readonly row: ShownChunk
   readonly relevance: number | null
@@ -219,11 +206,7 @@ interface ShownHit {
 
 type ResultRow = readonly ResultValue[]
 
-/**
- * @param found chunks that may be in the answer
- * @returns null if the statement must be run after all
- * @throws AppError as `ChunkRows.rowsOf` does
- */
+/** @param found chunks that may be in the result @returns null to run the statement */
 async function plainRows(
   plain: PlainAnswer,
   found: FoundSearch,
@@ -239,7 +222,11 @@ async function plainRows(
     columns: plain.metadataColumns,
     limits: runLimits(deps),
   }
-  const rows = await timer.time('rows', () => deps.rows.rowsOf(request, signal))
+  const { shown } = found.found
+  const rows =
+    shown === undefined
+      ? await timer.time('rows', () => deps.rows.rowsOf(request, signal))
+      : shown(request.keys, request.columns)
   if (rows === null) return null
   const all: HitRow[] = []
   for (const [index, hit] of hits.entries()) {
@@ -257,7 +244,7 @@ function shownHits({ offset, limit, columns }: PlainAnswer, hits: readonly Shown
     .map((hit) => columns.map((column) => shownColumn(column, hit)))
 }
 
-/** The hits that meet the thresholds. null: a threshold is not a number. */
+/** Returns the hits that meet the thresholds; null if a threshold is not a number. */
 function hitsWithin(
   { thresholds }: PlainAnswer,
   { chunks, relevances }: FoundSearch,
@@ -274,7 +261,7 @@ function hitsWithin(
   return hits
 }
 
-/** null: this side is unbounded. undefined: not a number. */
+/** Null means no limit on this side; undefined, that the value is not a number. */
 function limitOf({ value }: Threshold, values: BoundValues): number | null | undefined {
   const limit = typeof value === 'number' ? value : values[value.parameter]
   return typeof limit === 'number' || limit === null ? limit : undefined
@@ -302,7 +289,7 @@ function compareNear(one: HitRow, other: HitRow): number {
   return one.distance - other.distance || compareIds(one.row.chunkId, other.row.chunkId)
 }
 
-/** Compares like the database: by bytes. */
+/** Compares bytes, as the database does. */
 function compareIds(one: string, other: string): number {
   return one === other ? 0 : Buffer.compare(Buffer.from(one), Buffer.from(other))
 }

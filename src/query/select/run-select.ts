@@ -26,7 +26,6 @@ import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from './
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
 import {
-  directRows,
   planWithoutRows,
   readsOf,
   refreshCopies,
@@ -36,49 +35,41 @@ import {
 } from './source-reads.ts'
 import { withColumnHint } from './statement-errors.ts'
 
-/** Values of `:name` parameters as in the JSON. */
+/** Values of `:name` parameters as in the JSON request. */
 export type Parameters = Readonly<Record<string, unknown>>
 
 export interface SelectRequest {
   readonly sql: string
-  /** A statement and its tokens, as they are read in the standard way: of use where `sql` is that statement. */
+  /** The statement's standard tokens. They are used if `sql` is the same text. */
   readonly cut?: { readonly sql: string; readonly tokens: readonly Token[] }
-  /** The project of names without a qualifier. */
+  /** The project of unqualified names. */
   readonly database: string
   readonly params: Parameters
-  /** A search of the knowledge base in the FROM; unset: its WHERE holds the search, if there is one. */
+  /** A search of the knowledge base in FROM; unset if the WHERE contains any search. */
   readonly search?: GivenSearch
-  /** `USING …` at the end of the statement: changes to the agents it asks. */
+  /** `USING …` at the end of the statement: options for the agents that it asks. */
   readonly options?: Options | null
-  /** Set for a caller who may read only this. */
+  /** Set if the caller may read only this data. */
   readonly allowed?: AllowedData
-  /** Set by a caller that wants no more of the values than answers show: `typedBatches` may then be missing. */
+  /** Set if the caller needs only JSON values. `typedBatches` may then be missing. */
   readonly isShown?: boolean
-  /** Set by callers that read `encoded`: the rows then come from the engine, with its types. */
-  readonly isEncoded?: boolean
-  /** Set by a caller that wants the statement's description, not its rows: remote tables are empty then. */
+  /** Set if only the columns are wanted. Remote tables are then empty. */
   readonly isDescribed?: boolean
-  /** Set for a SELECT of Eider that names the keys of chunks. */
+  /** Set for Eider's own SELECTs that name chunk keys. */
   readonly readsChunkKeys?: boolean
-  /** Set by callers that parse the text of the planned statement. */
+  /** Set if the caller parses the text of the planned statement. */
   readonly isPrinted?: boolean
   readonly given?: GivenRows
 }
 
-/** The rows of a SELECT, and how it ran. */
 export interface SelectRows extends RowStream {
   readonly plan: SelectPlan
-  /** Whether vectors in memory gave the nearest chunks. */
   readonly isFromMemory: boolean
-  /** Whether a reranker gave the order. */
   readonly isReranked: boolean
   readonly times: StageTimes
 }
 
-/**
- * Runs one SELECT and streams its rows: planned, its search texts embedded, its agents asked, its values bound.
- * @throws AppError with a code of the `sql_…` group, `provider_failed` when a text cannot be embedded, `timeout`
- */
+/** @throws AppError with a `sql_…` code, `provider_failed`, `timeout` */
 export async function runSelect(
   request: SelectRequest,
   deps: QueryDeps,
@@ -86,12 +77,7 @@ export async function runSelect(
 ): Promise<SelectRows> {
   return withAttempts(request, deps, signal, async (planned) => {
     const prepared = await prepare(request, deps, signal)
-    const { plan } = prepared
-    planned(plan)
-    const { times } = prepared.binding.timer
-    // Straight from the source, they have only JSON's types.
-    const direct = request.isEncoded === true ? null : await directRows(plan, prepared.binding)
-    if (direct !== null) return { ...direct, plan, isFromMemory: false, isReranked: false, times }
+    planned(prepared.plan)
     const bound = await bind(prepared, request)
     return runBound(bound, request).catch(async (error: unknown) => {
       await bound.release()
@@ -101,13 +87,15 @@ export async function runSelect(
 }
 
 async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise<SelectRows> {
-  const { plan, statement, warnings, binding, isReranked } = bound
+  const { plan, statement, binding, isReranked } = bound
   const values = { values: statement.values, keywords: bound.keywords }
   const run = await runPlan(plan, values, { ...binding, isShown: isShown === true })
   const rows = plan.reads.length === 0 ? run.rows : rowsUntilOver(run.rows, bound.release)
+  const warnings = [...bound.warnings, ...(run.rows.warnings ?? [])]
   return {
     ...rows,
-    // DuckDB names an unnamed column after its expression, where a variable appears as one of Eider's parameters.
+    // DuckDB names an unnamed column after its expression, where a variable appears as one of
+    // Eider's parameters.
     columns: rows.columns.map((column) => ({ ...column, name: displayedName(column.name) })),
     ...(warnings.length === 0 ? {} : { warnings }),
     plan,
@@ -120,8 +108,8 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
 const PLANNINGS_MAX = 3
 
 /**
- * Plans and binds a SELECT and runs `work` with it; again if a table it names was dropped or replaced meanwhile. A name that
- * is gone then fails like one that never existed.
+ * Plans and binds a SELECT and runs `work` with it. If a table in it was dropped or replaced
+ * meanwhile, this is repeated. A name that no longer exists then fails like one that never existed.
  */
 export async function withBoundSelect<T>(
   request: SelectRequest,
@@ -142,7 +130,7 @@ export async function withBoundSelect<T>(
   })
 }
 
-/** Remote tables change without notice: if so, they are described again, once. */
+/** Remote tables can change at any time. If one has, it is described again, once. */
 async function withAttempts<T>(
   request: SelectRequest,
   deps: QueryDeps,
@@ -173,7 +161,7 @@ async function withAttempts<T>(
   }
 }
 
-/** Column names are revealed only from relations that the caller may read. */
+/** Shows column names only for relations that the caller may read. */
 function visibleTo(allowed: AllowedData | undefined, snapshot: CatalogSnapshot): CatalogSnapshot {
   if (allowed === undefined) return snapshot
   const tables = new Set(allowed.tables.map(nameKey))
@@ -189,25 +177,23 @@ function visibleTo(allowed: AllowedData | undefined, snapshot: CatalogSnapshot):
 
 export interface BoundSelect {
   readonly plan: SelectPlan
-  /** The statement that scans, with all its values. */
+  /** The statement without candidates, with all its values. */
   readonly statement: BoundSql
   readonly keywords: BoundKeywords
   readonly warnings: readonly string[]
   readonly isReranked: boolean
-  /** Whether vectors in memory gave the reranked chunks. */
   readonly isFromMemory: boolean
   readonly binding: Binding
-  /** Call it when the statement is over: releases the fetched remote rows. */
+  /** Frees the fetched remote rows. Call it when the statement has ended. */
   release(): Promise<void>
 }
 
-/** A plan and the values of its parameters. */
 interface PreparedSelect {
   readonly plan: SelectPlan
   readonly binding: Binding
 }
 
-/** Plans a SELECT and binds its values, for callers that run it as part of something else, such as EXPLAIN. */
+/** Plans a SELECT and binds its values, for callers that run it inside EXPLAIN or the like. */
 export async function planAndBind(
   request: SelectRequest,
   deps: QueryDeps,
@@ -284,7 +270,7 @@ async function bindHere(plan: SelectPlan, binding: Binding): Promise<BoundSelect
   }
 }
 
-/** For keyword indexes being updated. */
+/** Returns warnings about keyword indexes that are being updated. */
 function keywordWarnings({ searches, parameters, rerankings, innerPlans }: SelectPlan): string[] {
   const own = searches.flatMap(({ textIndex, knowledgeBase }) => {
     if (!knowledgeBase.hasOlderTerms || !parameters.has(BOUND.termKeys(textIndex))) return []
@@ -294,16 +280,16 @@ function keywordWarnings({ searches, parameters, rerankings, innerPlans }: Selec
   return [...new Set([...own, ...inner.flatMap(keywordWarnings)])]
 }
 
-/** A longer statement is not made to share a plan with others: it would not be kept. */
+/** Longer statements do not share a plan, because their plans are not cached. */
 const SHARED_CHARS_MAX = 10_000
 
-/** From the cache if the same statement was planned before, with any search texts. */
+/** Uses a cached plan if the same statement was planned before with any search texts. */
 async function cachedPlan(
   request: SelectRequest,
   { deps, signal, timer }: RunContext,
 ): Promise<{
   readonly plan: SelectPlan
-  /** The search texts that were taken out of the statement, by the name of their parameter. */
+  /** The search texts taken out of the statement, by parameter name. */
   readonly texts: ReadonlyMap<string, string>
 }> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
@@ -334,7 +320,8 @@ async function cachedPlan(
     const planned = await deps.sharedPlans.plan(sharing, (text) => {
       return planIfAllSearched({ sql: text, texts }, planText)
     })
-    // Planned as written, its errors name the right places and every other `content` is an ordinary column.
+    // Plan the statement as written: its errors then have the right positions, and `content` may be
+    // an ordinary column.
     if (planned === undefined) return planAsWritten()
     if (planned.isNew) deps.plans.set(statement, snapshot, planned.plan)
     return { plan: planned.plan, texts }
@@ -342,13 +329,13 @@ async function cachedPlan(
   return deps.plans.planned(statement, snapshot, { find, plan }, signal)
 }
 
-/** The inputs of a plan besides the catalog and the text: callers with other rights get other plans. */
+/** What a plan depends on besides the catalog and the text, such as the caller's rights. */
 function planScope({ database, search, allowed, isPrinted }: SelectRequest): string {
   const narrowed = allowed && [allowed.knowledgeBases.map(({ id }) => id), allowed.tables]
   return `${database}\0${isPrinted === true}\0${JSON.stringify(search ?? null)}\0${JSON.stringify(narrowed ?? null)}\0`
 }
 
-/** undefined if a parameter for a literal did not become a search. */
+/** Undefined if a literal that became a parameter is not part of a search. */
 async function planIfAllSearched(
   { sql, texts }: ParameterizedStatement,
   planText: (sql: string) => Promise<SelectPlan>,
@@ -366,7 +353,7 @@ async function planIfAllSearched(
 
 const PIVOT_VALUES_MAX = 1000
 
-/** The statement with the values of its PIVOTs filled in, if it leaves them open. */
+/** Fills in the values of PIVOTs that do not list them. */
 async function withPivotsResolved(
   request: SelectRequest,
   deps: QueryDeps,

@@ -15,35 +15,32 @@ const SHAPES_MAX = 500
 const SHAPE_CHARS_MAX = 4_000
 const PLAN_CHARS_MAX = 100_000
 
-/**
- * What is known about a shape. `seen`: one statement was planned. `kept`: these marks are where a value changes the plan.
- * `never`: its statements share no plan.
- */
+/** `seen`: one was planned. `kept`: values at marks change the plan. `never`: no sharing. */
 type KnownShape =
   | { readonly kind: 'seen' | 'never' }
   | { readonly kind: 'kept'; readonly marks: readonly string[] }
   | { readonly kind: 'shared'; readonly template: PlanTemplate }
 
-export interface SharingRequest {
+interface SharingRequest {
   readonly sql: string
-  /** For `sql`, if it was tokenized in the standard way before. */
+  /** The tokens of `sql`, if it was already tokenized in the standard way. */
   readonly tokens: readonly Token[] | undefined
-  /** The other inputs of the plan. */
   readonly scope: string
   readonly versions: Pick<CatalogSnapshot, 'definitionsVersion' | 'limits'>
 }
 
 /**
- * Plans of statements that differ only in plain values, as `price < 5` and `price < 7`: the second of a shape teaches the
- * plan with marks for values, and from the third on it is put together from that. It is the plan that planning would give,
- * to the last character: a shape for which that does not hold when it is learnt is planned each time.
+ * Shares plans between statements that differ only in plain values, such as `price < 5` and `price
+ * < 7` (statements of the same shape). The second statement of a shape is planned with marks for
+ * its values. From the third on, plans are assembled from that and are exactly what planning would
+ * return. If this fails for a shape, its statements are always planned.
  */
 export class SharedPlans {
   readonly #shapes = new LruMap<string, KnownShape>({ sizeMax: SHAPES_MAX })
 
   /**
-   * @param plan plans a text; undefined: it has no plan that another text may use
-   * @returns undefined where planning has no answer either; `isNew`: planned for this text alone
+   * @param plan plans a text; undefined if its plan cannot be used for another text
+   * @returns undefined if planning returned nothing; `isNew` means planned for this text alone
    */
   async plan(
     request: SharingRequest,
@@ -63,7 +60,7 @@ export class SharedPlans {
 
   #find({ sql, tokens: known, scope, versions }: SharingRequest): FoundShape | null {
     if (sql.length > SHAPE_CHARS_MAX) return null
-    // Text with backslashes may be read in two ways.
+    // Text with backslashes can be read in two ways.
     const tokens = sql.includes('\\') ? [] : (known ?? plainTokens(sql))
     const { definitionsVersion, limits } = versions
     const keyOf = (shape: string) => {
@@ -120,7 +117,7 @@ function learnt(shape: StatementShape, marked: SelectPlan, planned: SelectPlan):
   return isSame ? { kind: 'shared', template } : { kind: 'never' }
 }
 
-/** A plan whose values appear only in the texts of its statements. */
+/** Whether the values appear only in the texts of the plan's statements. */
 function isShareable(plan: SelectPlan): boolean {
   const {
     sql,
@@ -139,7 +136,6 @@ function isShareable(plan: SelectPlan): boolean {
   return sql.length <= PLAN_CHARS_MAX && !holdsMarks(JSON.stringify([rest, others]))
 }
 
-/** A plan with marks instead of values. */
 class PlanTemplate {
   readonly #plan: SelectPlan
   readonly #sql: MarkedText
@@ -158,7 +154,7 @@ class PlanTemplate {
     const { candidates, document } = this.#plan
     return {
       ...this.#plan,
-      // An answer is that of one text.
+      // An answer is valid for one text only.
       constant: null,
       sql: this.#sql.with(literals),
       document: document && { ...document, id: valueWith(document.id, literals) },

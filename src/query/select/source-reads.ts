@@ -1,4 +1,4 @@
-/** Rows of remote databases, fetched before the statement that reads them runs. */
+/** Fetches rows of remote databases before the statement that reads them runs. */
 import { findDataSource, requireHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
@@ -6,27 +6,27 @@ import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/port
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
-import { renderDirect, renderRead } from '../../sql/pushdown/render-read.ts'
+import { renderRead } from '../../sql/pushdown/render-read.ts'
 import type { SourceRead, SourceTotal } from '../../sql/pushdown/source-read.ts'
 import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
-/** Reads of one statement running at once. */
+/** The most reads to run at once for a statement. */
 const READS_AT_ONCE = 4
 
-export interface ReadContext extends RunContext {
+interface ReadContext extends RunContext {
   readonly params: ParameterValues
 }
 
-/** The rows that a statement reads, for as long as it runs. */
+/** The remote rows that a statement reads, kept while it runs. */
 export class SourceRows {
   readonly #staged = new Map<string, StagedRows>()
-  /** By the placeholder of a read: the request sent for it may differ a moment later. */
+  /** By the read's placeholder, because a later request for the same read may differ. */
   readonly #keys = new Map<string, string>()
   #isReleased = false
 
-  /** Brings the rows of all reads here. @throws AppError as the sources do; nothing is left then */
+  /** @throws AppError like the sources, after removing everything fetched */
   static async stage(plan: SelectPlan, context: ReadContext): Promise<SourceRows> {
     const rows = new SourceRows()
     const reads = new Map<string, SourceRead>()
@@ -51,7 +51,7 @@ export class SourceRows {
     }
   }
 
-  /** The plan with these rows instead of the tables. */
+  /** Returns the plan with these rows in place of the remote tables. */
   planWith(plan: SelectPlan): SelectPlan {
     return withReads(plan, (read) => {
       const staged = this.#staged.get(this.#keys.get(read.placeholder) ?? '')
@@ -67,7 +67,7 @@ export class SourceRows {
   }
 }
 
-/** The plan over tables with these columns and no row: what a statement is like is known without reading. */
+/** The plan over empty tables with these columns, to describe a statement without reading. */
 export function planWithoutRows(plan: SelectPlan): SelectPlan {
   return withReads(plan, (read) => {
     const columns = read.columns.map(({ name, type }) => {
@@ -81,52 +81,6 @@ export function planWithoutRows(plan: SelectPlan): SelectPlan {
   })
 }
 
-/** The rows of a statement that is a single read, straight from its source; null: it is more than that. */
-export async function directRows(
-  { direct }: SelectPlan,
-  context: ReadContext,
-): Promise<RowStream | null> {
-  const answer = direct === null ? null : renderDirect(direct, context.params)
-  if (direct === null || answer === null) return null
-  const { deps, signal, timer } = context
-  const source = readSource(direct.read, context)
-  const rows = await timer.time('rows', () => {
-    return deps.sources.read(source, answer.select, runLimits(deps), signal)
-  })
-  const columns = rows.columns.map(({ type }, index) => {
-    return { name: direct.items[index]?.name ?? '', type }
-  })
-  const { rowsMax } = answer
-  const batches = rowsMax === null ? rows.batches : boundedBatches(rows.batches, rowsMax)
-  // Only these: other forms of the same rows would exceed the limit.
-  return { columns, batches }
-}
-
-/** At most this many rows. If the reader leaves before starting, the source is stopped, too. */
-function boundedBatches(batches: RowStream['batches'], rowsMax: number): RowStream['batches'] {
-  return {
-    [Symbol.asyncIterator]() {
-      const inner = batches[Symbol.asyncIterator]()
-      const stop = async () => (await inner.return?.()) ?? { done: true as const, value: undefined }
-      let left = rowsMax
-      return {
-        async next() {
-          if (left <= 0) return stop()
-          const result = await inner.next()
-          if (result.done === true) return result
-          const rows = result.value.slice(0, left)
-          left -= rows.length
-          // The reader has all the rows it may take, so nothing stays open.
-          if (left <= 0) await stop()
-          return { done: false, value: rows }
-        },
-        return: stop,
-      }
-    },
-  }
-}
-
-/** As the source returns it. */
 function totalType({ kind, column }: SourceTotal): string {
   if (kind === 'rows' || kind === 'count' || column === null) return 'BIGINT'
   if (kind !== 'sum') return column.type
@@ -134,12 +88,8 @@ function totalType({ kind, column }: SourceTotal): string {
   return `DECIMAL(38,${scale})`
 }
 
-/** The SQL sent to each source, for EXPLAIN. */
+/** Returns the SQL sent to each source, for EXPLAIN. */
 export function describedReads(plan: SelectPlan, { params }: ReadContext): readonly string[] {
-  const direct = plan.direct === null ? null : renderDirect(plan.direct, params)
-  if (plan.direct !== null && direct !== null) {
-    return [`${plan.direct.read.source.name}: ${direct.select.sql}; its rows are the answer`]
-  }
   const texts = readsOf(plan).map((read) => {
     const { select, isExact } = renderRead(read, params)
     const here = isExact ? 'no row more than needed' : 'the rest is done here'
@@ -158,10 +108,10 @@ function readSource({ source }: SourceRead, { deps }: RunContext) {
   return found
 }
 
-/** Equal reads are done once. */
+/** Equal keys mean equal reads, which are done once. */
 function readKey(read: SourceRead, { params }: ReadContext): string {
-  const { sql, values } = sourceSelect(read, params)
-  return JSON.stringify([read.source.id, sql, values])
+  const { sql, values, rowsMax } = sourceSelect(read, params)
+  return JSON.stringify([read.source.id, sql, values, rowsMax])
 }
 
 function sourceSelect(read: SourceRead, params: ParameterValues): SourceSelect {
@@ -174,7 +124,7 @@ function stage(read: SourceRead, context: ReadContext, signal: AbortSignal): Pro
   return deps.sources.stage(readSource(read, context), sourceSelect(read, params), limits, signal)
 }
 
-/** Its columns by their place: a source may call them otherwise. */
+/** Selects columns by position, because a source may name them differently. */
 function shaped(select: string, read: SourceRead): string {
   const { columns, from, groups } = read
   if ((columns.length === 0 && groups === null) || from.kind === 'native') return `(${select})`
@@ -201,7 +151,7 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
       sql: put(candidates.sql),
       requests: candidates.requests.map((request) => {
         const { prefilter } = request
-        // Remote rows may differ the next time.
+        // Remote rows may differ next time.
         if (prefilter === null || put(prefilter.sql) === prefilter.sql) return request
         return {
           ...request,
@@ -213,10 +163,10 @@ function replaced(plan: SelectPlan, texts: ReadonlyMap<string, string>): SelectP
   }
 }
 
-/** The same rows; their source is released when they are all read, when their reader leaves, or when reading fails. */
+/** Frees their source when all are read, when the reader leaves, or when reading fails. */
 export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): RowStream {
   const { exactBatches, typedBatches, encoded } = rows
-  // All of them have arrived.
+  // All rows have arrived.
   if (rows.ready !== undefined) void release()
   return {
     ...rows,
@@ -256,11 +206,7 @@ function untilOver<T>(batches: AsyncIterable<T>, release: () => Promise<void>): 
   }
 }
 
-/**
- * Brings the knowledge bases of a plan up to what their storages hold.
- * @returns whether they are defined in another way now, so that the plan is out of date
- * @throws AppError `source_failed`, `timeout`
- */
+/** @returns true if definitions changed: the plan is outdated @throws AppError `timeout`, … */
 export async function refreshCopies(plan: SelectPlan, deps: QueryDeps): Promise<boolean> {
   const { catalog, storages } = deps
   const remote = knowledgeBasesOf(plan).filter(({ remote }) => remote !== undefined)
@@ -270,7 +216,7 @@ export async function refreshCopies(plan: SelectPlan, deps: QueryDeps): Promise<
   return catalog.snapshot().definitionsVersion !== before
 }
 
-/** @throws AppError `sql_too_costly` where a statement reads all rows of a knowledge base that are not here */
+/** @throws AppError `sql_too_costly` for reading all rows without a full copy */
 export function requireCopies(plan: SelectPlan): void {
   knowledgeBasesOf(plan).forEach(requireHere)
 }

@@ -7,10 +7,7 @@ import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import { lineAndColumn, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 
-/**
- * A failure in a SELECT within a statement, run separately, names a line and column in that SELECT: converts them to the
- * whole statement. Any other failure is unchanged.
- */
+/** An inner SELECT's line and column become those in the whole statement. */
 export function inWhole(error: unknown, whole: string, statement: Statement): unknown {
   if (!(error instanceof AppError)) return error
   const place = placeNamed(error)
@@ -22,7 +19,7 @@ export function inWhole(error: unknown, whole: string, statement: Statement): un
   return error
 }
 
-/** For a job, also each of its statements. */
+/** Yields the texts inside a statement; for a job, each of its statements. */
 function* innerTexts(
   statement: Statement,
   whole: string,
@@ -36,7 +33,7 @@ function* innerTexts(
   const isJob = statement.kind === 'create_job'
   let from = 0
   for (const text of selectsIn(statement)) {
-    // A job's statements follow each other; any other is at the end.
+    // The statements of a job follow each other; any other inner SELECT is at the end.
     const start = isJob ? whole.indexOf(text, from) : whole.lastIndexOf(text)
     if (start === -1) continue
     yield { text, start }
@@ -65,19 +62,19 @@ function* selectsIn(statement: object): Generator<string, void> {
 
 interface NamedPlace {
   readonly line: number
-  /** In characters (code points), from 1. */
+  /** In characters (code points), counted from 1. */
   readonly column: number
-  /** The line of the text, or part of it; empty: not shown. */
+  /** The line of the text, or a part of it; empty if not shown. */
   readonly shown: string
-  /** How many characters of the excerpt precede the position. */
+  /** The number of characters in the excerpt before the position. */
   readonly leadChars: number
-  /** The part of the message after the position, if it is in the text. */
+  /** What the message quotes from the text at the position, if anything. */
   readonly said: string | undefined
 }
 
 const ERROR_PLACE = /^line (\d+), column (\d+):(?: ([^\n]*))?(?:\n([^\n]*)\n( *)\^)?/
 
-/** As written by `excerptAt`; a DuckDB syntax error has it at the start of its message. */
+/** Parses a position as `excerptAt` writes it. A syntax error from DuckDB starts with one. */
 function placeNamed({ message, excerpt }: AppError): NamedPlace | undefined {
   const isInMessage = ERROR_PLACE.test(message)
   const text = isInMessage ? message : (excerpt ?? '')
@@ -92,14 +89,14 @@ function placeNamed({ message, excerpt }: AppError): NamedPlace | undefined {
   }
 }
 
-/** Whether the excerpt is at that position in this text: a position alone does not tell which text it belongs to. */
+/** The position alone does not show which text it refers to. */
 function isPlaceIn(text: string, place: NamedPlace): boolean {
   const { column, shown, leadChars } = place
   const at = offsetIn(text, { ...place, column: Math.max(1, column - leadChars) })
   return text.slice(at, at + shown.length).replaceAll(/[\t\r\0]/g, ' ') === shown
 }
 
-/** In code units; at most the end of the text, which may be long and is not copied. */
+/** In code units, and at most the length of the text. */
 function offsetIn(text: string, { line, column }: Pick<NamedPlace, 'line' | 'column'>): number {
   let at = 0
   for (let before = 1; before < line; before += 1) {
@@ -130,10 +127,7 @@ function placedAt(
   })
 }
 
-/**
- * For a column unknown to DuckDB: the message names the nearest one among the statement's relations, and the place in the
- * caller's text. Any other error is unchanged.
- */
+/** With the nearest name of an unknown column, and its position in the client's text. */
 export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSnapshot): AppError {
   const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
   if (name === undefined) return error
@@ -155,7 +149,7 @@ function lastHint(name: string): string | undefined {
   return 'LAST is the highest value a job has read so far: only statements of CREATE JOB have it'
 }
 
-/** How DuckDB says it. */
+/** DuckDB's wording. */
 const UNKNOWN_COLUMN = /(?:Referenced column|have a column named) "([^"]+)"/
 
 function nameTokens(sql: string): readonly Token[] {

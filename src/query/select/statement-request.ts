@@ -3,10 +3,10 @@ import type { QueryResult } from '../../core/domain/query-result.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
 import type { Parameters } from './run-select.ts'
 
-/** A statement of the dialect with its context. */
+/** A statement of Eider's dialect with its context. */
 export interface StatementRequest<S extends Statement = Statement> {
   readonly statement: S
-  /** The project of names without a qualifier, or `files`. */
+  /** The project of unqualified names, or `files`. */
   readonly db: string
   readonly params: Parameters
 }
@@ -16,14 +16,14 @@ export interface KnowledgeBaseRequest<S extends Statement = Statement> extends S
   readonly kb: KnowledgeBase
 }
 
-/** The answer of a statement without rows. */
+/** The result of a statement without rows. */
 export function done(db: string, affectedRows: number | null = null): QueryResult {
   return { kind: 'ok', affectedRows, context: { db } }
 }
 
-/** A statement's change for the audit log: its kind and the names in it, never its text. */
+/** What a statement changes, for the audit log: its kind and the names in it, never its text. */
 export interface StatementChange {
-  /** `DROP KNOWLEDGE_BASE`, `INSERT`. */
+  /** For example `DROP KNOWLEDGE_BASE` or `INSERT`. */
   readonly action: string
   readonly targets: readonly string[]
 }
@@ -31,7 +31,7 @@ export interface StatementChange {
 const CHANGING =
   /^(?:create_|alter_|drop_|query_)|^(?:insert|update|delete|truncate|vacuum|sources)$/
 
-/** undefined: no visible change. */
+/** Undefined if it changes nothing visible. */
 export function changeOf(statement: Statement, db: string): StatementChange | undefined {
   if (!CHANGING.test(statement.kind)) return undefined
   const [verb = '', ...what] = statement.kind.toUpperCase().split('_')

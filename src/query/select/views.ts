@@ -14,11 +14,11 @@ export interface NewView {
   readonly sql: string
   /** The project of its unqualified names. */
   readonly database: string
-  /** Whether a view of that name gets this definition. */
+  /** Whether an existing view of that name gets this definition. */
   readonly orReplace?: boolean
 }
 
-/** @throws AppError `relation_exists`, `invalid_name`, `project_not_found`, and as its SELECT fails */
+/** @throws AppError `relation_exists`, `invalid_name`, `project_not_found`; errors of its SELECT */
 export async function createView(
   { project: projectName, name, sql: sent, database, orReplace = false }: NewView,
   deps: QueryDeps,
@@ -46,9 +46,7 @@ export async function alterView(
 
 type Definition = Pick<View, 'projectId' | 'projectName' | 'name' | 'sql' | 'database'>
 
-/**
- * Plans a statement that reads the view as if it were stored: this reveals a cycle, or too many levels.
- */
+/** As if it were stored. This detects cycles and too many levels. */
 async function checkReadable(
   view: Definition,
   { catalog, planner, sources }: QueryDeps,
@@ -69,10 +67,7 @@ function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot 
   return { ...snapshot, views: [...others, stored] }
 }
 
-/**
- * Checks one SELECT as it would run and returns its columns; it is not run, and no agent is asked.
- * @throws AppError as for running it; `sql_not_supported` if it has parameters
- */
+/** Runs nothing, asks no agent. @throws AppError like running it; for parameters */
 export async function describeSelect(
   { sql, database }: Pick<NewView, 'sql' | 'database'>,
   deps: QueryDeps,
@@ -84,7 +79,7 @@ export async function describeSelect(
       const { statement } = bound
       const empty = { ...statement, sql: `SELECT * FROM (${statement.sql}) LIMIT 0` }
       const { columns, batches } = await deps.engine.run(empty, runLimits(deps), signal)
-      // Read to its end, which frees the connection.
+      // Reading to the end frees the connection.
       for await (const _ of batches);
       return columns.map(({ name, type }) => ({ name, type }))
     })
@@ -96,7 +91,7 @@ export async function describeSelect(
   }
 }
 
-/** Runs a SELECT built from parts of a statement: its errors name no positions, which would not be the caller's. */
+/** Its errors have no positions, which would not refer to the client's text. */
 export async function runComposedSelect(
   request: SelectRequest,
   deps: QueryDeps,
@@ -105,7 +100,6 @@ export async function runComposedSelect(
   return composing(() => runSelect(request, deps, signal))
 }
 
-/** Work on such a SELECT. */
 export async function composing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -116,15 +110,12 @@ export async function composing<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/**
- * The caller's expression as part of a SELECT: in parentheses, so that it stays one, and followed by a line end, which ends
- * a comment.
- */
+/** Puts an expression in parentheses, so it stays one expression. The line break ends a comment. */
 export function enclosed(expression: string): string {
   return `(${expression}\n)`
 }
 
-/** DuckDB's own message: the place, the mistake, then the line and a caret. */
+/** Matches DuckDB's message: the position, the error, then the line and a caret. */
 const PLACED = /^line \d+, column (\d+): ([^\n]*)[\s\S]*$/
 
 function withoutPlace(message: string): string {

@@ -1,4 +1,7 @@
-/** CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and scheduled jobs. */
+/**
+ * CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and scheduled
+ * jobs.
+ */
 import {
   findAgent,
   findDataSource,
@@ -76,7 +79,9 @@ export async function runDatabaseStatement(
 
 type StatementOf<K extends DatabaseStatement['kind']> = Extract<DatabaseStatement, { kind: K }>
 
-/** @returns the problem with its connection, which does not prevent it: the server may only be down */
+/**
+ * @returns the connection error, which does not prevent the creation: the server may only be down
+ */
 async function createSource(
   { name, engine, parameters, ifNotExists, orReplace }: StatementOf<'create_database'>,
   deps: QueryDeps,
@@ -138,7 +143,6 @@ export async function runAgentStatement(
   }
 }
 
-/** Warnings about missing parts of the agent. */
 function withWarnings(agent: Agent, { agents }: QueryDeps) {
   const warnings = agents.warningsOf(agent)
   return warnings.length === 0 ? {} : { warnings }
@@ -178,7 +182,7 @@ export async function runJobStatement(
   return done(db)
 }
 
-/** The options after USING, with the name before it. @throws AppError `invalid_request` if they name another */
+/** With the name before it. @throws AppError `invalid_request` for another name */
 export function withStatementName(
   options: Readonly<Record<string, unknown>>,
   name: string,
@@ -187,9 +191,7 @@ export function withStatementName(
   throw new AppError('invalid_request', 'The name comes before USING; leave out the option "name"')
 }
 
-/** CREATE, ALTER, DROP and SHOW of keys and users. */
-
-/** @throws AppError `sql_not_supported` without a principal, and those of the definitions */
+/** @throws AppError `sql_not_supported` without a principal; errors of the definitions */
 export async function runAccessStatement(
   request: StatementRequest<AccessStatement>,
   deps: QueryDeps,
@@ -224,7 +226,7 @@ export async function runAccessStatement(
   }
 }
 
-/** A scheduled statement has no user's rights to pass on, and keeps no password in its text. */
+/** Schedules have no user's rights to pass on, and must not keep a password in their text. */
 export function needsSomebody(): AppError {
   const message = 'Keys and users are made, changed and shown by requests, not by a job'
   return new AppError('sql_not_supported', message)
@@ -232,7 +234,7 @@ export function needsSomebody(): AppError {
 
 type AccessOf<K extends AccessStatement['kind']> = Extract<AccessStatement, { kind: K }>
 
-/** One row, the only one that ever has the text of the key. */
+/** Returns one row, the only one that ever contains the key's text. */
 async function createKeyOf(
   { name, options }: AccessOf<'create_key'>,
   db: string,
@@ -300,7 +302,7 @@ function existingUser(found: ListedUser | undefined, name: string): ListedUser {
   throw new AppError('user_not_found', message)
 }
 
-/** As a SQL list; null: all. */
+/** A SQL list; null means all. */
 function joinedNames(names: readonly string[] | null): string | null {
   return names === null ? null : names.join(', ')
 }

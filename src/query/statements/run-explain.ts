@@ -19,9 +19,10 @@ import { describedReads } from '../select/source-reads.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 
 /**
- * DuckDB's plan (`explain_key`, `explain_value`) of the SELECT as it runs: searches, views and agents in it are sub-queries
- * there. Before it, a row `source` for each SELECT that is sent to a remote database, and a row `search` for each search:
- * how its chunks are found, and why so. As JSON the plan is a tree.
+ * Returns DuckDB's plan (`explain_key`, `explain_value`) of the SELECT as it runs, with searches,
+ * views and agents as subqueries. Before it comes a row `source` for each SELECT sent to a remote
+ * database, and a row `search` for each search, which says how its chunks are found and why. In
+ * JSON format the plan is a tree.
  */
 export async function runExplainStatement(
   { statement, db, params }: StatementRequest<ExplainStatement>,
@@ -31,7 +32,7 @@ export async function runExplainStatement(
   const { isAnalyzed, format } = statement
   const request = { sql: statement.select, database: db, params, isDescribed: !isAnalyzed }
   const planDeps = isAnalyzed ? deps : withoutModelCalls(deps)
-  // A plan is one row, which is there already.
+  // A plan is a single row, which is already in memory.
   return withBoundSelect(request, planDeps, signal, async (bound) => {
     const rows = await explained(bound, { isAnalyzed, format }, deps, signal)
     return { kind: 'table', rows, context: { db } }
@@ -52,11 +53,17 @@ async function explained(
   const rows = await deps.engine.run(explaining, runLimits(deps), signal)
   const found = { isFound: overCandidates !== null, values: scan.values }
   const choices = choicesOf(plan, found, deps).map((choice) => ['search', choice])
+  const leftOut = (overCandidates?.searches ?? []).flatMap(({ found }) => found.warnings ?? [])
+  const notes = leftOut.map((one) => ['search', one])
   const sent = describedReads(plan, binding).map((read) => ['source', read])
-  return withFirstRows(format === 'json' ? await asTree(rows) : rows, [...sent, ...choices])
+  return withFirstRows(format === 'json' ? await asTree(rows) : rows, [
+    ...sent,
+    ...choices,
+    ...notes,
+  ])
 }
 
-/** The row with the plan, as a tree of one shape. */
+/** Returns the row with the plan as a tree in one uniform shape. */
 async function asTree({ columns, batches, ready }: RowStream): Promise<RowStream> {
   const read: (readonly ResultValue[])[] = [...(ready ?? [])]
   if (ready === undefined) for await (const batch of batches) read.push(...batch)
@@ -67,7 +74,7 @@ async function asTree({ columns, batches, ready }: RowStream): Promise<RowStream
   )
 }
 
-/** Memory answers all searches of a statement, or none. */
+/** Memory answers either all searches of a statement or none. */
 const MUST_SCAN = 'another search must, or too many chunks have the same words'
 
 interface Found {
@@ -100,12 +107,12 @@ function choicesOf(
 
 const SCAN = 'the database measures every vector'
 
-/** A convex fusion takes more of both until no other chunk can be among the first. */
+/** Convex fusion fetches more of both kinds until no other chunk can be among the first. */
 function wordsCount({ fusion }: HybridSearch): string {
   return fusion === 'convex' ? '' : ` ${PART_CHUNKS}`
 }
 
-/** What chunks are ranked by, with the weights of the texts. */
+/** Describes what chunks are ranked by, and the weights. */
 function methodOf(
   hybrid: HybridSearch | null,
   textIndexes: readonly number[],
@@ -113,7 +120,7 @@ function methodOf(
 ): string {
   if (hybrid === null) return 'by meaning'
   const alphas = textIndexes.map((index) => hybrid.alpha ?? values[BOUND.alpha(index)])
-  // The candidates of a reranking are bound when it runs.
+  // The candidates of a reranking are bound only when it runs.
   const known = alphas.filter((alpha) => typeof alpha === 'number')
   const weights = known.length === 0 ? 'by the text' : [...new Set(known)].join(', ')
   const feedback = feedbackOf(hybrid, textIndexes, values)
@@ -172,31 +179,31 @@ function batchesAfter(
   }
 }
 
-/** DuckDB's plan in JSON, which it writes in two shapes, as one tree. Pure. */
+/** Converts DuckDB's plan in JSON, which has two shapes, to one kind of tree. No I/O. */
 
 interface PlanNode {
-  /** DuckDB's name of the operator: `HASH_GROUP_BY`. */
+  /** DuckDB's name of the operator, for example `HASH_GROUP_BY`. */
   readonly operator: string
-  /** Its description by DuckDB: `Filters`, `Order By`. */
+  /** DuckDB's details about it, for example `Filters` or `Order By`. */
   readonly details: Readonly<Record<string, string | readonly string[]>>
   readonly estimated_rows: number | null
-  /** null if the statement did not run. */
+  /** Null if the statement did not run. */
   readonly rows: number | null
   readonly rows_scanned: number | null
-  /** Of this operator alone, over all threads. */
+  /** The time of this operator alone, over all threads. */
   readonly seconds: number | null
   readonly children: readonly PlanNode[]
 }
 
 const ESTIMATE = 'Estimated Cardinality'
 
-/** @param json of a row `physical_plan` or `analyzed_plan`; the statement that DuckDB repeats in it is left out */
+/** @param json without DuckDB's copy of the statement */
 function planTree(json: string): PlanNode | null {
   const parsed: unknown = JSON.parse(json)
   const [root] = Array.isArray(parsed) ? parsed : childrenOf(parsed)
   if (!isObject(root)) return null
   const node = planNode(root)
-  // The measuring itself is not part of the measurement.
+  // The operator that measures is not part of the measured plan.
   const isMeasuring = node.operator === 'EXPLAIN_ANALYZE'
   return isMeasuring ? (node.children[0] ?? null) : node
 }

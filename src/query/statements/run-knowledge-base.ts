@@ -13,6 +13,7 @@ import {
 } from '../definitions/define-knowledge-base.ts'
 import { alterSource, createSource, requireSource } from '../definitions/define-source.ts'
 import { FieldReader } from '../definitions/fields.ts'
+import { startMove } from '../documents/move-job.ts'
 import { startRechunk } from '../documents/rechunk-job.ts'
 import { describedKnowledgeBase } from '../information-schema/object-tables.ts'
 import { queryRow } from '../rows/background-insert.ts'
@@ -49,10 +50,7 @@ export async function runKnowledgeBaseStatement(
   }
 }
 
-/**
- * With `rechunk = true`, the stored documents are rechunked afterwards: the answer is the job's row of
- * information_schema.queries.
- */
+/** Re-chunks afterwards or moves. Either returns the job's row of information_schema.queries. */
 async function alter(
   statement: StatementOf<'alter_knowledge_base'>,
   db: string,
@@ -60,6 +58,10 @@ async function alter(
   signal: AbortSignal,
 ): Promise<QueryResult> {
   const kb = requireKnowledgeBaseNamed(statement.name, db, deps)
+  if (statement.options.storage !== undefined) {
+    const job = await startMove(kb, statement.options, deps)
+    return job === null ? done(db) : queryRow(job, db, deps, signal)
+  }
   const { rechunk, ...options } = statement.options
   const isCutAnew = new FieldReader({ rechunk }, 'invalid_knowledge_base').truth('rechunk') === true
   if (Object.keys(options).length > 0) await alterKnowledgeBase(kb, options, deps)
@@ -135,7 +137,7 @@ function doesNotExist(name: QualifiedName): AppError {
 
 type SourceStatement = StatementOf<'sources'>
 
-/** The sources of a knowledge base. */
+/** Runs statements about the sources of a knowledge base. */
 export async function runSourceStatement(
   { statement, db }: StatementRequest<SourceStatement>,
   deps: QueryDeps,

@@ -21,7 +21,7 @@ import {
   shownSource,
 } from './show-select.ts'
 
-/** A SHOW is a SELECT over information_schema, so that its LIKE, WHERE, ORDER BY and LIMIT are those of any SELECT. */
+/** As a SELECT over information_schema, so LIKE, WHERE, ORDER BY and LIMIT work. */
 export async function runShowStatement(
   { statement, db, params }: StatementRequest<ShowStatement>,
   deps: QueryDeps,
@@ -48,13 +48,10 @@ function selectOf(statement: ShowStatement, scope: ShowScope): string {
   }
 }
 
-/** Columns that every chunk has a value for. */
+/** Columns with a value in every chunk. */
 const ALWAYS_SET = ['id', 'chunk_id', 'chunk_content', 'metadata'].map(literal).join(', ')
 
-/**
- * DuckDB describes readable relations; an agent must be asked, and for a knowledge base `*` shows only the columns common to
- * all.
- */
+/** Readable relations, by DuckDB. An agent needs a question, and `*` shows only common columns. */
 function describeSelect(name: QualifiedName, scope: ShowScope): string {
   const database = name.project ?? scope.db
   const isOfSource = scope.source !== null && scope.source !== undefined
@@ -70,10 +67,7 @@ function describeSelect(name: QualifiedName, scope: ShowScope): string {
     FROM information_schema.columns WHERE ${columnsCondition(name, scope)}`
 }
 
-/**
- * The SELECT behind SHOW CREATE: the statement that would recreate a relation, without its secrets.
- * @throws AppError `view_not_found`, `sql_unknown_name`
- */
+/** The statement that would recreate it, without secrets. @throws AppError `view_not_found` */
 function showCreateSelect(
   name: QualifiedName,
   scope: ShowScope & { readonly isView: boolean },
@@ -148,5 +142,3 @@ function usingText(options: Readonly<Record<string, unknown>>): string {
   })
   return lines.length === 0 ? '' : ` USING\n${lines.join(',\n')}`
 }
-
-/** SHOW and DESCRIBE of a data source: its tables are requested, and its failure is the statement's. */

@@ -61,7 +61,7 @@ export async function runTableStatement(
   })
 }
 
-/** @throws AppError `sql_not_supported` for a file, those of the change */
+/** @throws AppError `sql_not_supported` for a file; errors of the change */
 async function alter(
   { statement: { change, name }, db, params }: StatementRequest<StatementOf<'alter_table'>>,
   target: TableOrFile,
@@ -105,7 +105,6 @@ function refuseOther(
   }
 }
 
-/** A table of a project, or a file. */
 type TableOrFile =
   | { readonly kind: 'table'; readonly table: ProjectTable }
   | { readonly kind: 'file'; readonly file: UploadedFile }
@@ -142,7 +141,7 @@ async function create(
     })
     return done(db, made.rowCount)
   } catch (error) {
-    // Another statement has created it meanwhile.
+    // Another statement created it meanwhile.
     if (ifNotExists && isTaken(error) && isThere()) return done(db)
     throw error
   }
@@ -211,7 +210,7 @@ function find(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | u
   return table && { kind: 'table', table }
 }
 
-/** What a new table of this name would replace: the file `teas.csv` does not conflict with `teas`. */
+/** What a new one would replace. A file `teas.csv` does not conflict with a table `teas`. */
 function findExactly(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | undefined {
   if (!isFile(name, db)) return find(name, db, deps)
   const { files } = deps.catalog.snapshot()
@@ -223,11 +222,9 @@ function exists({ name }: QualifiedName): AppError {
   return new AppError('relation_exists', `A table with name ${name} already exists`)
 }
 
-/** `CREATE TABLE t (…)` and `ALTER TABLE`: each type and expression is checked as a part of a SELECT. */
-
 type Place = Pick<StatementRequest, 'db' | 'params'>
 
-/** DuckDB's SQL for the columns and constraints, in parentheses. @throws AppError those of the planner */
+/** In parentheses. @throws AppError like the planner */
 async function tableSql(
   { columns, keys, checks }: TableDefinition,
   place: Place,
@@ -246,7 +243,7 @@ async function tableSql(
   return `(${parts.join(', ')})`
 }
 
-/** What follows `ALTER TABLE name`; null: it is so already. @throws AppError those of the planner */
+/** The SQL after `ALTER TABLE name`; null if nothing changes. @throws AppError like the planner */
 async function changeSql(
   {
     change,
@@ -294,7 +291,9 @@ async function columnsSql(
   return list
 }
 
-/** DuckDB's name for the position of a row, which an UPDATE uses. @throws AppError `invalid_name` */
+/**
+ * Refuses DuckDB's name for a row's position, which UPDATE uses. @throws AppError `invalid_name`
+ */
 function refuseRowId(name: string): void {
   if (nameKey(name) !== 'rowid') return
   throw new AppError('invalid_name', 'A column cannot be called rowid: choose another name')

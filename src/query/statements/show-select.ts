@@ -1,4 +1,6 @@
-/** The SELECT over information_schema behind a SHOW, with the column names that clients know. */
+/**
+ * Builds the SELECT over information_schema for a SHOW, with the column names that clients expect.
+ */
 
 import {
   type CatalogSnapshot,
@@ -26,9 +28,8 @@ import selects from './show.sql' with { type: 'text' }
 
 export interface ShowScope {
   readonly snapshot: CatalogSnapshot
-  /** `context.db` of the request. */
   readonly db: string
-  /** Its content is included, and not in information_schema. */
+  /** A source whose rows are supplied with the statement instead of by information_schema. */
   readonly source?: ShownSource | null
 }
 
@@ -37,7 +38,7 @@ export function shownSelect(statement: ShowRows, scope: ShowScope): string {
   return narrowedSelect(shownRows(statement, scope), statement.narrowing)
 }
 
-/** The rows of a SHOW that its LIKE and WHERE let through. */
+/** Returns the rows of a SHOW that pass its LIKE and WHERE. */
 export function narrowedSelect(
   { sql, likeColumn }: Shown,
   { like, where, order }: Narrowing,
@@ -51,7 +52,7 @@ export function narrowedSelect(
   return `SELECT * FROM (${sql}) AS shown${narrowed} ${order ?? ''}`
 }
 
-/** Where information_schema.columns has the columns of a relation. @throws AppError `sql_unknown_name` */
+/** Finds a relation's columns in information_schema.columns. @throws AppError `sql_unknown_name` */
 export function columnsCondition(name: QualifiedName, scope: ShowScope): string {
   if (scope.source) return 'true'
   const database = name.project ?? scope.db
@@ -65,7 +66,6 @@ export function columnsCondition(name: QualifiedName, scope: ShowScope): string 
 
 export interface Shown {
   readonly sql: string
-  /** The column that LIKE compares. */
   readonly likeColumn: string
 }
 
@@ -107,7 +107,7 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
   }
 }
 
-/** For one knowledge base, or all in the project. */
+/** Limits to the sources of one knowledge base, or of all in the project. */
 function sourcesCondition({ table }: ShowRows, scope: ShowScope): string {
   const project = schemaNamed(table?.project ?? scope.db, scope)
   const ofProject = `PROJECT = ${literal(project)}`
@@ -135,7 +135,7 @@ function shown(name: string, condition?: string): Shown {
   return condition === undefined ? found : { ...found, sql: `${found.sql} WHERE ${condition}` }
 }
 
-/** Existing clients expect the column `Tables_in_<database as they wrote it>`. */
+/** Clients expect the column `Tables_in_<database>`, spelled as they wrote it. */
 function shownTables(database: string, scope: ShowScope, isFull: boolean): Shown {
   const likeColumn = `Tables_in_${database}`
   const columns = `TABLE_NAME AS ${quote(likeColumn)}${isFull ? ', TABLE_TYPE AS "Table_type"' : ''}`
@@ -153,25 +153,27 @@ function shownCondition({ table, from }: ShowRows, scope: ShowScope): string {
   return columnsCondition({ ...table, project: table.project ?? from }, scope)
 }
 
-/** The name of a project, or of a namespace beside them, in its own case. @throws AppError `project_not_found` */
+/**
+ * The name of a project or other namespace, spelled as stored. @throws AppError `project_not_found`
+ */
 function schemaNamed(database: string, { snapshot }: ShowScope): string {
   if (database.toLowerCase() === INFORMATION_SCHEMA) return INFORMATION_SCHEMA
   return requireDatabase(snapshot, database)
 }
 
-export interface StatementScope {
+interface StatementScope {
   readonly snapshot: CatalogSnapshot
-  /** `context.db` of the request. */
+  /** The request's `context.db`. */
   readonly db: string
 }
 
-export interface ShownSource {
+interface ShownSource {
   readonly source: DataSource
-  /** null: all of them. */
+  /** Null: all tables. */
   readonly table: SourceTableName | null
 }
 
-/** null: the statement is about the catalog. */
+/** Null if the statement is about the catalog. */
 export function shownSource(statement: ShowStatement, scope: StatementScope): ShownSource | null {
   switch (statement.kind) {
     case 'describe':
@@ -193,14 +195,14 @@ export function tableIn(
 ): ShownSource | null {
   const source = seenDataSource(snapshot, project ?? db)
   if (source !== undefined) return { source, table: { schema: schema ?? null, name } }
-  // `schema.table` of the request's own database.
+  // `schema.table` in the request's own database.
   const own = findDataSource(snapshot, db)
   const isSchema = !snapshot.projects.some((one) => nameKey(one.name) === nameKey(project ?? ''))
   if (own === undefined || project === null || !isSchema) return null
   return { source: own, table: { schema: project, name } }
 }
 
-/** What information_schema holds for the statement: of the data source alone, or of everything else. */
+/** The rows to supply as information_schema: only those of the data source, or all others. */
 export async function givenRows(
   shown: ShownSource | null,
   snapshot: CatalogSnapshot,

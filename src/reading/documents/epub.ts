@@ -1,4 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
+import { uriDecoded } from '../../core/short-text.ts'
 import { type ReadingNotes, unreadable, wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import {
@@ -16,7 +17,7 @@ import { documentProperties, resolvedPath } from './office/office-package.ts'
 const CONTAINER = 'META-INF/container.xml'
 const ENCRYPTION = 'META-INF/encryption.xml'
 
-/** The chapters of a book in order, without contents pages. */
+/** Reads the chapters of a book in order, without its table of contents. */
 export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const parts = zipEntries(bytes, (name) => /\.(xml|opf|x?html?|ncx)$/i.test(name))
   const part = (name: string) => {
@@ -55,7 +56,7 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
   })
 }
 
-/** Fonts may be scrambled; an encrypted text is copy-protected. */
+/** Refuses encrypted text, which is copy-protected. Obfuscated fonts do no harm. */
 function refuseLocked(encryption: XmlElement | undefined): void {
   const locked = [...descendants(encryption, 'CipherReference')].filter((one) => {
     return /\.x?html?$/i.test(attribute(one, 'URI') ?? '')
@@ -64,7 +65,7 @@ function refuseLocked(encryption: XmlElement | undefined): void {
   throw unreadable('The EPUB is locked (DRM); only books without it are read')
 }
 
-/** Each chapter once, in the order of the spine. */
+/** Returns each chapter once, in the order of the spine. */
 function chapterPaths(book: XmlElement, packagePath: string): readonly string[] {
   const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
   const items = new Map(
@@ -80,7 +81,7 @@ function chapterPaths(book: XmlElement, packagePath: string): readonly string[] 
   return [...new Set(paths)]
 }
 
-/** Pages that the book calls its contents: some contain title, authors and licence, too. */
+/** Pages that the book marks as its contents. Some also have the title, authors and licence. */
 function contentsPaths(book: XmlElement, packagePath: string): readonly string[] {
   const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
   return elementsOf(child(book, 'guide'))
@@ -96,7 +97,7 @@ function headingsOf(texts: readonly string[]): ReadonlySet<string> {
   )
 }
 
-/** A page without lines that only name a heading of the book; '': only its own heading is left. */
+/** Removes lines that only repeat a heading. Returns '' if only the page's own heading is left. */
 function withoutContents(text: string, headings: ReadonlySet<string>): string {
   const kept = text.split('\n').filter((line) => {
     return line.startsWith('#') || line.trim() === '' || !headings.has(plain(line))
@@ -108,7 +109,7 @@ function withoutContents(text: string, headings: ReadonlySet<string>): string {
   return /^#{1,6} [^\n]*$/.test(rest) ? '' : rest
 }
 
-/** Without the marks of lists and Markdown and without leading numbers. */
+/** Removes list markers, Markdown and leading numbers. */
 function plain(line: string): string {
   return line
     .replace(/^[\s\-*+]+|[*_`]/g, '')
@@ -119,12 +120,7 @@ function plain(line: string): string {
 }
 
 function pathOf(folder: string, href: string): string {
-  const bare = href.split('#')[0] ?? ''
-  try {
-    return resolvedPath(folder, decodeURIComponent(bare))
-  } catch {
-    return resolvedPath(folder, bare)
-  }
+  return resolvedPath(folder, uriDecoded(href.split('#')[0] ?? ''))
 }
 
 function joinedChapters(chapters: readonly string[]) {

@@ -10,7 +10,7 @@ import { decodeText } from '../text-encoding.ts'
 
 const META_CHARSET_BYTES = 2048
 
-/** The text of a page as Markdown, without its site's navigation. */
+/** Reads the text of a page as Markdown, without the site's navigation. */
 export function* readHtml({ bytes, charset, url }: RawDocument): Generator<ReadDocument> {
   if (bytes.byteLength > READING_LIMITS.htmlBytesMax) {
     const limit = `HTML has at most ${READING_LIMITS.htmlBytesMax} bytes`
@@ -29,7 +29,7 @@ export function* readHtml({ bytes, charset, url }: RawDocument): Generator<ReadD
     yield wholeDocument({ ...facts, content: markdownOf(main), syntax: 'markdown' })
     return
   }
-  // Its links are not text: otherwise searches would find them by their names.
+  // Leave out the links of an index page, or searches would find it by their names.
   const columns = { ...facts.columns, kind: 'index' }
   yield wholeDocument({
     ...facts,
@@ -44,14 +44,13 @@ function declaredCharset(bytes: Uint8Array): string | null {
   return /<meta[^>]{0,200}charset\s*=\s*["']?([\w-]{1,40})/i.exec(begin)?.[1] ?? null
 }
 
-/** All of a piece of HTML as Markdown: a message, a chapter, or a converted format. */
 export function markdownOfHtml(html: string): string {
   const { body } = pageTree(html)
   writeSeen(body)
   return markdownOf(body)
 }
 
-/** Keeps what a browser shows, as text if Markdown has no markup for it. */
+/** Keeps what a browser shows, as plain text if Markdown cannot express it. */
 function writeSeen(body: Element): void {
   writeFormulas(body)
   removeUnseen(body)

@@ -3,7 +3,6 @@ import { type ReadingNotes, SET_OCR_MODEL, unreadable, wholeDocument } from '../
 import { imageType } from '../file-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 
-/** A picture, whose text a model reads. */
 export function* readImage({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const mediaType = imageType(bytes)
   if (mediaType === null)

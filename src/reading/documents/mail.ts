@@ -1,20 +1,19 @@
 import type { Address, Attachment, Email } from 'postal-mime'
 import PostalMime from 'postal-mime'
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
+import { oneLine } from '../../core/short-text.ts'
 import { type ReadingNotes, unreadable } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { decodeText } from '../text-encoding.ts'
 import { markdownOfHtml } from './html.ts'
-import { oneLine } from './office/markdown-blocks.ts'
 
-/** One message. */
 export async function* readEml(
   { bytes }: RawDocument,
   notes: ReadingNotes,
 ): AsyncGenerator<ReadDocument> {
   const email = await parsedMail(bytes)
   if (email.headers.length === 0) {
-    throw unreadable('The file is no mail: it begins with no header')
+    throw unreadable('The file is not an email: it does not start with a header')
   }
   const message = readMessage(email)
   notes.recognize({ messages: 1 })
@@ -22,7 +21,6 @@ export async function* readEml(
   yield { ...message, id: null }
 }
 
-/** The messages of a mailbox, each a separate document. */
 export async function* readMbox(
   { bytes }: RawDocument,
   notes: ReadingNotes,
@@ -93,7 +91,7 @@ function readMessage(email: Email): ReadDocument {
   }
 }
 
-/** `<a@b.test>` → `a@b.test` */
+/** Turns `<a@b.test>` into `a@b.test`. */
 function bareId(id: string | undefined): string {
   return (id ?? '').trim().replace(/^<|>$/g, '').slice(0, 500)
 }
@@ -105,7 +103,7 @@ function addresses(list: readonly Address[] | undefined): string {
     .join(', ')
 }
 
-/** Some text parts only say that there is an HTML part. */
+/** If the text part is shorter than this share of the HTML part, it may only point to the HTML. */
 const TEXT_PART_MIN = 0.2
 
 function bodyOf(email: Email): Pick<ReadDocument, 'content' | 'syntax'> {
@@ -132,12 +130,14 @@ function plainText(text: string): string {
     .toWellFormed()
 }
 
-/** A part without a name whose type is just `text`, or an unknown one such as `text/x-note`. */
+/**
+ * Whether it is text without a file name: of type `text`, or an unknown type such as `text/x-note`.
+ */
 function isTextPart({ filename, mimeType, disposition }: Attachment): boolean {
   return !filename && disposition !== 'attachment' && /^text(\/x-[\w.+-]+)?$/i.test(mimeType)
 }
 
-/** Inline pictures and signatures are not attachments. */
+/** Inline pictures and signatures do not count as attachments. */
 function isAttached(attachment: Attachment): boolean {
   if (isTextPart(attachment)) return false
   const isPicture = attachment.related === true && attachment.mimeType.startsWith('image/')
@@ -147,7 +147,7 @@ function isAttached(attachment: Attachment): boolean {
 const NEWLINE = 0x0a
 const FROM = new TextEncoder().encode('From ')
 
-/** The messages of a mailbox, without their separator lines; `>From` in a text is `From` again. */
+/** Yields the messages of a mailbox without separator lines. `>From` becomes `From` again. */
 function* messagesIn(bytes: Uint8Array): Generator<Uint8Array> {
   let start = -1
   let at = 0
@@ -162,13 +162,13 @@ function* messagesIn(bytes: Uint8Array): Generator<Uint8Array> {
   if (start !== -1) yield unquoted(bytes.subarray(start))
 }
 
-/** After the line feed. */
+/** Returns the position after the line feed. */
 function lineEnd(bytes: Uint8Array, at: number): number {
   const end = bytes.indexOf(NEWLINE, at)
   return end === -1 ? bytes.length : end + 1
 }
 
-/** `From somebody@example.org Thu Jan  1 00:00:00 1970` after an empty line; a header follows. */
+/** `From somebody@example.org Thu Jan  1 00:00:00 1970`, after an empty line. */
 function beginsMessage(bytes: Uint8Array, at: number, end: number): boolean {
   if (!beginsWith(bytes, at, FROM) || !isAfterBlank(bytes, at)) return false
   const line = latin1(bytes.subarray(at, Math.min(end, at + 300)))

@@ -11,7 +11,7 @@ import { markdownOfHtml } from './html.ts'
 type Event = ReturnType<typeof postprocess>[number]
 type Token = Event[1]
 
-/** Markdown without invisible parts: addresses, comments, tags, escapes. The rest is unchanged. */
+/** Without its invisible parts: addresses, comments, tags, escapes. */
 export function* readMarkdown(
   { bytes, charset, url }: RawDocument,
   notes: ReadingNotes,
@@ -30,10 +30,10 @@ export function* readMarkdown(
   })
 }
 
-/** The time of micromark 4.0 grows with the square of the depth. */
+/** The time of micromark 4.0 grows with the square of the nesting. */
 const DEEP_QUOTE = /^(?:[ \t]*>){500}/m
 
-/** Why Markdown is not cleaned; null: no reason. */
+/** Why the Markdown cannot be cleaned; null if it can. */
 function obstacleOf(body: string): string | null {
   const { markdownCleanedCharsMax: charsMax } = READING_LIMITS
   if (body.length > charsMax) return `The Markdown is longer than ${charsMax} characters`
@@ -55,12 +55,11 @@ interface CleanMarkdown {
   readonly links: readonly string[]
 }
 
-/** A part of the text and its replacement. */
 interface Edit {
   readonly start: number
   readonly end: number
   readonly text: string
-  /** None of it may change. */
+  /** Code must not change. */
   readonly isCode?: boolean
 }
 
@@ -70,7 +69,9 @@ export function cleanMarkdown(source: string, url: string | null = null): CleanM
   return cleaner.result()
 }
 
-/** The parser's work grows faster than the text: a long one is read in pieces, cut at headings. */
+/**
+ * The parser's time grows faster than the text, so parse pieces of this size that end at headings.
+ */
 const PIECE_CHARS = 20_000
 
 function* markdownPieces(
@@ -86,7 +87,7 @@ function* markdownPieces(
   yield { text: source.slice(start), start }
 }
 
-/** The next heading outside of code; an open fence there started before the cut. */
+/** Outside of code. A fence that is open there began before the cut. */
 function cutAfter(source: string, from: number): number {
   const heading = /\n\n(?=#{1,6} )/g
   heading.lastIndex = from
@@ -99,7 +100,7 @@ function cutAfter(source: string, from: number): number {
   return -1
 }
 
-/** Without the remains of lines that contained only an address or a tag. */
+/** Removes what is left of lines that contained only an address or a tag. */
 function tidied(text: string): string {
   return text.replace(/[ \t]+(?=\n)/g, '').replace(/\n{3,}/g, '\n\n')
 }
@@ -111,7 +112,7 @@ class Cleaner {
   readonly #links = new Set<string>()
   #offset = 0
   #firstHeading: string | null = null
-  /** Open links and pictures, with the label seen in each. */
+  /** Links and pictures that are not closed yet, with their labels. */
   readonly #labels: (Token | null)[] = []
 
   constructor(source: string, url: string | null) {
@@ -121,7 +122,7 @@ class Cleaner {
 
   read(text: string, offset: number): void {
     this.#offset = offset
-    // Emphasis stays, so it is not searched.
+    // Emphasis is kept, so the parser need not find it.
     const parser = parse({ extensions: [{ disable: { null: ['attention'] } }] })
     const chunks = preprocess()(text, undefined, true)
     for (const [kind, token] of postprocess(parser.document().write(chunks))) {
@@ -206,7 +207,7 @@ class Cleaner {
     this.#edits.push({ start, end, text: this.#text(token), isCode: true })
   }
 
-  /** `[^1]` is a note if it is defined as one. */
+  /** `[^1]` is a footnote if there is a definition for it. */
   #link(token: Token, label: Token | null): void {
     if (label === null) {
       this.#replaceAll(token, '')
@@ -235,7 +236,7 @@ class Cleaner {
     if (target !== null && /^https?:$/.test(target.protocol)) this.#links.add(target.href)
   }
 
-  /** In a table a bar would end a cell. */
+  /** In a table, an unescaped bar would end the cell. */
   #escape(token: Token): void {
     const sign = this.#text(token).slice(1)
     if (sign !== '|') this.#replaceAll(token, sign)
@@ -261,7 +262,7 @@ class Cleaner {
   }
 }
 
-/** The text of a heading, without marks. */
+/** Returns the text of a heading without Markdown. */
 function cleanLine(line: string): string | null {
   const text = line
     .replace(/!?\[([^\]]{0,500})\](?:\([^)]{0,2000}\)|\[[^\]]{0,500}\])?/g, '$1')
@@ -275,7 +276,7 @@ function cleanLine(line: string): string | null {
 const TAGS =
   /^<\/?(?:a|abbr|acronym|address|article|aside|b|big|blockquote|br|button|caption|center|cite|code|col|colgroup|dd|del|details|dfn|div|dl|dt|em|figcaption|figure|font|footer|h[1-6]|head|header|hr|html|i|iframe|img|input|ins|kbd|label|li|link|main|map|mark|meta|nav|nobr|object|ol|p|param|picture|pre|q|rp|rt|ruby|s|samp|script|section|select|small|source|span|strike|strong|style|sub|summary|sup|svg|path|table|tbody|td|tfoot|th|thead|time|title|tr|tt|u|ul|var|video|wbr)\b/i
 
-/** An unknown tag is a word in angle brackets: `List<String>`. */
+/** An unknown tag is text in angle brackets, such as `List<String>`. */
 function textOfTag(tag: string): string {
   if (tag.startsWith('<!--')) return ''
   if (!TAGS.test(tag)) return /^<[!?]/.test(tag) ? '' : tag
@@ -291,7 +292,7 @@ function withoutTags(html: string): string {
 
 const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar|licen[cs]e|version|downloads)\b/i
 
-/** Replaces a picture by text; a file’s name and a badge are not useful. */
+/** Whether the text is a useful replacement for a picture. File names and badges are not. */
 function saysSomething(text: string): boolean {
   if (text.trim().length < 5 || /^https?:|\.(png|jpe?g|gif|svg|webp)$/i.test(text.trim()))
     return false
@@ -301,7 +302,7 @@ function saysSomething(text: string): boolean {
   )
 }
 
-/** `&amp;` → `&` */
+/** Turns `&amp;` into `&`. */
 function decoded(text: string): string {
   if (!text.includes('&')) return text
   let found = ''
@@ -322,10 +323,10 @@ const TOML_BLOCK = /^\+\+\+[ \t]*\n([\s\S]{0,50000}?)\n\+\+\+[ \t]*(?:\n|$)/
 
 const FRONT_COLUMNS_MAX = 50
 const FACT_CHARS_MAX = 1000
-/** Every document has these columns itself. */
+/** Columns that every document has anyway. */
 const MARKDOWN_COLUMNS = new Set(['id', 'content', 'title', 'format', 'layout'])
 
-/** Splits a text into its front matter (YAML or TOML) and the rest. An empty block is text. */
+/** Front matter is YAML or TOML. An empty block is part of the text. */
 function takeFrontMatter(source: string): {
   readonly body: string
   readonly title: string | null
@@ -352,7 +353,7 @@ function takeFrontMatter(source: string): {
   }
 }
 
-/** null: not names with values. Aliases are not followed: they can grow without bound. */
+/** null unless names with values. YAML aliases can expand without limit, so not resolved. */
 function markdownFacts(block: string, isYaml: boolean): object | null {
   try {
     const facts: unknown = isYaml

@@ -3,32 +3,27 @@ import { wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import { fence } from './office/markdown-blocks.ts'
 
-/**
- * Markup languages other than Markdown: their headings and listings become Markdown's, and links their text. The
- * rest stays as written.
- */
+/** Headings and listings become Markdown, links their text. The rest is unchanged. */
 interface Markup {
-  /** A heading in the lines from here; null: none. */
+  /** Returns the heading that starts in this line, or null. */
   heading(
     lines: readonly string[],
     at: number,
   ): {
     readonly level: number
     readonly text: string
-    /** How many lines it takes. */
     readonly lines: number
   } | null
-  /** The lines from here that are a remark or the address of a picture. */
   remark?(lines: readonly string[], at: number): number
-  /** A listing that starts in this line; null: none. */
+  /** Returns the listing that starts in this line, or null. */
   listing(lines: readonly string[], at: number): Listing | null
-  /** A line of text with its links as text; null: a comment or a setting. */
+  /** Returns a line with links as text; null for a comment or a setting. */
   text(line: string): string | null
   title(source: string): string | undefined
 }
 
 interface Listing {
-  /** Text in its first line. */
+  /** Text before it in its first line. */
   readonly before?: string
   readonly language: string
   readonly code: string
@@ -69,7 +64,7 @@ function* read({ bytes, charset }: RawDocument, markup: Markup): Generator<ReadD
   yield wholeDocument({ content, title, syntax: 'markdown' })
 }
 
-/** The lines up to the end of a listing; null: without an end, it is not a listing. */
+/** Returns the lines of a listing up to its end; null if it has no end and so is not a listing. */
 function until(
   lines: readonly string[],
   at: number,
@@ -112,7 +107,7 @@ const ASCIIDOC: Markup = {
 
 const ADORNMENT = /^([!-/:-@[-`{-~])\1{2,}[ \t]*$/
 
-/** Levels have the order in which a text first uses their lines. */
+/** The levels of headings follow the order in which a text first uses their underlines. */
 function rst(): Markup {
   const known: string[] = []
   const levelOf = (kind: string) => {
@@ -154,7 +149,7 @@ function outsideLiterals(line: string, change: (text: string) => string): string
     .join('')
 }
 
-/** A construct that starts with two dots, except directives, targets, footnotes and citations: all its indented lines. */
+/** Two dots with indented lines, but not a directive, target, footnote or citation. */
 function rstRemark(lines: readonly string[], at: number): number {
   const line = lines[at] ?? ''
   const marked = /^[ \t]*\.\.(?:[ \t]+(\S.*))?$/.exec(line)
@@ -166,14 +161,14 @@ function rstRemark(lines: readonly string[], at: number): number {
   const belongs = isPicture
     ? (one: string) => indentOf(one) > indent && /^[ \t]*:[\w-]+:/.test(one)
     : (one: string) => isWithin(one, indent)
-  // Two dots alone, above an empty line, end the block before them.
+  // Two dots alone above an empty line only end the previous block.
   if (what === '' && (lines[at + 1] ?? '').trim() === '') return 1
   let end = at + 1
   while (end < lines.length && belongs(lines[end] ?? '')) end += 1
   return end - at
 }
 
-/** A directive with code, or what follows a line that ends with two colons. */
+/** Recognizes a directive with code, or the block after a line that ends with two colons. */
 function rstListing(lines: readonly string[], at: number): Listing | null {
   const line = lines[at] ?? ''
   const named = /^[ \t]*\.\. (?:code-block|code|sourcecode|highlight)::[ \t]*([\w+#-]*)/.exec(line)

@@ -4,11 +4,11 @@ import { decodeText } from '../text-encoding.ts'
 import { cleanMarkdown } from './markdown.ts'
 import { fence } from './office/markdown-blocks.ts'
 
-/** Longer output of one cell is data, not text. */
+/** Longer output of a cell is data rather than text. */
 const OUTPUT_CHARS_MAX = 2000
 const CELLS_MAX = 20_000
 
-/** The cells of a Jupyter notebook: texts unchanged, code and its output in fences, pictures left out. */
+/** Texts unchanged, code and output in fences, without pictures. */
 export function* readNotebook(
   { bytes, charset }: RawDocument,
   notes: ReadingNotes,
@@ -46,11 +46,10 @@ function parsed(text: string): unknown {
     return JSON.parse(text)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw unreadable(`The notebook is no valid JSON: ${reason}`, cause)
+    throw unreadable(`The notebook is not valid JSON: ${reason}`, cause)
   }
 }
 
-/** The value at a path of keys. */
 function valueIn(value: unknown, ...path: readonly string[]): unknown {
   let at = value
   for (const key of path) {
@@ -86,7 +85,7 @@ function firstHeading(cells: readonly unknown[]): string | null {
   return null
 }
 
-/** Before version 4, cells are in worksheets. */
+/** Before version 4, cells were inside worksheets. */
 function cellsOf(notebook: unknown): readonly unknown[] {
   if (Array.isArray(valueIn(notebook, 'cells'))) return listIn(notebook, 'cells')
   const sheets = listIn(notebook, 'worksheets')
@@ -122,7 +121,7 @@ function markdownOfCell(
   return [fence(source, language), ...outputs].filter((part) => part !== '').join('\n\n')
 }
 
-/** Colours and cursor moves of a terminal. */
+/** Escape sequences for colours and cursor movements. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they begin with the control character ESC
 const TERMINAL_CODES = /\u001b\[[\d;?]*[A-Za-z]/g
 

@@ -19,10 +19,10 @@ export async function* readPdf(
   const pages: PagePieces[] = []
   const lastPage = Math.min(pageCount, READING_LIMITS.pdfPagesMax)
   for (let index = 0; index < lastPage; index += 1) {
-    // The first page is read in any case.
+    // The first page is always read.
     if (index > 0 && notes.isSpent?.() === true) break
     pages.push(seen.piecesOf(file, index, notes))
-    // After such an exception the library's memory may be corrupt.
+    // After several such exceptions, the library's memory may be corrupt.
     if (seen.breakdowns > BREAKDOWNS_MAX) {
       throw unreadable(`The PDF could not be read: page ${index + 1} is damaged`)
     }
@@ -53,15 +53,14 @@ function notRead(readCount: number, pageCount: number): string {
   return `${which} not read: ${why}; split the PDF to read them`
 }
 
-/** How each page could be read. */
+/** Counts how well pages could be read. */
 class PagesSeen {
   readonly #pictures: number[] = []
   readonly #failed: { page: number; reason: string }[] = []
   #unknownCount = 0
   #count = 0
-  /** Exceptions of WebAssembly. */
   breakdowns = 0
-  /** The last page ended in one. */
+  /** Whether the last page caused one. */
   isBroken = false
 
   piecesOf(file: PdfFile, index: number, notes: ReadingNotes): PagePieces {
@@ -88,7 +87,7 @@ class PagesSeen {
     }
   }
 
-  /** @throws AppError `file_unreadable` if no page can be read */
+  /** @throws AppError `file_unreadable` if no page could be read */
   report(notes: ReadingNotes): void {
     const pictures = this.#pictures.length
     if (pictures > 0) {
@@ -134,7 +133,7 @@ function pdfFacts(file: PdfFile): ReadDocument['columns'] {
   return { ...(author !== '' && { author }), ...(created !== null && { created }) }
 }
 
-/** `D:20260131…` → `2026-01-31` */
+/** Turns `D:20260131…` into `2026-01-31`. */
 function dateOf(value: string): string | null {
   const [, year, month = '01', day = '01'] = /^(?:D:)?(\d{4})(\d{2})?(\d{2})?/.exec(value) ?? []
   return year === undefined ? null : `${year}-${month}-${day}`

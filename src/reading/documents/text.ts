@@ -11,7 +11,7 @@ import {
   type XmlElement,
 } from '../xml-tree.ts'
 
-/** A longer text becomes several documents: at this length, clients rarely replace or request a whole document. */
+/** Clients can hardly replace or request larger documents. */
 const DOCUMENT_CHARS = 2_000_000
 /** A document ends at the last line end within this many characters. */
 const LINE_CHARS_MAX = 100_000
@@ -48,7 +48,7 @@ function documentEnd(text: string, start: number): number {
   return isInsidePair ? limit - 1 : limit
 }
 
-/** Source code, unchanged. */
+/** Reads source code unchanged. */
 export function* readCode(
   { bytes, charset, name = '' }: RawDocument,
   notes: ReadingNotes,
@@ -66,7 +66,7 @@ export function* readCode(
 
 const TIMING = /^(\d+:)?\d+:\d\d[.,]\d+[ \t]*-->/
 
-/** The spoken text (SRT, WebVTT), without numbers, times and tags; a line per cue. */
+/** Reads the spoken text (SRT, WebVTT) without numbers, times and tags, one line per cue. */
 export function* readSubtitles({ bytes, charset }: RawDocument): Generator<ReadDocument> {
   const cues = decodeText(bytes, charset).split(/\n[ \t]*\n/)
   const lines = cues.flatMap((cue) => {
@@ -85,12 +85,12 @@ export function* readSubtitles({ bytes, charset }: RawDocument): Generator<ReadD
   yield wholeDocument({ content, title: null, syntax: 'text' })
 }
 
-/** Elements whose names do not describe their text. */
+/** Elements whose names say nothing about their text. */
 const TEXT_NAMES =
   /^(p|para|simpara|text|t|li|item|entry|td|th|title|h\d|line|l|div|span|programlisting|screen)$/i
 const NAMED_CHARS_MAX = 200
 
-/** The text of any XML: a line per element with text, with its name if it is a value. */
+/** A line per element with text, with its name if the text is a value. */
 export function* readXml({ bytes }: RawDocument): Generator<ReadDocument> {
   const root = parseXml(bytes)
   const [title] = descendants(root, 'title')

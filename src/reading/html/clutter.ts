@@ -1,9 +1,6 @@
 import { all, ancestor, holds, isElement, namesOf, oneLine, renamed } from './elements.ts'
 
-/**
- * Removes a site's navigation, which is not text of its page: menus, breadcrumbs, contents, banners, lists of links.
- * Elements with much text stay, under any name.
- */
+/** Menus, breadcrumbs, contents, banners, lists of links. Elements with much text stay. */
 export function removeClutter(root: Element): void {
   for (const element of all(root, '[class]')) unwrapAdmonitionTitle(element)
   const weights = new TextWeights(root)
@@ -19,7 +16,6 @@ export function removeClutter(root: Element): void {
   removeClosing(root)
 }
 
-/** A heading with nothing left below it is useless, too. */
 function removeWithHeading(element: Element): void {
   const before = element.previousElementSibling
   const after = element.nextElementSibling
@@ -29,7 +25,7 @@ function removeWithHeading(element: Element): void {
   if (isLast || (after !== null && /^H[1-6]$/.test(after.nodeName))) before.remove()
 }
 
-/** More text outside links than any menu has. */
+/** No menu has this much text outside of links. */
 const OWN_TEXT_CHARS = 1500
 const OWN_TEXT_SHARE = 0.3
 
@@ -73,11 +69,11 @@ function isInArticle(element: Element): boolean {
 const textBegin = '(?:^|[\\s_-])'
 const end = '(?=$|[\\s_-])'
 
-/** With any content, as long as it is short. */
+/** Clutter with any content, as long as it is short. */
 const CLUTTER = new RegExp(
   `${textBegin}(?:breadcrumbs?|crumbs?|navpath|nav-path|navheader|navfooter|docnav|ingroups|levels|longdesc-link|navbar|nav-panel|navigation|sidenav|sphinxsidebar\\w*|pagination(?:-nav)?|pager|prev-?next|prevnext|rst-footer-buttons|toc|tocbot|table-?of-?contents|tableofcontents|mini-?toc|local-?toc|on-?this-?page|contents local|shortcontents|toctree-wrapper|skip-?(?:link|nav|to-content|to-main)|skiplink|sub-?nav|top-?nav|bottom-?nav|toplang|bottomlang|share|sharing|share-?(?:bar|buttons?|links?)|social-?(?:share|links?|bar|media|buttons?)?|addthis\\w*|sharedaddy|a2a_kit|cookie-?(?:banner|bar|consent|notice|law|message|popup|overlay|modal|dialog|disclaimer|warning)|cookieconsent|gdpr|onetrust|cc-window|cc-banner|consent-?(?:banner|dialog|bar)|newsletter|subscribe|edit-?(?:link|page|this-page)|editsection|mw-editsection|theme-edit-this-page|search-?(?:box|form|bar)|language-?(?:switcher|selector|picker)|version-?(?:switcher|selector|picker|warning)|copy-?(?:button|btn)|copybtn|clipboard|noprint|no-print|viewcode-link|sourcelink|out-of-band|advert(?:isement)?s?|promo|hatnote|site-?(?:header|footer|nav)|page-?nav|footer-?nav|header-?nav|quick-?view|scrolltop|back-to-top|top-link|headerlink|jp-relatedposts|last-?updated|test-arrow|hideme|tagline|slogan|titlearea|projectname|feedback|rating|comment-respond|disqus_thread|compile_fail|should_panic)${end}`,
 )
-/** If it is mostly links, or a few words. */
+/** Clutter if it consists mostly of links, or of a few words. */
 const LIKELY_CLUTTER = new RegExp(
   `${textBegin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|genindex|search|dropdown|jumpbox|see-?also-links)${end}`,
 )
@@ -90,7 +86,7 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
   const names = ownNames(element)
   if (names === '') return false
   const free = weights.freeChars(element)
-  // A table with named columns has meaningful links.
+  // The links in a table with named columns are content.
   if (holds(element, 'th') && !PAGER_NAME.test(names)) return false
   const share = weights.linkShare(element)
   // Doxygen's `Macros | Functions`.
@@ -102,14 +98,14 @@ function isNamedClutter(element: Element, weights: TextWeights): boolean {
 const PAGER_NAME = new RegExp(`${textBegin}(?:navheader|navfooter|docnav)${end}`)
 const SUMMARY = new RegExp(`${textBegin}summary${end}`)
 
-/** Nothing but links within the page. */
+/** Whether it contains only links within the page. */
 function isOwnMenu(element: Element, weights: TextWeights): boolean {
   const { links, ownLinks } = weights.of(element)
   if (links === 0 || ownLinks < links || holds(element, 'h1, h2, h3, h4, table')) return false
   return weights.linkShare(element) > 0.6
 }
 
-/** A section's id is derived from its heading: a section "Sharing" is not a share bar. */
+/** A section's id comes from its heading: a section "Sharing" is not a bar of share buttons. */
 function ownNames(element: Element): string {
   const first = element.firstElementChild
   const heading = first !== null && /^H[1-6]$/.test(first.nodeName) ? first.textContent : null
@@ -126,20 +122,20 @@ function slugOf(text: string | null): string | null {
 const LINKS_OF_A_LIST = 15
 const OWN_LINKS_OF_A_LIST = 4
 
-/** Long lists of bare links, and lists of links within the page. */
+/** Recognizes long lists of bare links, and lists of links within the page. */
 function isLinkList(element: Element, weights: TextWeights): boolean {
   if (!/^(?:UL|OL|DL|TABLE|DIV|P|CENTER)$/.test(element.nodeName)) return false
   const { links, ownLinks } = weights.of(element)
   if (isTrail(element, links)) return true
   if (holds(element, 'h1, h2, h3, pre')) return false
-  // A table with named columns has meaningful links.
+  // The links in a table with named columns are content.
   if (element.nodeName === 'TABLE' && holds(element, 'th')) return false
   const share = weights.linkShare(element)
   if (ownLinks >= OWN_LINKS_OF_A_LIST && ownLinks >= links * 0.9) return share > 0.75
   return links >= LINKS_OF_A_LIST && share > 0.85
 }
 
-/** `Home > Docs > This page`. */
+/** Recognizes breadcrumbs such as `Home > Docs > This page`. */
 function isTrail(element: Element, links: number): boolean {
   if (links < 2 || links > 8) return false
   const text = oneLine(element.textContent)
@@ -150,7 +146,7 @@ function isTrail(element: Element, links: number): boolean {
 const EDIT_LINK =
   /^(?:\W{0,3})(?:edit (?:this|on|the|page|me)\b.{0,40}|improve this (?:page|doc\w*)|(?:view|show) (?:page )?source|view on github|suggest (?:an )?(?:edit|change)s?|report (?:a bug|an issue|a problem).{0,30}|page source|back to top|return to top|skip to (?:main )?content|jump to (?:navigation|search|content)|table of contents|copy(?: link| code)?|go to the (?:source code|documentation) of this file\.?|more(?:\.\.\.|…)|print(?: this page)?|permalink|share(?: on \w+)?|tweet|\[?source\]?|\[?edit\]?|previous|next|prev|up|top|home|contents|index|ansicht bearbeiten|diese seite bearbeiten)(?:\W{0,3})$/i
 
-/** A paragraph of nothing but "Edit this page". */
+/** Removes paragraphs that consist of a link such as "Edit this page". */
 function removeEditLinks(root: Element): void {
   for (const anchor of all(root, 'a')) {
     const text = oneLine(anchor.textContent)
@@ -171,7 +167,7 @@ function removeEditLinks(root: Element): void {
 const ADMONITION =
   /(?:^|\s)(?:admonition|theme-admonition|alert|callout|note|tip|warning|caution|important|danger|hint|seealso|markdown-alert|sidebar)(?:\s|$)/
 
-/** "Note" above a note is not a heading of the page. */
+/** The word "Note" above a note is not a heading of the page. */
 function unwrapAdmonitionTitle(element: Element): void {
   if (
     !ADMONITION.test(namesOf(element)) ||
@@ -190,7 +186,7 @@ function unwrapAdmonitionTitle(element: Element): void {
   title.appendChild(strong)
 }
 
-/** DocBook lays out a note as a table: its icon, its kind and its text. */
+/** DocBook formats a note as a table with its icon, kind and text. */
 function unwrapAdmonitionTable(table: Element): void {
   const kinds = all(table, 'th')
   const [kind] = kinds
@@ -210,20 +206,19 @@ function unwrapAdmonitionTable(table: Element): void {
   table.remove()
 }
 
-/** The amount of text in an element, and of text in links. Characters without white space. */
+/** The amount of text in an element and in its links, in characters without white space. */
 export interface TextWeight {
   readonly chars: number
   readonly linkedChars: number
   readonly links: number
-  /** Links to a place in the same page. */
+  /** Links to a position in the same page. */
   readonly ownLinks: number
-  /** Headings of the first level. */
+  /** The number of first-level headings. */
   readonly titles: number
 }
 
 const NOTHING_LEFT: TextWeight = { chars: 0, linkedChars: 0, links: 0, ownLinks: 0, titles: 0 }
 
-/** For every element within the root, counted once. */
 export class TextWeights {
   readonly #weights = new Map<Element, TextWeight>()
 
@@ -235,7 +230,7 @@ export class TextWeights {
     return this.#weights.get(element) ?? NOTHING_LEFT
   }
 
-  /** The share of the text in links, from 0 to 1. */
+  /** The share of the text that is in links, from 0 to 1. */
   linkShare(element: Element): number {
     const { chars, linkedChars } = this.of(element)
     return chars === 0 ? 0 : linkedChars / chars
@@ -274,18 +269,18 @@ export class TextWeights {
   }
 }
 
-/** The start and end that all pages of a site share: navigation, authors and dates. */
+/** The longest text of a pager, which links to the previous and next page. */
 
 const PAGER_CHARS_MAX = 500
 const PAGER_FREE_CHARS_MAX = 120
 const PAGER_LINKS_MAX = 8
-/** Alone, before a colon or an arrow: "Next steps" is a page like others. */
+/** Alone, or before a colon or an arrow: "Next steps" is an ordinary heading. */
 const ONWARD =
   /^[\W_]*(?:(?<back>prev(?:ious)?|back)|(?<on>next|forward)|up|home|contents|table of contents|index|top)(?= ?(?:[^\p{L}\p{N} '’-]|$|(?:page|chapter|section|topic|part)\b))/iu
 const KEYS: Readonly<Record<string, string>> = { p: 'back', n: 'on', u: 'up', h: 'home' }
 const RELATIONS: Readonly<Record<string, string>> = { prev: 'back', previous: 'back', next: 'on' }
 
-/** `Prev | Up | Next`, with the titles of those pages, in any markup. */
+/** Recognizes `Prev | Up | Next` with the titles of those pages, in any markup. */
 function isPager(element: Element, weights: TextWeights): boolean {
   if (!/^(?:UL|OL|TABLE|DIV|P|CENTER|DL)$/.test(element.nodeName)) return false
   const { links, chars } = weights.of(element)
@@ -316,7 +311,7 @@ const FOOTER_NAME =
 const CLOSING =
   /^(?:©|\(c\) ?(?:\d|copy)|copyright\b|all rights reserved|(?:page )?last (?:updated|modified|changed|edited|revised)\b|this page was (?:last|generated)|(?:auto-?)?generated (?:by|on|with|from|using)\b|(?:built|made|created|rendered) (?:with|by|using)\b|powered by\b|hosted (?:by|on)\b)/i
 
-/** Removes the last lines of a page if they only name its authors and dates. */
+/** Removes the last lines of a page if they only name authors and dates. */
 function removeClosing(root: Element): void {
   for (let count = 0; count < CLOSINGS_MAX; count += 1) {
     const closing = closingOf(root)
@@ -328,7 +323,7 @@ function removeClosing(root: Element): void {
 const BLOCK =
   /^(?:DIV|P|ADDRESS|FOOTER|SECTION|ARTICLE|MAIN|UL|OL|LI|TABLE|TBODY|TR|TD|CENTER|SMALL|FONT|I|EM|SPAN|HR)$/
 
-/** The outermost of the blocks that end where the page ends, and are not text of it. */
+/** Returns the outermost block at the end of the page that is not part of its text. */
 function closingOf(root: Element): Element | null {
   let at = root
   for (;;) {
@@ -353,7 +348,7 @@ function isClosing(element: Element): boolean {
   return CLOSING.test(text) || FOOTER_NAME.test(namesOf(element).toLowerCase())
 }
 
-/** Not the end of a paragraph with other text before. */
+/** Whether it is not just the end of a paragraph with other text. */
 function isWholeSentence(element: Element): boolean {
   const paragraph = ancestor(element, (at) => /^(?:P|LI|TD|DD)$/.test(at.nodeName))
   if (paragraph === null || paragraph.nodeName === 'TD') return true

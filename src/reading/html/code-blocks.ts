@@ -27,7 +27,7 @@ export function takeCodeBlocks(root: Element): readonly CodeBlock[] {
   return blocks
 }
 
-/** `<code>` that contains lines, or text with significant white space. */
+/** Finds `<code>` with several lines, or with significant white space. */
 function codeOfLines(root: Element): readonly Element[] {
   const spans = all(root, 'code, samp').filter((code) => holds(code, 'br'))
   const styled = all(root, 'div[style], code[style], p[style]').filter((element) => {
@@ -41,7 +41,6 @@ function isBlock(element: Element): boolean {
   return /^(?:PRE|LISTING|XMP|PLAINTEXT)$/.test(element.nodeName) || isFragment(element)
 }
 
-/** Doxygen's listings. */
 function isFragment(element: Element): boolean {
   return element.nodeName === 'DIV' && /(?:^|\s)fragment(?:\s|$)/.test(namesOf(element))
 }
@@ -57,7 +56,7 @@ const LINE_NUMBERS =
 const NO_CODE = /^(?:BUTTON|SCRIPT|STYLE|TEMPLATE|SVG)$/i
 const COPY = /(?:^|[\s_-])(?:copy|copybtn|clipboard|copybutton)(?:$|[\s_-])/
 
-/** Pygments, Sphinx, Rouge and others put line numbers next to code in a table of two cells. */
+/** Pygments, Sphinx, Rouge and others put line numbers next to code, in a table of two cells. */
 function listingTable(block: Element): Element | null {
   const cell = ancestor(block, (at) => at.nodeName === 'TD')
   const table = cell === null ? null : ancestor(cell, (at) => at.nodeName === 'TABLE')
@@ -75,7 +74,7 @@ function isIn(element: Element, outer: Element): boolean {
 
 const OWN_LINE = /^(?:DIV|P|LI|TR|TABLE|OL|UL)$/
 
-/** The text as a browser shows it, without numbers of lines and buttons. */
+/** Returns the text as a browser shows it, without line numbers and buttons. */
 function codeOf(element: Element): string {
   const parts: string[] = []
   let isLineStart = true
@@ -87,7 +86,7 @@ function codeOf(element: Element): string {
   const visit = (node: Node): void => {
     for (let child = node.firstChild; child !== null; child = child.nextSibling) {
       if (!isElement(child)) {
-        // Between Doxygen's lines, which are blocks, white space is not shown.
+        // White space between Doxygen's lines, which are blocks, is not shown.
         const isShown = node !== element || !isFragment(element)
         if (child.nodeType === 3 && isShown) add(child.nodeValue ?? '')
         continue
@@ -149,7 +148,7 @@ function languageOf(block: Element): string {
   return ''
 }
 
-/** The block within Markdown: its fence is longer than any run of backticks in it. */
+/** Writes the block as Markdown, in a fence longer than any run of backticks in it. */
 export function fenced({ code, language }: CodeBlock): string {
   const longest = Math.max(2, ...(code.match(/`{3,}/g) ?? []).map((run) => run.length))
   const fence = '`'.repeat(longest + 1)

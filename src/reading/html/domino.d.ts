@@ -1,4 +1,4 @@
 declare module '@mixmark-io/domino' {
-  /** Parses like the HTML standard, and like browsers. */
+  /** Parses HTML as the standard and browsers do. */
   export function createDocument(html: string, force: boolean): Document
 }

@@ -3,13 +3,11 @@ import type { AppError } from '../../core/errors.ts'
 import { unreadable } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 
-/** Helpers for a tree. domino's elements have no `closest`. */
-
 export function isElement(node: unknown): node is Element {
   return typeof node === 'object' && node !== null && 'getAttribute' in node
 }
 
-/** In page order. domino's own search takes some ten times as long. */
+/** Returns elements in page order. domino's own search takes ten times as long. */
 export function all(root: Element | Document, selector: string): readonly Element[] {
   const isIt = predicateOf(selector)
   if (isIt === null) return Array.from(root.querySelectorAll(selector))
@@ -22,7 +20,7 @@ export function all(root: Element | Document, selector: string): readonly Elemen
 
 export function holds(root: Element, selector: string): boolean {
   const isIt = predicateOf(selector)
-  // domino finds `undefined` where browsers find null.
+  // domino returns `undefined` where browsers return null.
   if (isIt === null) return Boolean(root.querySelector(selector))
   for (let at = nextElement(root, root); at !== null; at = nextElement(at, root)) {
     if (isIt(at)) return true
@@ -36,7 +34,7 @@ function nextElement(from: Node, root: Node): Element | null {
   return isElement(at) ? at : null
 }
 
-/** The next node outside this one. */
+/** Returns the next node that is not inside this one. */
 function following(from: Node, root: Node): Node | null {
   for (let at: Node | null = from; at !== null && at !== root; at = at.parentNode) {
     if (at.nextSibling !== null) return at.nextSibling
@@ -46,7 +44,7 @@ function following(from: Node, root: Node): Node | null {
 
 const SIMPLE = /^([a-z][a-z0-9]*)?((?:\.[\w-]+)*)(?:\[([a-z-]+)(?:([*^]?=)"?([^"\]]*)"?)?\])?$/i
 
-/** For a list of tags, classes and attributes; null: a more complex selector. */
+/** Compiles a list of tags, classes and attributes; null for a more complex selector. */
 function predicateOf(selector: string): ((element: Element) => boolean) | null {
   const tests: ((element: Element) => boolean)[] = []
   const tags = new Set<string>()
@@ -88,7 +86,7 @@ function hasAttribute(
   return operator === '^=' ? own.startsWith(value) : own.includes(value)
 }
 
-/** The author's names for an element: class, id and role, in lower case. */
+/** Names that the page's author chose: class, id and role, in lower case. */
 export function namesOf(element: Element): string {
   const names = [element.getAttribute('class'), element.getAttribute('id')]
   return names.join(' ').toLowerCase()
@@ -107,7 +105,6 @@ export function ancestor(
   return null
 }
 
-/** White space collapsed as in one line. */
 export function oneLine(text: string | null | undefined): string {
   return (text ?? '').replace(/[\s\u00A0]+/g, ' ').trim()
 }
@@ -117,7 +114,6 @@ export function replaceWithText(element: Element, text: string): void {
   element.parentNode?.replaceChild(document.createTextNode(text), element)
 }
 
-/** Replaces an element by its children. */
 export function unwrap(element: Element): void {
   const parent = element.parentNode
   if (parent === null) return
@@ -125,7 +121,6 @@ export function unwrap(element: Element): void {
   parent.removeChild(element)
 }
 
-/** The same children under another tag. */
 export function renamed(element: Element, tag: string): Element {
   const other = element.ownerDocument.createElement(tag)
   while (element.firstChild !== null) other.appendChild(element.firstChild)
@@ -133,12 +128,12 @@ export function renamed(element: Element, tag: string): Element {
   return other
 }
 
-/** The tree that a browser makes of a page, even a broken one. @throws AppError `file_unreadable` */
+/** As a browser builds it, even from broken HTML. @throws AppError `file_unreadable` */
 export function pageTree(html: string): Document {
   refuseBytes(html)
   refuseOpenTags(html)
   const document = domino.createDocument(withoutMarks(closedTags(withoutCrowds(html))), true)
-  // For a page of frames.
+  // A page of frames has no body.
   if (!document.body) document.documentElement.appendChild(document.createElement('body'))
   refuseDepth(document.documentElement)
   for (const element of all(document, '*')) {
@@ -147,10 +142,10 @@ export function pageTree(html: string): Document {
   return document
 }
 
-/** A parser takes `<a<b>` for a tag; a tree with an element of that name cannot be copied. */
+/** A parser reads `<a<b>` as a tag, and a tree with an element of that name cannot be copied. */
 const COPYABLE_NAME = /^[a-z][\w:.-]*$/i
 
-/** Marks for parts that Markdown must not touch: noncharacters, which no text contains (Unicode 23.7). */
+/** Parts that Markdown must not touch. No text contains these (Unicode 23.7). */
 export const MARKS = { open: '\uFDD0', close: '\uFDD1' } as const
 
 function withoutMarks(html: string): string {
@@ -160,7 +155,9 @@ function withoutMarks(html: string): string {
 const CROWDED_TAG = /<([a-z][a-z0-9-]{0,40})\s[^<>]{10000,}>/gi
 const ATTRIBUTES_MAX = 1000
 
-/** Real pages have fewer attributes in one tag, and the parser's time grows with the square of their number. */
+/**
+ * A limit on attributes per tag, because the parser's time grows with the square of their number.
+ */
 function withoutCrowds(html: string): string {
   return html.replace(CROWDED_TAG, (tag, name: string) => {
     return (tag.match(/=/g)?.length ?? 0) > ATTRIBUTES_MAX ? `<${name}>` : tag
@@ -178,7 +175,7 @@ const EMPTY_TAG = /<([a-z][a-z0-9]{0,20})((?:\s[^<>]{0,2000})?)\/>/gi
 const VOID =
   /^(?:area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr|image|path|circle|rect|line|use)$/i
 
-/** In XML `<title/>` is closed; HTML would take the rest of the page for the title. */
+/** XML may contain `<title/>`, after which HTML would read the rest of the page as the title. */
 function closedTags(html: string): string {
   if (!XML_BEGIN.test(html)) return html
   return html.replace(EMPTY_TAG, (tag, name: string, attributes: string) => {
@@ -186,12 +183,12 @@ function closedTags(html: string): string {
   })
 }
 
-/** Tags whose end may be left out, or that end each other: they do not nest. */
+/** Tags whose end may be omitted, or that end each other, so they do not nest. */
 const NEVER_NESTED =
   /^(?:p|li|dt|dd|tr|td|th|tbody|thead|tfoot|caption|colgroup|option|optgroup|a|button|nobr|rb|rt|rp|rtc|html|head|body|h[1-6]|area|base|br|col|embed|hr|img|input|link|meta|param|source|track|wbr)$/
 const OPEN_TAGS_MAX = 5000
 
-/** Before the page is parsed: the time for it grows with the square of its depth. */
+/** Checked before parsing, because the parser's time grows with the square of the depth. */
 function refuseOpenTags(html: string): void {
   let open = 0
   for (const [tag, end, name] of html.matchAll(/<(\/?)([a-z][a-z0-9-]{0,40})[^<>]{0,200}>?/gi)) {
@@ -202,7 +199,7 @@ function refuseOpenTags(html: string): void {
   }
 }
 
-/** The converters call themselves for each level: a page that is too deep would overflow their stack. */
+/** The converters are recursive, so a page that is too deep would overflow their stack. */
 function refuseDepth(root: Element): void {
   let depth = 0
   for (let at: Element | null = root; at !== null; ) {

@@ -3,7 +3,7 @@ import { type CodeBlock, fenced, takeCodeBlocks } from './code-blocks.ts'
 import { all, ancestor, holds, isElement, MARKS, namesOf, oneLine } from './elements.ts'
 import { markdownTables } from './markdown-tables.ts'
 
-/** A tree without clutter as Markdown. Changes the tree. */
+/** Converts a tree without clutter to Markdown. Changes the tree. */
 export function markdownOf(root: Element): string {
   const blocks = takeCodeBlocks(root)
   const turndown = new TurndownService({
@@ -13,7 +13,7 @@ export function markdownOf(root: Element): string {
     emDelimiter: '*',
     br: '',
   })
-  // Text is stored as written: an escape would be read, embedded and searched as text.
+  // Text is not escaped, because escapes would be read, embedded and searched as text.
   turndown.escape = (text) => text
   turndown.use([plainRules, listRules, definitionLists, markdownTables])
   return withBlocks(tidied(turndown.turndown(asNode(root))), blocks)
@@ -21,12 +21,12 @@ export function markdownOf(root: Element): string {
     .toWellFormed()
 }
 
-/** turndown's types only know the browser's nodes. */
+/** turndown's types only allow the browser's nodes. */
 function asNode(root: Element): TurndownService.Node {
   return root as TurndownService.Node
 }
 
-/** No addresses of links and pictures, and nothing that does not fit in a line. */
+/** Leaves out addresses of links and pictures, and anything that does not fit on one line. */
 function plainRules(turndown: TurndownService): void {
   turndown.addRule('link', { filter: 'a', replacement: (content) => content })
   turndown.addRule('rule', { filter: 'hr', replacement: () => '\n\n' })
@@ -41,7 +41,7 @@ function plainRules(turndown: TurndownService): void {
     },
   })
   turndown.addRule('code', {
-    // The types do not know obsolete HTML tags.
+    // The types do not include obsolete HTML tags.
     filter: ['code', 'kbd', 'samp', 'tt'] as TurndownService.Filter,
     replacement: (content, node) => {
       if (content.includes(MARKS.open)) return content
@@ -72,7 +72,7 @@ function codeSpan(text: string): string {
   return `${fence}${space}${line}${space}${fence}`
 }
 
-/** Several paragraphs, or nothing, cannot be emphasised. */
+/** Several paragraphs, or empty text, cannot be emphasized. */
 function surrounded(content: string, sign: string): string {
   const isPlain = content.trim() === '' || /\n|\uFDD0/.test(content)
   return isPlain ? content : `${sign}${content}${sign}`
@@ -98,7 +98,7 @@ function listRules(turndown: TurndownService): void {
   })
 }
 
-/** Counted once, from one item to the next: the items of a list are requested in order. */
+/** Counts from one item to the next, because the items of a list are converted in order. */
 function itemNumber(item: Element, numbers: WeakMap<Element, number>): number {
   const own = Number.parseInt(item.getAttribute('value') ?? '', 10)
   const list = item.parentElement
@@ -109,7 +109,7 @@ function itemNumber(item: Element, numbers: WeakMap<Element, number>): number {
   return number
 }
 
-/** No white space at line ends, at most one empty line, no invisible characters. */
+/** Removes white space at line ends, repeated empty lines, and invisible characters. */
 function tidied(markdown: string): string {
   return markdown
     .replace(/\u00A0/g, ' ')
@@ -122,7 +122,7 @@ function tidied(markdown: string): string {
 
 const MARKED_PLACE = /^(.*)\uFDD0(\d+)\uFDD1(.*)$/gm
 
-/** Blocks start at the beginning of their lines, also within lists and quotes: their text stays exact. */
+/** Starts blocks at the beginning of a line, even in lists and quotes, to keep their text exact. */
 function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
   const parts: string[] = []
   let end = 0
@@ -144,10 +144,7 @@ function withBlocks(markdown: string, blocks: readonly CodeBlock[]): string {
 
 const BLOCKS = 'ul, ol, dl, table, blockquote, h1, h2, h3, h4, h5, h6, p + p, div + div, p + div'
 
-/**
- * Terms with their definitions. If each is at most a paragraph, a list: `- **term**: definition`; else the term is a
- * paragraph, with the definition below it.
- */
+/** A list if no definition is longer than a paragraph, otherwise paragraphs. */
 function definitionLists(turndown: TurndownService): void {
   const known = new WeakMap<Element, boolean>()
   const isShort = (item: Element): boolean => {
@@ -194,7 +191,7 @@ function listOf(item: Element): Element | null {
 }
 
 function hasShortItems(list: Element): boolean {
-  // The parts of a manual look alike, at any length.
+  // Entries of a reference manual keep the same form at any length.
   if (holds(list, 'dt.sig, dt.descname')) return false
   return all(list, 'dd').every((definition) => {
     const isBlock = holds(definition, BLOCKS)
@@ -202,7 +199,7 @@ function hasShortItems(list: Element): boolean {
   })
 }
 
-/** A signature is code: its stars and underscores are not emphasis. */
+/** A signature is code, where stars and underscores are not emphasis. */
 function termOf(term: Element, content: string): string {
   const text = oneLine(term.textContent)
   if (text === '') return ''

@@ -10,7 +10,7 @@ import {
   unwrap,
 } from './elements.ts'
 
-/** Writes as text what a line of Markdown cannot express: raised and lowered text, readings, pictures, ticks. */
+/** Superscripts, subscripts, ruby, pictures, check marks. */
 export function writeInlineText(root: Element): void {
   for (const box of all(root, 'li input[type="checkbox"]')) {
     replaceWithText(box, box.getAttribute('checked') === null ? '[ ] ' : '[x] ')
@@ -39,7 +39,7 @@ export function writeInlineText(root: Element): void {
   for (const wrapped of all(root, 'wbr')) unwrap(wrapped)
 }
 
-/** Javadoc's sections are items of lists; a heading in an item would not be a heading of the page. */
+/** Javadoc's sections are list items, where a heading would not count as one of the page. */
 function unwrapSections(list: Element): void {
   const items = Array.from(list.childNodes).filter((child) => child.nodeName === 'LI')
   const sections = items.filter((item) => {
@@ -49,7 +49,7 @@ function unwrapSections(list: Element): void {
   if (sections.length === 0 || sections.length < items.length) return
   for (const item of sections) if (isElement(item)) renamed(item, 'div')
   const whole = renamed(list, 'div')
-  // A menu of sections stays one.
+  // Keep the attributes, so that a menu of sections is still recognized as one.
   for (const name of ['class', 'id', 'role', 'aria-label']) {
     const value = list.getAttribute(name)
     if (value !== null) whole.setAttribute(name, value)
@@ -66,7 +66,7 @@ const UNSEEN_CHARS = /[\s\u200B\uFEFF]|\uFE0E|\uFE0F/g
 const ANCHOR_CLASS =
   /(?:^|\s)(?:headerlink|anchor|header-anchor|hash-link|anchorjs-link|heading-link|self-link|permalink|footnote-backref(?:erence)?|viewcode-back|mark|srclink|copy-?button|copybtn)(?:\s|$)/
 
-/** The pilcrow next to a heading, and similar signs. */
+/** Recognizes the pilcrow next to a heading, and similar characters. */
 function isAnchorSign(anchor: Element): boolean {
   const text = anchor.textContent ?? ''
   if (text.length > 20) return false
@@ -83,7 +83,6 @@ const SAYS_NOTHING =
   /^\[?(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)\]?$/iu
 const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar)\b/i
 
-/** The alternative text of a picture, if it has one. */
 function pictureText(image: Element): string {
   const alt = oneLine(image.getAttribute('alt'))
   const isEmoji =
@@ -97,7 +96,7 @@ function pictureText(image: Element): string {
   return oneLine(around?.textContent).includes(alt) ? '' : ` ${alt} `
 }
 
-/** 漢字(かんじ), even if the page leaves the brackets to the browser. */
+/** Writes 漢字(かんじ), even if the page leaves the brackets to the browser. */
 function writeRuby(ruby: Element): void {
   const hasBrackets = holds(ruby, 'rp')
   for (const reading of all(ruby, 'rt')) {
@@ -124,7 +123,7 @@ function raisedText(raised: Element): string {
   return /^[\p{L}\p{N}+−-]+$/u.test(bare) ? `^${bare}` : `^(${bare})`
 }
 
-/** A picture that links to another page, not to its own large version: a logo, a badge, an arrow. */
+/** A logo, a badge or an arrow links to something other than its large version. */
 function isButton(image: Element): boolean {
   const anchor = ancestor(image, (at) => at.nodeName === 'A')
   const href = anchor?.getAttribute('href') ?? null
@@ -133,7 +132,7 @@ function isButton(image: Element): boolean {
   return !FILE_NAME.test(path) && all(anchor, 'img').length === 1
 }
 
-/** Formulas as TeX if the page has it, else as one line of text. Before scripts and hidden parts are removed. */
+/** As TeX if the page contains it, otherwise as text. Before hidden parts are removed. */
 export function writeFormulas(root: Element): void {
   for (const script of all(root, 'script[type^="math/tex"]')) {
     const isDisplay = (script.getAttribute('type') ?? '').includes('display')
@@ -157,7 +156,7 @@ export function writeFormulas(root: Element): void {
   for (const element of all(root, 'span.math, div.math')) writeDelimited(element)
 }
 
-/** Sphinx and pandoc leave `\(…\)` for a script to draw. */
+/** Sphinx and pandoc leave `\(…\)` for a script to render. */
 function writeDelimited(element: Element): void {
   const found = /^\s*\\([([])([\s\S]*)\\[)\]]\s*$/.exec(element.textContent ?? '')
   if (found !== null) element.textContent = texOf(found[2] ?? '', found[1] === '[')
@@ -168,7 +167,7 @@ function texOf(tex: string, isDisplay: boolean): string {
   return isDisplay ? `$$${line}$$` : `$${line}$`
 }
 
-/** MathML without TeX: fractions and scripts in a row. */
+/** Writes MathML without TeX on one line, with fractions and scripts. */
 function lineOf(math: Element): string {
   return oneLine(rowAround(math))
 }
@@ -214,17 +213,17 @@ function grouped(text: string): string {
   return /^[\p{L}\p{N}.]*$/u.test(bare) ? bare : `(${bare})`
 }
 
-/** `ttc`: Doxygen's tooltip. */
+/** `ttc` is Doxygen's tooltip. */
 const NO_TEXT =
   'script, style, noscript, template, iframe, frame, object, embed, applet, svg, canvas, audio, video, map, link, meta, title, base, dialog, datalist, noembed, div.ttc'
 
-/** Removes what a reader of the page never sees. */
+/** Removes what readers of the page never see. */
 export function removeUnseen(root: Element): void {
   for (const element of all(root, NO_TEXT)) element.remove()
   const length = textLength(root)
   for (const element of all(root, '[hidden], [aria-hidden="true"], [style]')) {
     if (element === root || /^(?:HTML|BODY|MAIN)$/.test(element.nodeName)) continue
-    // A page that a script reveals hides all of itself first.
+    // If most of the page is hidden, a script reveals it, so keep it.
     if (isHidden(element) && textLength(element) * 2 <= length) element.remove()
   }
   for (const element of all(root, '[class]')) if (isForScreenReaders(element)) element.remove()
@@ -232,7 +231,7 @@ export function removeUnseen(root: Element): void {
 }
 
 function isHidden(element: Element): boolean {
-  // Tabs and folded parts are shown on demand: they are part of the text.
+  // Tabs and collapsed parts are shown on demand, so they are part of the text.
   const role = element.getAttribute('role')
   const hidden = element.getAttribute('hidden')
   if (role === 'tabpanel' || hidden === 'until-found') return false

@@ -2,16 +2,18 @@ import { removeClutter, type TextWeight, TextWeights } from './clutter.ts'
 import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
 
 const MARKED_CHARS_MIN = 30
-/** An element marked as main must have this share of the text outside links. */
+/**
+ * An element marked as main must contain at least this share of the page's text outside of links.
+ */
 const MAIN_SHARE = 0.25
 
-/** The part of a page that is its text, without clutter. @param document is changed */
+/** Returns the part of a page that is its text, without clutter. @param document is changed */
 export function mainContent(
   document: Document,
   title: string | null,
 ): {
   readonly main: Element
-  /** For a page of links with hardly any text: the number of links. null: another page. */
+  /** For a page of links with hardly any text, the number of links; null for any other page. */
   readonly indexLinks: number | null
 } {
   const { body } = document
@@ -34,7 +36,7 @@ const MARKED = [
   '#mw-content-text',
 ]
 
-/** The page's own main part: the innermost that contains all of it. */
+/** The page's own main part: the innermost element that contains everything marked as main. */
 function markedMain(body: Element): Element | null {
   const weights = new TextWeights(body)
   const free = (element: Element): number => weights.freeChars(element)
@@ -47,7 +49,7 @@ function markedMain(body: Element): Element | null {
   return whole.sort((left, right) => free(left) - free(right))[0] ?? null
 }
 
-/** The heading of the first level, if it is above the main part. */
+/** Returns the first-level heading, if it is above the main part. */
 function titleOutside(body: Element, main: Element): Element | null {
   if (holds(main, 'h1')) return null
   const titles = all(body, 'h1').filter((title) => {
@@ -65,16 +67,16 @@ function lengthOf(element: Element): number {
 }
 
 const LINKS_MIN = 10
-/** Text outside links and headings. A page without a marked main part also has its menus' links. */
+/** Outside of links and headings. Without a marked main part, links of menus count too. */
 const OWN_CHARS = { marked: 400, unmarked: 60 } as const
-/** A text with at least this many characters per link is not just navigation. */
+/** Text with at least this many characters per link is more than navigation. */
 const CHARS_PER_LINK = 8
 const MOSTLY_LINKS = 0.75
 const INDEX_TITLE =
   /^(?:the )?(?:general |global |full |alphabetic(?:al)? |python |module |command |api )*(?:index|table of contents|site ?map)(?: (?:[–—-] )?[a-z](?:-[a-z])?)?(?: for \S{1,40})?$/i
-/** A web server's list of files. */
+/** A web server's listing of files. */
 const FOLDER_TITLE = /^index of \//i
-/** A page about an index has the same name. */
+/** A page about an index may have such a title too. */
 const LIKELY_INDEX = /(?:^| )(?:index|table of contents|site ?map)(?: \W.*)?$/i
 const LIKELY_INDEX_LINKS = 50
 const LARGE_INDEX_LINKS = 300
@@ -92,7 +94,7 @@ function indexLinks(
   const isIndex =
     INDEX_TITLE.test(title ?? '') || (LIKELY_INDEX.test(title ?? '') && links >= LIKELY_INDEX_LINKS)
   if (isIndex && before.linkedChars > 0.4 * before.chars) return links
-  // Javadoc's summary repeats what each of its entries says.
+  // Javadoc's summary repeats what its entries say.
   const isLarge = isIndex && links >= LARGE_INDEX_LINKS
   if (isLarge && before.linkedChars > 0.15 * before.chars) return links
   const isMostlyLinks = before.linkedChars > MOSTLY_LINKS * before.chars

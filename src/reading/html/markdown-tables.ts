@@ -1,14 +1,11 @@
 import type TurndownService from 'turndown'
 import { all, ancestor, holds, isElement, oneLine } from './elements.ts'
 
-/** The most cells that one `colspan` or `rowspan` may cover; and a table, before its spans count as one. */
+/** The most cells that one `colspan` or `rowspan` may cover, and that spans may add to a table. */
 const SPAN_MAX = 100
 const GRID_CELLS_MAX = 500_000
 
-/**
- * Tables as GitHub's Markdown writes them; a layout table becomes its text. Our own because the
- * plugin's takes time cubic in the number of rows (1.0.68: 3 000 rows in 27 s), and does not know spans.
- */
+/** turndown's plugin takes cubic time (1.0.68: 27 s for 3,000 rows) and ignores spans. */
 export function markdownTables(turndown: TurndownService): void {
   const kinds = new WeakMap<Element, TableKind>()
   const contents = new WeakMap<Element, string>()
@@ -52,7 +49,7 @@ export function markdownTables(turndown: TurndownService): void {
   })
 }
 
-/** `flat`: within a cell of another table. */
+/** `flat` means inside a cell of another table. */
 type TableKind = 'data' | 'flat' | 'layout'
 
 const TEXT_OF_PAGE = 'h1, h2, h3, h4, h5, h6, blockquote, dl, form'
@@ -121,7 +118,7 @@ function cellsOf(row: Element): readonly Element[] {
   return childrenOf(row, /^(?:TH|TD)$/)
 }
 
-/** A cell is one line: items of a list by semicolons, its lines by spaces. */
+/** Writes a cell on one line: list items separated by semicolons, lines by spaces. */
 function lineOfCell(content: string): string {
   const lines = content.split('\n').map((line) => line.trim().replace(/^#{1,6} /, ''))
   const kept = lines.filter((line) => line !== '')
@@ -152,7 +149,7 @@ function gridOf(rows: readonly (readonly Element[])[], contents: WeakMap<Element
     return [...new Set(names.filter((name) => name !== ''))].join(' ')
   })
   const body = grid.slice(headerCount).filter((row) => row.some((cell) => cell !== ''))
-  // Its links were removed.
+  // Only links were in it, and these were removed.
   if (body.length === 0 && new Set(header).size === 1) return ''
   const line = (cells: readonly string[]): string => {
     const padded = Array.from({ length: width }, (_, column) => cells[column] ?? '')
@@ -162,7 +159,7 @@ function gridOf(rows: readonly (readonly Element[])[], contents: WeakMap<Element
   return [line(header), rule, ...body.map(line)].join('\n')
 }
 
-/** Rows at the top that name columns; at least one, as Markdown requires. */
+/** Returns the number of rows at the top that name columns: at least one, as Markdown requires. */
 function headerRowCount(rows: readonly (readonly Element[])[]): number {
   let count = 0
   while (count < Math.min(rows.length - 1, 4) && isHeaderRow(rows[count] ?? [])) count += 1
@@ -180,7 +177,7 @@ function isHeader(row: Element): boolean {
   return isHeaderRow(cellsOf(row))
 }
 
-/** Every cell of the table: cells over several rows are repeated, those over columns are in the first, headers in each. */
+/** Cells over several rows are repeated in each; over several columns, only headers are. */
 function filledGrid(
   rows: readonly (readonly Element[])[],
   contents: WeakMap<Element, string>,

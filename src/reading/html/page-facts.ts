@@ -3,7 +3,7 @@ import type { PageFacts } from '../../core/domain/ports/reading-ports.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { all, oneLine } from './elements.ts'
 
-/** Absolute addresses of the pages that a page links to; frames are shown in it, so they count. */
+/** Returns absolute addresses that a page links to, including frames, which it shows. */
 export function linksOf(document: Document, url: string | null): readonly string[] {
   const base = baseOf(document, url)
   const links = new Set<string>()
@@ -15,7 +15,7 @@ export function linksOf(document: Document, url: string | null): readonly string
   return [...links]
 }
 
-/** `rel="nofollow"`: the source of a manual's page, a calendar, what visitors wrote. */
+/** Links that only occur with `rel="nofollow"`, such as those to page sources and in comments. */
 function notFollowedOf(document: Document, base: string | null): readonly string[] {
   const links = new Set<string>()
   const others = new Set<string>()
@@ -33,7 +33,7 @@ function baseOf(document: Document, url: string | null): string | null {
   return resolved(declared, url) ?? url
 }
 
-/** null: not a web address. */
+/** Null if it is not a web address. */
 function resolved(address: string | null, base: string | null): string | null {
   if (address === null) return null
   const url = URL.parse(address.trim(), base ?? undefined)
@@ -80,7 +80,7 @@ function metasOf(document: Document): readonly Element[] {
   return all(document, 'meta[content]').slice(0, 500)
 }
 
-/** The first non-empty `meta` of these names. */
+/** Returns the first `meta` with one of these names that is not empty. */
 function metaOf(metas: readonly Element[], names: readonly string[]): string {
   for (const name of names) {
     const meta = metas.find((one) => {
@@ -94,7 +94,7 @@ function metaOf(metas: readonly Element[], names: readonly string[]): string {
   return ''
 }
 
-/** The title without the name of its site. */
+/** Returns the title without the site's name. */
 export function pageTitle(document: Document): string | null {
   const whole = oneLine(all(document, 'title')[0]?.textContent)
   const metas = metasOf(document)
@@ -113,7 +113,7 @@ export function pageTitle(document: Document): string | null {
 
 const SEPARATOR = /\s+[|·•»«:–—-]+\s+|\s*::\s*|:\s+/
 
-/** Whether a title is the text plus the names of a site. */
+/** Whether a title consists of the text and the name of a site. */
 function isPartOf(text: string, whole: string): boolean {
   if (text === whole) return true
   const at = whole.indexOf(text)
@@ -133,7 +133,6 @@ function withoutSite(title: string, site: string): string {
 const PAGE_DATE = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/
 const FACT_CHARS_MAX = 1000
 
-/** The metadata that a page clearly states. */
 export function factColumns(document: Document): Row {
   const language = oneLine(document.documentElement.getAttribute('lang'))
   const written = articleData(document)
@@ -159,7 +158,6 @@ export function factColumns(document: Document): Row {
 
 const DATA_CHARS_MAX = 100_000
 
-/** JSON-LD of an article. */
 function articleData(document: Document): {
   readonly author?: string
   readonly published?: string

@@ -1,4 +1,6 @@
-/** Documents from a reader process: JSON lines, with long contents in a separate file. */
+/**
+ * Transfers documents from a reader process: lines of JSON, with long contents in a separate file.
+ */
 
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -6,18 +8,18 @@ import { join } from 'node:path'
 import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
 import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import type { AppError } from '../../core/errors.ts'
-import { isCount } from '../../core/json.ts'
+import { isCount, isShallow } from '../../core/json.ts'
 import { couldNotRead, unreadable } from '../document-format.ts'
 import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
-/** A document's values besides its content. Parsed in one go, within a few milliseconds. */
+/** A document's values besides its content, which are parsed in one step. */
 const LINE_BYTES_MAX = 2 * 1024 * 1024
-/** Longer ones are not inlined. */
+/** Longer contents are not part of the line. */
 const CONTENT_IN_LINE_CHARS = 65_536
 const BYTES_PER_WRITE = 65_536
 const BYTES_PER_READ = 262_144
 const CHARS_PER_WRITE = 1_048_576
-/** For these values: DuckDB reads JSON by recursion. */
+/** The limit for these values, because DuckDB reads JSON recursively. */
 const LEVELS_MAX = 100
 const LINE_END = 0x0a
 
@@ -25,7 +27,6 @@ interface DocumentLine extends Omit<ReadDocument, 'content'> {
   readonly content: string | number
 }
 
-/** Writes documents as they come. Only the current one is in memory. */
 export class DocumentWriter {
   readonly #folder: string
   readonly #lines: number
@@ -42,7 +43,7 @@ export class DocumentWriter {
     return this.#count
   }
 
-  /** @throws AppError `file_unreadable` for too many other values */
+  /** @throws AppError `file_unreadable` if the values besides the content are too large */
   write({ id, content, title, syntax, parts, columns, links }: ReadDocument): void {
     const text = content.toWellFormed()
     const isLong = text.length > CONTENT_IN_LINE_CHARS
@@ -66,7 +67,7 @@ export class DocumentWriter {
     this.#pending = ''
   }
 
-  /** @returns its bytes */
+  /** @returns its number of bytes */
   #writeContent(text: string): number {
     this.#contents ??= openSync(join(this.#folder, CONTENTS_FILE), 'wx', 0o600)
     let bytes = 0
@@ -96,10 +97,7 @@ function tooMuchBeside(): AppError {
   return unreadable(message)
 }
 
-/**
- * The documents of a job, in order, yielding to the event loop.
- * @throws AppError `file_unreadable` for a file that Eider did not write
- */
+/** Lets other work run. @throws AppError `file_unreadable` for other programs' files */
 export async function* writtenDocuments(
   folder: string,
   signal: AbortSignal,
@@ -129,7 +127,7 @@ async function* linesIn(file: FileHandle, signal: AbortSignal): AsyncGenerator<U
     signal.throwIfAborted()
     const { bytesRead } = await file.read(buffer, 0, buffer.length)
     if (bytesRead === 0) break
-    // A copy: the buffer is reused.
+    // Copied, because the buffer is reused.
     let bytes = Buffer.concat([rest, buffer.subarray(0, bytesRead)])
     for (let end = bytes.indexOf(LINE_END); end !== -1; end = bytes.indexOf(LINE_END)) {
       yield bytes.subarray(0, end)
@@ -158,7 +156,7 @@ async function nextContent(file: FileHandle, sizeBytes: number, signal: AbortSig
 function documentLine(bytes: Uint8Array): DocumentLine {
   const value = parsedRow(bytes)
   if (typeof value !== 'object' || value === null) throw nonsense()
-  // Any property of any object may be read.
+  // The cast is safe, because each field is checked.
   const line = value as Readonly<Record<keyof ReadDocument, unknown>>
   const { id, content, title, syntax, parts, columns, links } = line
   if (!isTextOrNull(id) || !isTextOrNull(title) || !isSyntax(syntax)) throw nonsense()
@@ -178,7 +176,7 @@ function parsedRow(bytes: Uint8Array): unknown {
 }
 
 function nonsense(): AppError {
-  return couldNotRead('its reader answered nonsense')
+  return couldNotRead('its reader gave an invalid answer')
 }
 
 function isTextOrNull(value: unknown): value is string | null {
@@ -200,7 +198,7 @@ const TIME_UNITS: readonly unknown[] = [
 
 function isParts(value: unknown): value is TextParts {
   if (typeof value !== 'object' || value === null) return false
-  // Any property of any object may be read.
+  // The cast is safe, because each field is checked.
   const { unit, starts } = value as Readonly<Record<keyof TextParts, unknown>>
   return TIME_UNITS.includes(unit) && Array.isArray(starts) && starts.every(isCount)
 }
@@ -208,9 +206,4 @@ function isParts(value: unknown): value is TextParts {
 function isRow(value: unknown): value is Row {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   return isShallow(value, LEVELS_MAX)
-}
-
-function isShallow(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1))
 }

@@ -2,25 +2,20 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ProcessLimits, STOPPED_FILE, type StopReason } from './reading-messages.ts'
 
-/** The current job of the process; null: none. */
 export type GuardedJob = { readonly folder: string; readonly limits: ProcessLimits } | null
 
 const LOOK_MS = 20
 const LOOK_AT_FILES_EVERY = 10
 
-export interface GuardDeps {
+interface GuardDeps {
   residentBytes(): number
-  /** Processor time of the whole process since its start. */
+  /** The CPU time of the whole process since its start. */
   cpuMs(): number
   parentId(): number
-  /** Ends the process at once. */
   end(): void
 }
 
-/**
- * Ends a reader process that uses too much memory, time or disk, or has lost its server, even while its main thread is busy:
- * it is meant to run in a separate thread.
- */
+/** In a thread, so that it ends the process even if the main thread is busy. */
 export class ProcessGuard {
   readonly #deps: GuardDeps
   readonly #parentId: number
@@ -63,7 +58,7 @@ export class ProcessGuard {
   }
 }
 
-/** The size of all files in it, also in folders. Files that disappear meanwhile do not count. */
+/** Includes subfolders. Files that disappear meanwhile do not count. */
 function sizeOf(folder: string): number {
   try {
     return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {

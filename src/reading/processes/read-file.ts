@@ -41,21 +41,17 @@ import {
 
 interface FileContents {
   readonly format: FileFormat
-  /** Their files are in the folder. */
+  /** Their files are in the job's folder. */
   readonly tables: readonly ReadTable[]
   readonly documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>
-  /** For a ZIP of other files; else null. */
+  /** For a ZIP of other files; otherwise null. */
   readonly archive: ReadArchive | null
 }
 
-/** Enough of a file's start and end to recognize its format, unless it contains others. */
+/** As much of a file's start and end as shows its format, unless it contains other files. */
 const LOOKED_AT_BYTES = 65_536
 
-/**
- * The content of a file. It runs in a reader process.
- * @param folder an empty one for the files of tables
- * @throws AppError `file_unreadable`
- */
+/** @param folder empty, for files that reading creates @throws AppError `file_unreadable` */
 export async function readFile(
   sent: SourceFile,
   folder: string,
@@ -79,7 +75,7 @@ export async function readFile(
 
 async function formatOf(source: SourceFile): Promise<FileFormat> {
   const bytes = await ends(source.path)
-  // A file larger than any document is not examined for this.
+  // A file larger than any document need not be checked for this.
   const isLarge = Bun.file(source.path).size > READING_LIMITS.documentBytesMax
   return isLarge && beginsLikeZip(bytes) ? 'zip' : fileFormat(source.name, bytes)
 }
@@ -101,7 +97,7 @@ async function* fileDocuments(
   )
 }
 
-/** From `text/html; charset=utf-8`. */
+/** Returns the charset in `text/html; charset=utf-8`. */
 function charsetOf(contentType: string | null): string | null {
   return /;\s*charset\s*=\s*"?([\w.:-]{1,40})/i.exec(contentType ?? '')?.[1] ?? null
 }
@@ -147,7 +143,7 @@ const DOCUMENT_READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentRe
   text: async () => (await import('../documents/text.ts')).readText,
 }
 
-/** Bytes → documents. @throws AppError `file_unreadable` */
+/** Converts bytes to documents. @throws AppError `file_unreadable` */
 export async function* readDocuments(
   document: RawDocument,
   notes: ReadingNotes,
@@ -158,7 +154,7 @@ export async function* readDocuments(
 
 const UNHEARD: ReadingNotes = { recognize: () => {}, warn: () => {} }
 
-/** The first document of a file, as for pages; an empty one if there is none. @throws AppError `file_unreadable` */
+/** Or an empty document. @throws AppError `file_unreadable` */
 export async function readDocument(
   document: RawDocument,
   notes: ReadingNotes = UNHEARD,
@@ -168,10 +164,10 @@ export async function readDocument(
 }
 
 const REASON_CHARS_MAX = 500
-/** The share of a file's processor time; the rest is for processing the pages read. */
+/** The share of a file's CPU time for reading. The rest is for processing the pages. */
 const SPENT_SHARE = 0.7
 
-/** The work of a reader process: every failure that it survives becomes an answer. */
+/** Runs a job in a reader process. Failures that the process survives become an answer. */
 export async function answerJob({
   id,
   source,
@@ -194,7 +190,7 @@ export async function answerJob({
   }
   try {
     const { format, tables, documents, archive } = await readFile(source, folder, notes)
-    // Documents are read here, one by one, and may report more.
+    // The documents are read here one by one, which may add warnings.
     const documentCount = await writeDocuments(documents, folder)
     const summary = {
       format,
@@ -223,7 +219,6 @@ function scanWriter(folder: string, scans: ScanImage[]): NonNullable<ReadingNote
   }
 }
 
-/** Its path as a name in the job's folder. */
 function inFolder(member: ReadMember): ReadMember {
   return { ...member, path: basename(member.path) }
 }
@@ -247,10 +242,7 @@ function failure(id: number, error: unknown): ReadingAnswer {
   return { kind: 'failed', id, code: 'file_unreadable', message }
 }
 
-/**
- * The file decompressed, as another file in the folder; an uncompressed file itself.
- * @throws AppError `file_unreadable` for a file that is damaged or becomes too large
- */
+/** Itself if not compressed. @throws AppError `file_unreadable` if damaged or too large */
 async function unpackedFile(
   source: SourceFile,
   folder: string,

@@ -12,20 +12,16 @@ import { readWorkbook } from '../tables/workbooks/workbook.ts'
 import { writtenTable } from '../tables/written-table.ts'
 
 const NOTE_KEY = 'eider'
-/** Rows with vectors. */
+/** Row group size for rows with vectors. */
 const WIDE_GROUP_ROWS = 8192
 const NOTE_BYTES_MAX = 1_000_000
 
-/** For DuckDB in a reader process, whose own limit is larger. */
+/** DuckDB's limit in a reader process, below that of the process itself. */
 const MEMORY_LIMIT = '512MiB'
 const SPILL_MAX = '8GiB'
 const THREADS = '2'
 
-/**
- * The tables of a file, each as a Parquet file in the folder. It runs in a reader process, in an instance of DuckDB that
- * sees the file and the folder and nothing else.
- * @throws AppError `file_unreadable`
- */
+/** In a DuckDB that can access only the file and folder. @throws AppError `file_unreadable` */
 export async function readTables(
   file: SourceFile & { readonly format: FileFormat },
   folder: string,
@@ -58,7 +54,7 @@ export async function readTables(
   }
 }
 
-/** The value of Eider's key in the file; null: not text. */
+/** Returns the value of Eider's key in the file; null if it is not text. */
 async function noteOf(connection: DuckDBConnection, path: string): Promise<string | null> {
   const sql = `SELECT decode(value) FROM parquet_kv_metadata(${literal(path)})
     WHERE key = encode(${literal(NOTE_KEY)}) AND octet_length(value) <= ${NOTE_BYTES_MAX}`
@@ -67,13 +63,13 @@ async function noteOf(connection: DuckDBConnection, path: string): Promise<strin
   return typeof value === 'string' ? value : null
 }
 
-/** An instance that may read one file and write into one folder. */
 async function isolatedConnection(path: string, folder: string): Promise<DuckDBConnection> {
   const instance = await DuckDBInstance.create(':memory:', {
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: MEMORY_LIMIT,
-    // It turns each IN into a join, several for each column: slow, and more memory than available.
+    // This optimizer turns each IN, of which a column has several, into a join, which is slow and
+    // needs more memory than there is.
     disabled_optimizers: 'in_clause',
     threads: THREADS,
     temp_directory: join(folder, 'spill'),
@@ -90,7 +86,7 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
   return connection
 }
 
-/** DuckDB's message without byte positions, which do not help the caller. */
+/** Removes file paths and byte positions from DuckDB's message. */
 function withoutPaths(error: unknown, paths: readonly string[]): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   const [detail = ''] = error.message.split(/\n(?:\n|LINE )/)

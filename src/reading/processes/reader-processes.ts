@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import type { Subprocess } from 'bun'
+import { join } from 'node:path'
 import type {
   FileReading,
   ReadFile,
@@ -11,8 +9,8 @@ import type {
   SourceFile,
 } from '../../core/domain/ports/reading-ports.ts'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
-import { abortable } from '../../core/runtime/cancellation.ts'
 import { FairPool } from '../../core/runtime/fair-pool.ts'
+import { JobProcess, ProcessEnd } from '../../core/runtime/job-process.ts'
 import { couldNotRead } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { writtenDocuments } from './document-files.ts'
@@ -26,15 +24,15 @@ import {
 } from './reading-messages.ts'
 
 export interface ReaderProcessesOptions {
-  /** Entry of the processes. */
   readonly entryUrl: string
-  /** Where each file gets a private folder; null: in the system's temporary folder. */
+  /**
+   * The folder in which each file gets its own subfolder; null for the system's temporary folder.
+   */
   readonly folder: string | null
-  /** All that the processes get of one: nothing secret. */
+  /** The complete environment of the processes, without secrets. */
   readonly environment: Readonly<Record<string, string>>
-  /** For one process, resident. */
   readonly memoryBytes: number
-  /** Processor time for a small file. */
+  /** The CPU time for a small file. */
   readonly readMs: number
   readonly outputBytes: number
   readonly queueMax: number
@@ -56,12 +54,10 @@ export function readerProcessesOptions(
   }
 }
 
-/**
- * Reads files in separate processes: a few, started on demand and ended when idle. Requests take turns.
- */
+/** Processes are started on demand and ended when idle. Requests take turns. */
 export class ReaderProcesses {
   readonly #options: ReaderProcessesOptions
-  readonly #processes: FairPool<ReaderProcess>
+  readonly #processes: FairPool<JobProcess>
   #lastJob = 0
 
   constructor(options: ReaderProcessesOptions) {
@@ -71,12 +67,12 @@ export class ReaderProcesses {
       workersMax: processesMax,
       queueMax,
       tooBusyMessage: `More than ${queueMax} files are waiting to be read; try again later`,
-      make: () => new ReaderProcess({ entryUrl, idleMs, environment }),
+      make: () => new JobProcess({ entryUrl, idleMs, environment }),
       isReady: (process) => process.isRunning,
     })
   }
 
-  /** Its files take turns with those of others, in any number. */
+  /** Returns a reader whose files take turns with those of others, however many they are. */
   inTurns(turns: symbol): FileReading {
     return { readFile: (source, use, signal) => this.#readFile(source, use, signal, turns) }
   }
@@ -100,7 +96,7 @@ export class ReaderProcesses {
     }
   }
 
-  /** Ends the processes; waiting callers fail with `shutting_down`. */
+  /** Ends the processes. Waiting callers fail with `shutting_down`. */
   async close(): Promise<void> {
     const reason = new AppError('shutting_down', 'The reader of files is closed')
     await Promise.all(this.#processes.close(reason).map((process) => process.stop()))
@@ -115,7 +111,7 @@ export class ReaderProcesses {
     const { memoryBytes, readMs } = this.#options
     const { size } = await stat(source.path)
     const outputBytes = this.#options.outputBytes + READING_LIMITS.outputPerByte * size
-    // Drawing a page takes longer than reading its text.
+    // Rendering a page takes longer than reading its text.
     const share = source.takesScans === true ? 3 : 1
     const cpuMs = Math.round(share * (readMs + (READING_LIMITS.readMsPerMegabyte * size) / 1e6))
     const deadlineMs = READING_LIMITS.waitMsPerCpuMs * cpuMs
@@ -125,8 +121,8 @@ export class ReaderProcesses {
       key: turns,
       signal,
       work: (process, ended) => {
-        const read = process.run(job, deadlineMs, ended)
-        // The next file should not have to wait for the start of a process.
+        const read = readBy(process, { job, deadlineMs }, ended)
+        // Spares the next file from waiting for a process to start.
         this.#processes.next()?.warm()
         return read
       },
@@ -156,133 +152,29 @@ async function privateFolder(parent: string | null): Promise<string> {
   return folder
 }
 
-interface ReaderProcessOptions {
-  /** Entry of the process: a file of `workers/`. */
-  readonly entryUrl: string
-  /** None of the server's environment, which has its keys. */
-  readonly environment: Readonly<Record<string, string>>
-  /** Without work it ends after this time. */
-  readonly idleMs: number
-}
-
-/** A process that ended before it answered. */
-interface Ended {
-  /** A number, if it has no name. */
-  readonly signal: string | number | null
-  readonly exitCode: number | null
-}
-
-/**
- * A process that starts with its first job and does one at a time. A job that takes too long, swells or crashes costs that
- * process only: the next job gets another one.
- */
-class ReaderProcess {
-  readonly #options: ReaderProcessOptions
-  #process: Subprocess | null = null
-  #idle: ReturnType<typeof setTimeout> | null = null
-  #onMessage: (message: unknown) => void = () => {}
-
-  constructor(options: ReaderProcessOptions) {
-    this.#options = options
-  }
-
-  get isRunning(): boolean {
-    return this.#process !== null
-  }
-
-  /** Starts the process if it is not running, for a job that may come. */
-  warm(): void {
-    this.#running()
-    this.#startIdling()
-  }
-
-  /** @throws AppError `file_unreadable`, or another one that the process answers; the signal's reason */
-  async run(job: ReadingJob, deadlineMs: number, signal: AbortSignal): Promise<ReadingSummary> {
-    signal.throwIfAborted()
-    this.#stopIdling()
-    const timeout = AbortSignal.timeout(deadlineMs)
-    try {
-      const message = await abortable(this.#answered(job), AbortSignal.any([signal, timeout]))
-      const answer = answerOf(message, job)
-      if (answer === null) throw couldNotRead('its reader answered nonsense')
-      this.#startIdling()
-      if (answer.kind === 'read') return answer.summary
-      throw new AppError(answer.code, answer.message)
-    } catch (error) {
-      // One that answered is idle; any other may be busy forever.
-      if (this.#idle !== null) throw error
-      await this.stop()
+/** @throws AppError `file_unreadable`, or another one that the process answers; the signal's reason */
+async function readBy(
+  process: JobProcess,
+  { job, deadlineMs }: { readonly job: ReadingJob; readonly deadlineMs: number },
+  signal: AbortSignal,
+): Promise<ReadingSummary> {
+  const timeout = AbortSignal.timeout(deadlineMs)
+  const message = await process
+    .run(job, AbortSignal.any([signal, timeout]))
+    .catch(async (error: unknown) => {
       if (signal.aborted) throw signal.reason
       if (timeout.aborted) throw tookTooLong(deadlineMs)
-      throw error instanceof AppError ? error : await causeOfEnd(error, job)
-    }
-  }
-
-  /** Ends the process at once, even in the middle of its work. */
-  async stop(): Promise<void> {
-    this.#stopIdling()
-    const ended = this.#process
-    this.#process = null
-    ended?.kill('SIGKILL')
-    await ended?.exited
-  }
-
-  #answered(job: ReadingJob): Promise<unknown> {
-    const running = this.#running()
-    running.ref()
-    const answer = Promise.withResolvers<unknown>()
-    this.#onMessage = answer.resolve
-    void running.exited.then(() => {
-      if (this.#process === running) this.#process = null
-      const { signalCode, exitCode } = running
-      answer.reject({ signal: signalCode, exitCode } satisfies Ended)
+      throw error instanceof ProcessEnd ? await causeOfEnd(error, job) : error
     })
-    try {
-      running.send(job)
-    } catch {
-      // It has ended, as its exit shows.
-    }
-    return answer.promise
-  }
-
-  #running(): Subprocess {
-    if (this.#process !== null) return this.#process
-    const path = fileURLToPath(this.#options.entryUrl)
-    const started: Subprocess = Bun.spawn([process.execPath, '--no-env-file', path], {
-      // A folder without files that Bun reads on its own, such as .env.
-      cwd: dirname(path),
-      env: this.#options.environment,
-      stdio: ['ignore', 'ignore', 'ignore'],
-      serialization: 'advanced',
-      ipc: (message: unknown, from) => {
-        if (from === this.#process) this.#onMessage(message)
-      },
-      onExit: (ended) => {
-        if (this.#process === ended) this.#process = null
-      },
-    })
-    // The process alone does not keep the server running.
-    started.unref()
-    this.#process = started
-    return started
-  }
-
-  #startIdling(): void {
-    this.#stopIdling()
-    this.#process?.unref()
-    this.#idle = setTimeout(() => void this.stop(), this.#options.idleMs)
-    this.#idle.unref()
-  }
-
-  #stopIdling(): void {
-    if (this.#idle !== null) clearTimeout(this.#idle)
-    this.#idle = null
-  }
+  const answer = answerOf(message, job)
+  if (answer?.kind === 'read') return answer.summary
+  if (answer !== null) throw new AppError(answer.code, answer.message)
+  await process.stop()
+  throw couldNotRead('its reader gave an invalid answer')
 }
 
-/** The caller's error for a process that ended on its own. */
-async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
-  const { signal, exitCode } = ended as Ended
+/** The error for the caller if a process ended by itself. */
+async function causeOfEnd({ signal, exitCode }: ProcessEnd, job: ReadingJob): Promise<AppError> {
   const reason = await stopReason(job.folder)
   if (reason === 'output') {
     const limit = megabytes(job.limits.outputBytes)
@@ -292,7 +184,7 @@ async function causeOfEnd(ended: unknown, job: ReadingJob): Promise<AppError> {
     const limit = `${Math.round((job.limits.cpuMs ?? 0) / 1000)} s of processor time`
     return couldNotRead(`it took more than ${limit}, the limit for a file of its size; split it`)
   }
-  // The operating system also kills processes that take too much memory.
+  // The operating system also kills processes that use too much memory.
   if (reason === 'memory' || signal === 'SIGKILL') {
     const limit = megabytes(job.limits.memoryBytes)
     const setting = 'EIDER_READING_MEMORY'

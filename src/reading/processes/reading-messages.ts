@@ -1,4 +1,7 @@
-/** The messages between the server and a reader process. A process's messages are checked, because it read files from users. */
+/**
+ * The messages between the server and a reader process. Messages from the process are checked,
+ * because it has read users' files.
+ */
 
 import {
   type ReadArchive,
@@ -14,7 +17,7 @@ import type { ErrorCode } from '../../core/errors.ts'
 import { isCount, isObject } from '../../core/json.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 
-/** One file to read. The results go into the folder, which belongs to this job. */
+/** One file to read. The results go into the folder, which only this job uses. */
 export interface ReadingJob {
   readonly id: number
   readonly source: SourceFile
@@ -22,13 +25,11 @@ export interface ReadingJob {
   readonly limits: ProcessLimits
 }
 
-/** The process ends itself when it exceeds them. */
+/** The process ends itself if it exceeds one of these. */
 export interface ProcessLimits {
-  /** Resident, of the whole process. */
   readonly memoryBytes: number
-  /** For all files in the folder. */
   readonly outputBytes: number
-  /** Processor time for one file: on a busy machine it takes longer to use. Missing: no limit. */
+  /** CPU time for one file, which takes longer on a busy machine. If missing, there is no limit. */
   readonly cpuMs?: number
 }
 
@@ -41,7 +42,7 @@ export type ReadingAnswer =
       readonly message: string
     }
 
-/** The result besides the documents. */
+/** The result without the documents. */
 export interface ReadingSummary {
   readonly format: FileFormat
   readonly recognized: Recognized
@@ -52,20 +53,19 @@ export interface ReadingSummary {
   readonly scans: readonly ScanImage[]
 }
 
-/** The error codes of a reader. */
+/** The error codes that a reader may return. */
 const ERROR_CODES = ['file_unreadable', 'storage_full', 'invalid_request'] as const
 
-export type ReadingErrorCode = (typeof ERROR_CODES)[number]
+type ReadingErrorCode = (typeof ERROR_CODES)[number]
 
 export function isReadingErrorCode(code: ErrorCode): code is ReadingErrorCode {
   return ERROR_CODES.some((known) => known === code)
 }
 
-/** In the folder of a job. */
 export const DOCUMENTS_FILE = 'documents.jsonl'
-/** Long contents, one after the other, as UTF-8. */
+/** Long contents one after the other, as UTF-8. */
 export const CONTENTS_FILE = 'contents'
-/** Why the process ended itself: a `StopReason`. */
+/** Contains the `StopReason` if the process ended itself. */
 export const STOPPED_FILE = 'stopped'
 
 export const STOP_REASONS = ['memory', 'output', 'cpu'] as const
@@ -84,7 +84,7 @@ const MEMBER_FILE = /^member-\d{1,6}$/
 const SCAN_FILE = /^scan-\d{1,6}$/
 const TABLE_FILE = /^table-\d{1,6}\.parquet$/
 
-/** As many as a caller reads, and how many more there were. */
+/** Returns as many as a person would read, and the number of the others. */
 export function shownWarnings(warnings: readonly string[]): readonly string[] {
   const shown = warnings
     .slice(0, ANSWER_WARNINGS_MAX)
@@ -93,7 +93,6 @@ export function shownWarnings(warnings: readonly string[]): readonly string[] {
   return more === 0 ? shown : [...shown, `${more} more of such sentences are left out`]
 }
 
-/** null: not an answer to this job. */
 export function answerOf(message: unknown, job: ReadingJob): ReadingAnswer | null {
   if (!isObject(message) || message.id !== job.id) return null
   const { id } = job
@@ -129,7 +128,6 @@ function checkedSummary(summary: Readonly<Record<string, unknown>>, folder: stri
   return found
 }
 
-/** undefined: not a message of a reader. */
 function archiveOf(value: unknown, folder: string): ReadArchive | null | undefined {
   if (value === null) return null
   if (!isObject(value) || !isCount(value.skipped) || !isListOf(value.members, isMember))
@@ -162,7 +160,7 @@ function isShortText(value: unknown): value is string {
   return typeof value === 'string'
 }
 
-/** Its path is a name in the job's folder. */
+/** Its path must be a name in the job's folder. */
 function isTable(value: unknown): value is ReadTable {
   if (!isObject(value)) return false
   const { name, path, columns, rowCount, note } = value

@@ -1,33 +1,29 @@
 import { literal } from '../../core/domain/names.ts'
 
-/**
- * A type for a column of text. The first rows are tested here and all rows by DuckDB: both must
- * agree, so the SQL means the same as the pattern.
- */
+/** DuckDB tests rows with the SQL, but the pattern tests the first: they must mean the same. */
 export interface CellKind {
   readonly name: string
   readonly type: string
-  /** For one value. */
   readonly pattern: RegExp
-  /** NULL where the value is not of this kind. */
+  /** NULL if the value is not of this kind. */
   readonly cast: (value: string) => string
-  /** True where the value is of this kind; the same as `cast(value) IS NOT NULL` if missing. */
+  /** True if the value is of this kind; by default `cast(value) IS NOT NULL`. */
   readonly holds?: (value: string) => string
 }
 
 const SMALL_INTEGER_DIGITS = 18
 
-/** Ways to write "nothing" in columns other than text. In a text, it may be a name, or Namibia. */
+/** Ways to write "no value" in columns other than text. In text, NA may be a name, or Namibia. */
 export const NULL_MARKERS: readonly string[] =
   ' NA N/A n/a #N/A NULL Null null None NaN nan \\N - -- ? .'.split(' ')
 
 export const IS_NULL_MARKER: ReadonlySet<string> = new Set(NULL_MARKERS)
 
-/** The number has a leading zero that would be lost. */
+/** A number with a leading zero, which a numeric type would lose. */
 const leadsWithZero = (value: string) =>
   `((${value} >= '00' AND ${value} < '0:') OR (${value} >= '-00' AND ${value} < '-0:'))`
 
-/** DuckDB's regular expressions match whole values and write code points in their own way. */
+/** DuckDB's regular expressions match whole values and write code points differently. */
 function matches(value: string, pattern: RegExp): string {
   return `regexp_full_match(${value}, ${literal(duckPattern(pattern.source.replace(/^\^|\$$/g, '')))}${pattern.ignoreCase ? ", 'i'" : ''})`
 }
@@ -38,7 +34,8 @@ function duckPattern(source: string): string {
 
 function integer(name: string, type: string, pattern: RegExp): CellKind {
   const cast = (value: string) => `TRY_CAST(${value} AS ${type})`
-  // Written back it must be the same, without losing a leading zero, a plus or a fraction.
+  // A number must be the same when written back, without losing a leading zero, a plus or a
+  // fraction.
   return {
     name,
     type,
@@ -48,7 +45,7 @@ function integer(name: string, type: string, pattern: RegExp): CellKind {
   }
 }
 
-/** Numbers with a sign between thousands, a decimal comma, or both. */
+/** Numbers with thousands separators, a decimal comma, or both. */
 function grouped(name: string, pattern: RegExp, group: string, decimal: '.' | ','): CellKind {
   const cast = (value: string) => {
     const whole =
@@ -76,7 +73,7 @@ function moment(type: 'DATE' | 'TIMESTAMP' | 'TIME', format: string, pattern: Re
 const DAY = '\\d{1,2}'
 const CLOCK = String.raw`\d{1,2}:\d{2}`
 
-/** The same day in other orders, also followed by a time of day. */
+/** Dates in other orders, optionally followed by a time. */
 function days(): CellKind[] {
   const formats: [format: string, pattern: string][] = [
     ['%Y/%m/%d', String.raw`\d{4}/${DAY}/${DAY}`],
@@ -123,7 +120,7 @@ const simple = (name: string, type: string, pattern: RegExp): CellKind => ({
   holds: (value) => `(${matches(value, pattern)} AND TRY_CAST(${value} AS ${type}) IS NOT NULL)`,
 })
 
-/** Narrower types come first: the first that fits all values of a column is its type. */
+/** Narrower types come first. A column gets the first type that fits all of its values. */
 export const CELL_KINDS: readonly CellKind[] = [
   {
     name: 'boolean',
@@ -137,7 +134,7 @@ export const CELL_KINDS: readonly CellKind[] = [
   {
     name: 'number',
     type: 'DOUBLE',
-    // A plus without a fraction is a telephone number. More digits than a double holds would change.
+    // A plus without a fraction marks a telephone number. A double would lose further digits.
     pattern:
       /^(-?(0|[1-9]\d{0,14})|[-+]?(0|[1-9]\d{0,14})?\.\d+|[-+]?(0|[1-9]\d{0,14})\.|[-+]?(0|[1-9]\d{0,14})(\.\d*)?[eE][-+]?\d{1,3}|[-+]?\.\d+[eE][-+]?\d{1,3}|[-+]?([Ii]nf|Infinity|INF))$/,
     cast: (value) => `nullif(TRY_CAST(${value} AS DOUBLE), 'nan'::DOUBLE)`,

@@ -11,11 +11,7 @@ interface Candidate {
   readonly kinds: readonly CellKind[]
 }
 
-/**
- * Finds the type of every column from all of its rows: one value of another kind makes a column text.
- * @param rows what a FROM takes; its columns are `c0`, `c1` … of text
- * @param sample the first rows: what they cannot be need not be tried on all
- */
+/** A single other value makes a column text. @param rows SQL after FROM, columns `c0`, … */
 export async function columnPlans(
   connection: DuckDBConnection,
   rows: string,
@@ -24,7 +20,6 @@ export async function columnPlans(
 ): Promise<
   readonly {
     readonly name: string
-    /** SQL over the column `c<index>` of the rows. */
     readonly expression: string
     readonly type: string
   }[]
@@ -53,15 +48,15 @@ export async function columnPlans(
   })
 }
 
-/** This many columns are examined together; for each further one DuckDB 1.5.5 compares its expressions with all others. */
+/** DuckDB 1.5.5 compares each expression with all others in a statement. */
 const COLUMNS_SIDE_BY_SIDE = 40
-/** More are examined one after the other. */
+/** Further columns are examined separately. */
 const COLUMNS_PER_QUERY = 1000
 
-/** Most values are of one kind and some are not: worth a warning. */
+/** If most values are of one kind and at most this share is not, a warning is added. */
 const STRAYS_MAX = 0.1
 
-/** What all values of a column in the sample can be. */
+/** Returns the kinds that all values of a column in the sample can have. */
 function possibleKinds(
   sample: readonly SampleRow[],
   index: number,
@@ -112,7 +107,6 @@ const STRAY_KINDS: readonly (readonly [string, readonly CellKind[]])[] = [
 
 interface Checked {
   readonly candidate: Candidate
-  /** What all rows can be. */
   readonly kinds: readonly CellKind[]
   readonly valueCount: number
   readonly strayCount: number
@@ -121,7 +115,7 @@ interface Checked {
   readonly marker: string
 }
 
-/** On all rows, the most likely kind first, and the rest only for columns that are something else. */
+/** Tries the most likely kind on all rows first, then the others for the columns that remain. */
 async function checkedInTurn(
   connection: DuckDBConnection,
   rows: string,
@@ -148,7 +142,7 @@ async function checkedInTurn(
   return checked
 }
 
-/** Columns whose values are all of one kind, without markers: most of them, by one expression each. */
+/** Most columns have values of one kind, without markers: one expression each. */
 async function plainColumns(
   connection: DuckDBConnection,
   rows: string,
@@ -173,7 +167,7 @@ function holdsSql(kind: CellKind, value: string): string {
   return kind.holds?.(value) ?? `${kind.cast(value)} IS NOT NULL`
 }
 
-/** The first one, and those with which it could be confused. */
+/** Returns the first kind, and those it could be confused with. */
 function likelyKinds(kinds: readonly CellKind[]): readonly CellKind[] {
   const [first] = kinds
   if (first === undefined) return []
@@ -189,12 +183,12 @@ function likelyKinds(kinds: readonly CellKind[]): readonly CellKind[] {
 
 const MARKERS = literal(NULL_MARKERS.map((marker) => marker.replace(/[\\?.]/g, '\\$&')).join('|'))
 
-/** One expression: DuckDB makes one of each value of an IN. */
+/** A single expression, because DuckDB would make one of each value in an IN. */
 function isMarkerSql(value: string): string {
   return `regexp_full_match(${value}, ${MARKERS})`
 }
 
-/** The counts of a query for the values of one column. */
+/** Returns the counts to select for the values of one column. */
 function countsOf(value: string, kinds: readonly CellKind[]): readonly string[] {
   const strays = kinds.map((kind) => {
     const holds = holdsSql(kind, value)
@@ -240,7 +234,7 @@ async function checkedColumns(
   })
 }
 
-/** The values of columns that can be the same, as one column: the statement stays as small as for one of them. */
+/** Columns that may have the same kinds are examined as one, in a small statement. */
 async function checkedInALine(
   connection: DuckDBConnection,
   rows: string,
@@ -263,10 +257,10 @@ async function checkedInALine(
   return checked
 }
 
-/** What columns with a single reading tell about the others of their file. */
+/** What unambiguous columns show about the others in their file. */
 interface Conventions {
   readonly isCommaDecimal: boolean
-  /** `null`: both or neither. */
+  /** Null if both orders or neither occur. */
   readonly isMonthFirst: boolean | null
 }
 
@@ -291,7 +285,7 @@ function conventionsOf(columns: readonly Checked[]): Conventions {
 const DAY_FIRST = /^%d[/-]%m/
 const MONTH_FIRST = /^%m[/-]%d/
 
-/** null: text. */
+/** Null means text. */
 function chosenKind(
   { candidate, kinds, valueCount, strayCount, stray }: Checked,
   conventions: Conventions,
@@ -311,7 +305,7 @@ function chosenKind(
   const comma = named('1.234,5')
   if (first.name === 'number' && comma !== undefined && conventions.isCommaDecimal) {
     warn(
-      `Column ${shown(candidate.name)}: points are read as signs between thousands, since other columns have decimal commas`,
+      `Column ${shown(candidate.name)}: points are read as thousands separators, because other columns have decimal commas`,
     )
     return comma
   }

@@ -1,20 +1,17 @@
 import { CELL_KINDS, IS_NULL_MARKER } from './cell-kinds.ts'
 
-/** A row at the start of a file. */
 export interface SampleRow {
   readonly line: number
   readonly cells: readonly string[]
 }
 
-/** Where the table is in its file. */
 export interface CsvLayout {
-  /** The first line of the first row with values. Everything before it is not a row. */
+  /** The first line of the first row with values. Lines before it are not rows. */
   readonly dataLine: number
-  /** null: the file has no names for its columns. */
+  /** Null if the file does not name its columns. */
   readonly names: readonly string[] | null
-  /** How many values a row should have. */
   readonly width: number
-  /** Lines that start with `#` and are narrower or wider than the table are comments. */
+  /** Whether lines that start with `#` and do not have the table's width are comments. */
   readonly hasComments: boolean
   /** Lines before the table that are neither names nor comments, unchanged. */
   readonly skipped: readonly SampleRow[]
@@ -23,11 +20,7 @@ export interface CsvLayout {
 
 const ROWS_BEFORE_MAX = 60
 
-/**
- * Finds comments, titles above the table and the names of its columns.
- * @param rows the first ones without blank lines, each with all of its values
- * @param hasHeader undefined: look
- */
+/** @param rows the first rows, without blank lines @param hasHeader undefined to find out */
 export function layoutOf(rows: readonly SampleRow[], hasHeader: boolean | undefined): CsvLayout {
   const commentLines: number[] = []
   let first = 0
@@ -61,7 +54,7 @@ function isComment(row: SampleRow | undefined): boolean {
   return row?.cells[0]?.startsWith('#') ?? false
 }
 
-/** `#chrom,start,end`: the last line with a `#`, as wide as the rows below it. */
+/** Recognizes `#chrom,start,end`: the last line with a `#`, as wide as the rows below it. */
 function isNames(rows: readonly SampleRow[], index: number): boolean {
   const row = rows[index]
   const next = rows[index + 1]
@@ -69,7 +62,7 @@ function isNames(rows: readonly SampleRow[], index: number): boolean {
   return row.cells.length > 1 && row.cells.length === commonWidth(rows.slice(index + 1))
 }
 
-/** What most rows have; if tied, the larger. */
+/** Returns the most frequent width; in a tie, the larger. */
 function commonWidth(rows: readonly SampleRow[]): number {
   const counts = new Map<number, number>()
   for (const { cells } of rows) counts.set(cells.length, (counts.get(cells.length) ?? 0) + 1)
@@ -81,7 +74,7 @@ function commonWidth(rows: readonly SampleRow[]): number {
   return best
 }
 
-/** Rows above the table: they fill at most half of its columns, and a full row follows. */
+/** The number of title rows above the table: at least half empty, and followed by a full row. */
 function titleCount(rows: readonly SampleRow[], width: number): number {
   if (width < 2) return 0
   const isNarrow = ({ cells }: SampleRow) => {
@@ -97,13 +90,13 @@ function titleCount(rows: readonly SampleRow[], width: number): number {
     count += 1
   }
   const next = rows[count]
-  // A sparse table has such rows everywhere: then they belong to it.
+  // In a sparse table such rows occur everywhere, and they belong to it.
   const isFollowed = next !== undefined && next.cells.length >= width - 1
   const narrowBelow = rows.slice(count).filter(isNarrow).length
   return isFollowed && narrowBelow <= rows.length / 10 ? count : 0
 }
 
-/** Names for all columns: R writes none for the row names. */
+/** Returns names for all columns, because R writes none for the row names. */
 function namesOf(cells: readonly string[], body: readonly SampleRow[]): readonly string[] {
   const names = cells.map((cell, index) => (index === 0 ? cell.replace(/^#\s*/, '') : cell).trim())
   const isShifted =
@@ -112,7 +105,7 @@ function namesOf(cells: readonly string[], body: readonly SampleRow[]): readonly
       (row) => row.cells.length === cells.length + 1 && (row.cells.at(-1) ?? '').trim() !== '',
     )
   if (isShifted) return ['', ...names]
-  // Delimiters at the end of each row make no column.
+  // Delimiters at the end of every row do not make a column.
   let width = names.length
   const isEmptyAt = (index: number) =>
     names[index] === '' && body.every((row) => (row.cells[index] ?? '').trim() === '')
@@ -130,10 +123,7 @@ function cellKind(cell: string): Kind {
 
 const ROWS_COMPARED = 50
 
-/**
- * The names of columns are text above values that are not, they are there, and they do not come again. Where all is
- * text, the first row is taken for names, as everywhere.
- */
+/** Text above values that are not, none empty or repeated. All text: the first row counts. */
 function looksLikeHeader(cells: readonly string[], body: readonly SampleRow[]): boolean {
   const kinds = cells.map(cellKind)
   if (body.length === 0) return kinds.every((kind) => kind === 'text')
@@ -159,7 +149,7 @@ function looksLikeHeader(cells: readonly string[], body: readonly SampleRow[]): 
 
 const COLUMNS_COMPARED = 200
 
-/** Years are names of columns as well. */
+/** Years may be column names too. */
 function isYear(cell: string): boolean {
   return /^(1[89]|20)\d\d$/.test(cell.trim())
 }

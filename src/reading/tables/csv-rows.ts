@@ -4,12 +4,12 @@ import { couldNotRead } from '../document-format.ts'
 
 const BLOCK_BYTES = 1024 * 1024
 
-/** DuckDB holds 2048 values of each column at once, for each thread: 4000 columns do not fit into the memory it has here. */
+/** DuckDB holds 2048 values of each column per thread; 4000 columns do not fit in its memory. */
 export const TABLE_COLUMNS_MAX = 2000
-/** A longer line is a quote that was never closed, or not a table. */
+/** A longer line means an unclosed quote, or that the file is not a table. */
 const ROW_BYTES_MAX = 32 * 1024 * 1024
 
-/** A quote that is opened and never closed. */
+/** Thrown for a quote that is never closed. */
 export class OpenQuote extends AppError {
   readonly place: string
 
@@ -23,7 +23,7 @@ export class OpenQuote extends AppError {
   }
 }
 
-/** More values in a row than a table has columns. */
+/** Thrown for a row with more values than a table may have columns. */
 export class TooWide extends AppError {
   constructor(line: number) {
     super(
@@ -33,25 +33,22 @@ export class TooWide extends AppError {
   }
 }
 
-/**
- * The rows of a delimited file, in one pass: `next()` moves to the next row, whose values
- * are then `text(0)` to `text(count - 1)`. Memory is bounded by the longest row.
- */
+/** One pass, with one row in memory. Its values are `text(0)` to `text(count - 1)`. */
 export class CsvRows {
-  /** The number of values in the current row, and its first line, from 1. */
+  /** The number of values in the current row, and its first line, counted from 1. */
   count = 0
   line = 0
-  /** The position of the current row in the file, without its end. */
+  /** The start and end of the current row in the file. */
   startByte = 0
   endByte = 0
-  /** A quote that closes before the end of its value, or never. */
+  /** Whether a quote closes before the end of its value, or never. */
   hasOddQuote = false
-  /** A value written in another way than in plain CSV: DuckDB may read it differently. */
+  /** Whether a value differs from plain CSV, so that DuckDB might read it differently. */
   isUnusual = false
   readonly #dialect: CsvDialect
   readonly #source: ByteSource
   #buffer: Uint8Array
-  /** The file position of the buffer's first byte, the bytes in it, the start of the next row in it. */
+  /** The file position of the buffer's first byte, its length, and its next row's start. */
   #offset = 0
   #filled = 0
   #at = 0
@@ -59,7 +56,7 @@ export class CsvRows {
   #isAtEnd = false
   #starts = new Int32Array(64)
   #ends = new Int32Array(64)
-  /** 0: plain, 1: quoted, 2: quoted with escapes in it, 3: quoted with text after it. */
+  /** 0: plain; 1: quoted; 2: quoted with escapes; 3: quoted with text after it. */
   #kinds = new Uint8Array(64)
 
   constructor(source: ByteSource, dialect: CsvDialect) {
@@ -68,7 +65,7 @@ export class CsvRows {
     this.#buffer = new Uint8Array(BLOCK_BYTES)
   }
 
-  /** @throws AppError `file_unreadable` for a row that is too long or too wide, and for a quote that is never closed */
+  /** @throws AppError `file_unreadable` for a row too long or wide, or an unclosed quote */
   next(): boolean {
     for (;;) {
       if (this.#at >= this.#filled && !this.#fill()) return false
@@ -105,7 +102,7 @@ export class CsvRows {
     return this.#buffer.subarray(this.startByte - this.#offset, this.endByte - this.#offset)
   }
 
-  /** A value with text after its closing quote, `"a"b`, is ab. */
+  /** A value with text after its closing quote, `"a"b`, is read as ab. */
   #unescaped(text: string, isOdd: boolean): string {
     const { quote, escapedBy } = this.#dialect
     const sign = quote === null ? '' : String.fromCharCode(quote)
@@ -115,7 +112,7 @@ export class CsvRows {
     return closed.replaceAll(sign + sign, sign)
   }
 
-  /** Keeps the current row and reads more. false: at the end. */
+  /** Keeps the current row and reads more bytes. Returns false at the end. */
   #fill(): boolean {
     if (this.#isAtEnd) return false
     const rest = this.#filled - this.#at
@@ -139,7 +136,7 @@ export class CsvRows {
     )
   }
 
-  /** One row from where the last one ended. false: the buffer ends before it does. */
+  /** Reads one row from the end of the last one. Returns false if the buffer ends first. */
   #row(): boolean {
     const { quote, isRun, skipsSpace, lineEnd } = this.#dialect
     const delimiter = this.#dialect.delimiter ?? -1
@@ -163,7 +160,7 @@ export class CsvRows {
         if (at < 0) return false
         lines += this.#linesWithin
       }
-      // The hot loop: everything outside quotes goes through it.
+      // The hot loop, which handles everything outside of quotes.
       let byte = -1
       while (at < filled) {
         byte = buffer[at] ?? 0
@@ -189,7 +186,7 @@ export class CsvRows {
     return true
   }
 
-  /** The position of the first other character. */
+  /** Returns the position of the first other character. */
   #behind(sign: number, start: number): number {
     let at = start
     while (at < this.#filled && this.#buffer[at] === sign) at += 1
@@ -200,7 +197,7 @@ export class CsvRows {
   #end = -1
   #kind = 0
 
-  /** Moves past the closing quote of a value that starts at `start`; -1: not in this buffer. */
+  /** Moves past the closing quote of a value. Returns -1 if the buffer does not contain it. */
   #quoted(start: number): number {
     const { delimiter, lineEnd } = this.#dialect
     const closing = this.#closingQuote(start)
@@ -212,7 +209,7 @@ export class CsvRows {
       this.#end = closing
       this.#kind = this.#escapesWithin ? 2 : 1
     } else {
-      // What follows a closed quote belongs to the value, quote and all.
+      // Text after a closed quote belongs to the value, including the quote.
       this.#kind = 3
       this.hasOddQuote = true
       this.isUnusual = true
@@ -242,7 +239,7 @@ export class CsvRows {
   #linesWithin = 0
   #escapesWithin = false
 
-  /** Where the quote opened before `at` closes; -1: not in this buffer. */
+  /** Returns where a quote opened before `at` closes; -1 if not in this buffer. */
   #closingQuote(at: number): number {
     const { quote, escapedBy } = this.#dialect
     const buffer = this.#buffer
@@ -271,7 +268,7 @@ export class CsvRows {
     return -1
   }
 
-  /** Makes room for more values, then repeats the row. */
+  /** Makes room for more values, then reads the row again. */
   #wider(): boolean {
     const size = this.#starts.length * 2
     if (size > TABLE_COLUMNS_MAX * 16) throw new TooWide(this.#nextLine)
@@ -295,9 +292,9 @@ function oddlyQuoted(text: string, sign: string): string {
   return closing < 0 ? text : text.slice(1, closing) + text.slice(closing + 1)
 }
 
-/** A source of bytes, a piece at a time. */
+/** A source of bytes, read piece by piece. */
 interface ByteSource {
-  /** Fills the start of `target`; 0: at the end. */
+  /** Fills the start of `target`. Returns 0 at the end. */
   read(target: Uint8Array): number
 }
 
@@ -313,7 +310,7 @@ export function bytesOf(bytes: Uint8Array): ByteSource {
   }
 }
 
-/** Reads a file from a position on; `close` it. */
+/** Reads a file from a position on. Must be closed. */
 export function fileSource(path: string, startByte: number): ByteSource & { close(): void } {
   const file = openSync(path, 'r')
   let at = startByte
@@ -327,19 +324,19 @@ export function fileSource(path: string, startByte: number): ByteSource & { clos
   }
 }
 
-/** The format of a delimited file. All characters are ASCII bytes: they mean the same anywhere in UTF-8. */
+/** Special characters are ASCII bytes, so they are unambiguous in UTF-8. */
 export interface CsvDialect {
-  /** null: a line is one value. */
+  /** Null if each line is one value. */
   readonly delimiter: number | null
-  /** Several delimiters in a row are one, as in columns that are aligned with spaces. */
+  /** Whether consecutive delimiters count as one, as in columns aligned with spaces. */
   readonly isRun: boolean
-  /** null: quotes are ordinary characters. */
+  /** Null if quotes are ordinary characters. */
   readonly quote: number | null
-  /** Before a quote within quotes: the quote itself, or a backslash. */
+  /** The character before a quote within quotes: the quote itself, or a backslash. */
   readonly escapedBy: number | null
-  /** Spaces between a delimiter and a quote. */
+  /** Whether there may be spaces between a delimiter and a quote. */
   readonly skipsSpace: boolean
-  /** `\n` (with or without `\r` before it) or `\r` alone. */
+  /** `\n` (with or without `\r` before it), or only `\r`. */
   readonly lineEnd: number
 }
 

@@ -12,7 +12,7 @@ import {
   TooWide,
 } from './csv-rows.ts'
 
-/** Delimiters to try, the more common first, which also decides ties. */
+/** Delimiters to try, most common first. The order also decides ties. */
 const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§']
   .filter((sign) => sign < '\x80')
   .map((sign) => sign.charCodeAt(0))
@@ -20,20 +20,13 @@ const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§
 const ROWS_LOOKED_AT = 500
 const CELLS_PER_ROW = 60
 
-/** The known facts. */
-export interface DialectHints {
-  /** undefined: unknown. */
+interface DialectHints {
   readonly delimiter?: number
-  /** By the name of the file. */
+  /** Whether the file's name says so. */
   readonly isTabSeparated: boolean
 }
 
-/**
- * The format of a delimited file, from its start: every delimiter is tried with every way of quoting; the best one has rows
- * of equal width and plausible values.
- * @param sample the start of the file as UTF-8, from the first row on
- * @param isWhole whether it is all of the file
- */
+/** Tries all delimiters with all ways of quoting; the best has rows of equal width. */
 export function sniffedDialect(
   sample: Uint8Array,
   isWhole: boolean,
@@ -52,7 +45,8 @@ export function sniffedDialect(
       try {
         score = scoreOf(rows, dialect, hints) * quoting.weight
       } catch (error) {
-        // Text that is not a table under this dialect may be one under another. Words between spaces are not columns.
+        // Text that is not a table in this dialect may be one in another. Words between spaces are
+        // not columns.
         if (!(error instanceof TooWide)) throw error
         if (dialect.delimiter !== SPACE) tooWide ??= error
       }
@@ -68,7 +62,7 @@ export function sniffedDialect(
   return { delimiter, isRun, quote, escapedBy, skipsSpace, lineEnd }
 }
 
-/** Below this, commas are those of sentences. */
+/** Below this score, commas are punctuation. */
 const SCORE_MIN = 0.3
 
 const NO_DELIMITER = { delimiter: null, isRun: false } as const
@@ -139,7 +133,7 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
       }
     }
   } catch (error) {
-    // The sample may end within quotes; the whole file is checked later.
+    // The sample may end within quotes. The whole file is checked later.
     if (!(error instanceof OpenQuote)) throw error
   }
   if (rowCount === 0) return 0
@@ -154,13 +148,13 @@ function scoreOf(sample: Uint8Array, dialect: CsvDialect, hints: DialectHints): 
     }
   }
   if (mode === 1) return 0
-  // R writes no name for the column of its row names.
+  // R writes no name for the column of row names.
   if (firstWidth === mode - 1 && firstWidth > 1) modeCount += 1
   const consistency = 0.75 * (modeCount / rowCount) + 0.25 * (wideCount / rowCount)
   const isSpace = dialect.delimiter === SPACE
   const rare = DELIMITERS.indexOf(dialect.delimiter ?? 0) > 3
   let score = consistency * (0.4 + 0.6 * (cells === 0 ? 0 : plain / cells))
-  // Words are separated by spaces, too: only a strict grid is a table.
+  // Words are separated by spaces too, so only a strict grid is a table.
   if (isSpace && modeCount < rowCount * 0.95) score *= 0.3
   else if (isSpace || rare) score *= 0.85
   if (hints.isTabSeparated && dialect.delimiter === 0x09) score = Math.min(1, score * 1.2)
@@ -174,7 +168,7 @@ const MOMENT =
   /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$/
 const ADDRESS = /^(https?:\/\/|www\.)\S+$|^\S+@\S+\.\S+$/
 
-/** From 0 to 1: how much a value looks like a single value, not like several or a part of one. */
+/** From 0 to 1: how much it looks like a single value, rather than several or a part of one. */
 function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number {
   if (isQuoted) return 1
   const value = text.trim()
@@ -187,10 +181,7 @@ function plainness(text: string, isQuoted: boolean, dialect: CsvDialect): number
   return /[;\t|]/.test(value) ? 0.1 : 0.5
 }
 
-/**
- * Where lines end with `\n`, a `\r` before it is part of the end. Excel for Mac ends rows with `\r` and lines within a cell
- * with `\n`: line ends within quotes say nothing.
- */
+/** Excel for Mac ends rows with `\r` and lines in a cell with `\n`; quoted ends do not count. */
 function lineEndOf(sample: Uint8Array): number {
   if (!sample.includes(CARRIAGE_RETURN)) return LINE_FEED
   if (!sample.includes(LINE_FEED)) return CARRIAGE_RETURN
@@ -205,7 +196,7 @@ function lineEndOf(sample: Uint8Array): number {
   return hasReturn ? CARRIAGE_RETURN : LINE_FEED
 }
 
-/** Without the last line, which may be cut. */
+/** Removes the last line, which may be incomplete. */
 function wholeRows(sample: Uint8Array, lineEnd: number): Uint8Array {
   const end = sample.lastIndexOf(lineEnd)
   return end < 0 ? sample : sample.subarray(0, end + 1)

@@ -13,17 +13,16 @@ import {
 } from './csv-rows.ts'
 import { BlockWriter, type PlainCsv } from './plain-csv.ts'
 
-/** The location of a table's bytes, in an uncompressed UTF-8 file. */
+/** Where a table's bytes are, in an uncompressed UTF-8 file. */
 export interface CsvFile {
   readonly path: string
   /** After a byte order mark and a line that names the delimiter. */
   readonly startByte: number
-  /** Number of lines before that. */
   readonly linesBefore: number
 }
 
-/** Some rows of one kind: how many, and the lines of the first ones. */
-export class RowNotes {
+/** Counts rows of one kind, and remembers the first lines. */
+class RowNotes {
   count = 0
   readonly lines: number[] = []
 
@@ -32,7 +31,7 @@ export class RowNotes {
     if (this.lines.length < LINES_NAMED) this.lines.push(line)
   }
 
-  /** ` (lines 5, 9, …)` */
+  /** For example ` (lines 5, 9, …)`. */
   where(): string {
     const more = this.count > this.lines.length ? ', …' : ''
     return ` (line${this.count === 1 ? '' : 's'} ${this.lines.join(', ')}${more})`
@@ -41,7 +40,6 @@ export class RowNotes {
 
 const LINES_NAMED = 10
 
-/** What all rows of a file are like, from every byte. */
 export interface CsvSurvey {
   readonly rowCount: number
   readonly short: RowNotes
@@ -49,14 +47,14 @@ export interface CsvSurvey {
   readonly comments: RowNotes
   readonly blank: RowNotes
   readonly odd: RowNotes
-  /** The same rows, as wide as the widest or the names at most. */
+  /** The same rows, at most as wide as the widest or the names. */
   readonly plain: PlainCsv
 }
 
 const SAMPLE_ROWS = 1000
 const SAMPLE_CELLS = 200_000
 
-/** The first rows with their values, without blank lines. */
+/** Returns the first rows with their values, without blank lines. */
 export function sampleRows(file: CsvFile, dialect: CsvDialect): readonly SampleRow[] {
   const source = fileSource(file.path, file.startByte)
   try {
@@ -87,16 +85,13 @@ function isBlank(rows: CsvRows): boolean {
   return rows.count === 1 && rows.isEmpty(0)
 }
 
-/** A comment among the rows: it would be a ragged row otherwise. */
+/** Without this, a comment among the rows would count as a ragged row. */
 function isCommentRow(rows: CsvRows, layout: CsvLayout): boolean {
   if (!layout.hasComments || rows.count === layout.width || rows.isQuoted(0)) return false
   return rows.bytes(0)[0] === HASH
 }
 
-/**
- * Goes through all rows and copies them so that they can be read in only one way: plain rows
- * unchanged. @throws AppError `file_unreadable`
- */
+/** Plain rows are copied unchanged, others unambiguously. @throws AppError `file_unreadable` */
 export function surveyed(
   file: CsvFile,
   dialect: CsvDialect,
@@ -151,14 +146,14 @@ function newNotes() {
   }
 }
 
-/** Moves through the rows of the table, in order. @returns their lines */
+/** Moves through the rows of the table in order. @returns their lines */
 function* tableRows(
   rows: CsvRows,
   file: CsvFile,
   layout: CsvLayout,
   notes: ReturnType<typeof newNotes>,
 ): Generator<number> {
-  // Those at the end of the file do not count.
+  // Blank lines at the end of the file do not count.
   let blanks: number[] = []
   while (rows.next()) {
     const line = rows.line + file.linesBefore
@@ -187,7 +182,7 @@ function writeRow(
     const isPlain = bytes.every((byte) => {
       return byte !== delimiter && byte !== quote && byte !== LINE_FEED && byte !== CARRIAGE_RETURN
     })
-    // The only value of a row: without quotes it would be an empty line.
+    // Without quotes, a row's only value could be an empty line.
     if (count > 1 && isPlain) target.write(bytes)
     else target.writeQuoted(bytes, quote)
   }
@@ -195,7 +190,7 @@ function writeRow(
 
 const ENCODER = new TextEncoder()
 
-/** Without empty values at the end. */
+/** The width without empty values at the end. */
 function filledWidth(rows: CsvRows): number {
   let width = rows.count
   while (width > 0 && rows.isEmpty(width - 1)) width -= 1

@@ -13,11 +13,7 @@ import { writtenTable } from './written-table.ts'
 
 const SNIFFED_BYTES = 512 * 1024
 
-/**
- * Reads a delimited file into a Parquet file. Every byte is looked at once here, so that no row is lost without a word; DuckDB then
- * reads rows that can be read in one way only, and finds the types.
- * @throws AppError `file_unreadable`
- */
+/** Examines every byte, so that no row is lost silently. @throws AppError `file_unreadable` */
 export async function readCsv(
   connection: DuckDBConnection,
   given: { readonly path: string; readonly name: string; readonly options: ReadingOptions },
@@ -80,15 +76,15 @@ function tableIn(
     return withDialect(dialect)
   } catch (error) {
     if (!(error instanceof OpenQuote)) throw error
-    // Perhaps quotes are ordinary characters here: inches, or speech. Only if every row is whole then.
+    // Quotes may be ordinary characters (inches, speech), but only if every row is then complete.
     const found = withDialect({ ...dialect, quote: null, escapedBy: null })
     if (found.survey.short.count + found.survey.long.count > 0) throw error
-    notes.warn(`A quote in ${error.place} is never closed: quotes were read as letters like others`)
+    notes.warn(`A quote in ${error.place} is never closed: quotes were read as ordinary characters`)
     return found
   }
 }
 
-/** The first bytes without the lines that are not rows. */
+/** Returns the first bytes, without lines that are not rows. */
 async function beginOf(
   path: string,
   options: ReadingOptions,
@@ -100,7 +96,7 @@ async function beginOf(
   let linesBefore = 0
   let delimiter = delimiterOf(options.delimiter)
   const begin = new TextDecoder('latin1').decode(bytes.subarray(startByte, startByte + 16))
-  // Excel writes it, and only Excel reads it.
+  // Excel writes this line, and only Excel reads it.
   const named = /^"?sep=([\t !-~])"?(\r\n|\n|\r)/.exec(begin)
   if (named !== null) {
     startByte += named[0].length
@@ -115,21 +111,10 @@ async function beginOf(
   }
 }
 
-const DELIMITER_NAMES: Readonly<Record<string, string>> = {
-  tab: '\t',
-  '\\t': '\t',
-  comma: ',',
-  semicolon: ';',
-  pipe: '|',
-  space: ' ',
-  colon: ':',
-}
-
 function delimiterOf(option: string | undefined): number | null {
   if (option === undefined) return null
-  const sign = DELIMITER_NAMES[option.toLowerCase()] ?? option
-  const code = sign.charCodeAt(0)
-  if (sign.length === 1 && code > 0 && code < 0x7f && !/[\r\n"]/.test(sign)) return code
+  const code = option.charCodeAt(0)
+  if (option.length === 1 && code > 0 && code < 0x7f && !/[\r\n"]/.test(option)) return code
   throw unreadable(
     `The delimiter ${shown(option)} is not one sign of ASCII, such as "," or ";" or "tab"`,
   )
@@ -148,17 +133,17 @@ function describe(layout: CsvLayout, survey: CsvSurvey, { warn }: ReadingNotes):
       .map(({ cells }) => cells.filter((cell) => cell !== '').join(' '))
       .join(' / ')
     warn(
-      `${counted(layout.skipped.length, 'line')} above the table ${layout.skipped.length === 1 ? 'is no row' : 'are no rows'} (${lines}): ${shown(text.slice(0, TITLE_CHARS))}`,
+      `${counted(layout.skipped.length, 'line')} above the table ${layout.skipped.length === 1 ? 'is not a row' : 'are not rows'} (${lines}): ${shown(text.slice(0, TITLE_CHARS))}`,
     )
   }
   const commentCount = layout.commentLines.length + survey.comments.count
   if (commentCount > 0)
     warn(
-      `${counted(commentCount, 'line')} that begin${commentCount === 1 ? 's' : ''} with # ${commentCount === 1 ? 'is a comment and no row' : 'are comments and no rows'}`,
+      `${counted(commentCount, 'line')} that begin${commentCount === 1 ? 's' : ''} with # ${commentCount === 1 ? 'is a comment, not a row' : 'are comments, not rows'}`,
     )
   if (survey.blank.count > 0) {
     warn(
-      `${counted(survey.blank.count, 'empty line')} ${survey.blank.count === 1 ? 'is no row' : 'are no rows'}${survey.blank.where()}`,
+      `${counted(survey.blank.count, 'empty line')} ${survey.blank.count === 1 ? 'is not a row' : 'are not rows'}${survey.blank.where()}`,
     )
   }
   const { short, long, odd } = survey

@@ -16,7 +16,7 @@ interface Column {
   readonly type: string
 }
 
-/** Lists of objects, one object, an object around one list, and lines of objects. @throws AppError `file_unreadable` */
+/** Also a single object, or one around a list. @throws AppError `file_unreadable` */
 export async function readJson(
   connection: DuckDBConnection,
   { path, format }: { readonly path: string; readonly format: 'json' | 'jsonl' },
@@ -67,13 +67,14 @@ function rowsSql(
   const named = columns?.map(({ name, type }) => `${literal(name)}: ${literal(type)}`)
   const types = named === undefined ? 'sample_size = -1' : `columns = {${named.join(', ')}}`
   const layout = format === 'json' ? 'auto' : 'newline_delimited'
-  // A single object may be as large as the file. Samples the whole file: no surprise in a late row.
+  // A single object may be as large as the file. The whole file is sampled, so that late rows do
+  // not fail.
   return `read_json(${literal(path)}, format = '${layout}', maximum_object_size = ${Math.max(size, 1024) + 1024}, ${types})`
 }
 
 interface JsonRows {
   readonly columns: readonly Column[]
-  /** The FROM clause, for columns of these types; null: the types that DuckDB finds. */
+  /** Returns the FROM clause for columns of these types; null: the types that DuckDB detects. */
   rows(types: readonly Column[] | null, path: string): string
 }
 
@@ -85,7 +86,7 @@ async function describedColumns(
   return result.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }))
 }
 
-/** The only list of objects in the only object of a file. */
+/** Returns the only list of objects in the file's only object. */
 async function onlyList(
   connection: DuckDBConnection,
   rows: string,
@@ -112,7 +113,7 @@ async function textualCopy(path: string, folder: string, notes: ReadingNotes): P
 const LONG = '-?[0-9]{16,}([.].*)?'
 const LONGEST_DIGITS = 38
 
-/** Integers that DuckDB would turn into a DOUBLE stay exact: the columns are read as text, and examined. */
+/** Integers that DuckDB would turn into a DOUBLE stay exact: they are read as text and examined. */
 async function exactSql(
   connection: DuckDBConnection,
   { columns, rows: rowsOf }: JsonRows,
@@ -157,10 +158,7 @@ async function exactSql(
 const STRING_OR_NUMBER = /"(?:[^"\\\n]|\\.)*"|-?\d+\.\d+(?:[eE][+-]?\d+)?/g
 const LONG_FRACTION = new RegExp(`^-?\\d{${EXACT_DIGITS + 1},}\\.`)
 
-/**
- * A copy with quotes around numbers such as `9007199254740993.5`: DuckDB reads each number with a fraction as a DOUBLE,
- * even into text. It goes by lines, so that texts and numbers are whole.
- */
+/** DuckDB reads each number with a fraction as a DOUBLE, even into text, so quotes it. */
 async function withLongFractionsAsText(path: string, copy: string): Promise<string> {
   const writer = new BlockWriter(copy)
   const encoder = new TextEncoder()
@@ -186,7 +184,6 @@ async function withLongFractionsAsText(path: string, copy: string): Promise<stri
 /** Larger files are not searched for a mistake. */
 const LOOKED_AT_BYTES = 64 * 1024 * 1024
 
-/** null: nothing was found. */
 async function mistakeIn(path: string): Promise<string | null> {
   const file = Bun.file(path)
   if (file.size > LOOKED_AT_BYTES) return null

@@ -1,20 +1,22 @@
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { literal } from '../../core/domain/names.ts'
 
-/** Files of rows without names, in order, whose lines end with `\n` and can be read in only one way. */
+/**
+ * Files of rows without names, in order, whose lines end with `\n` and can be read in only one way.
+ */
 export interface PlainCsv {
   readonly paths: readonly string[]
   readonly delimiter: number
   readonly quote: number
   readonly width: number
   readonly rowBytesMax: number
-  /** Rows may be narrower than the table. */
+  /** Whether rows may be narrower than the table. */
   readonly isPadded: boolean
 }
 
 const LINE_BYTES = 2 * 1024 * 1024
 
-/** The FROM clause: columns `c0`, `c1` … of text. DuckDB detects nothing about the files. */
+/** Returns the FROM clause with text columns `c0`, `c1`, …, for which DuckDB detects nothing. */
 export function plainRowsSql({ paths, delimiter, quote, width, rowBytesMax, isPadded }: PlainCsv) {
   const columns = Array.from({ length: width }, (_, index) => `'c${index}': 'VARCHAR'`)
   const mark = literal(String.fromCharCode(quote))
@@ -27,7 +29,6 @@ export function plainRowsSql({ paths, delimiter, quote, width, rowBytesMax, isPa
 
 const BLOCK_BYTES = 1024 * 1024
 
-/** Writes a file in blocks. */
 export class BlockWriter {
   sizeBytes = 0
   readonly #file: number

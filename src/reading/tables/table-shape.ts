@@ -1,12 +1,17 @@
-/** Checks the structure of a file before DuckDB reads it: some shapes crash a process, or block it for minutes. */
+/**
+ * Checks a file's structure before DuckDB reads it, because some shapes crash a process or block it
+ * for minutes.
+ */
 import { createReadStream } from 'node:fs'
 import { couldNotRead } from '../document-format.ts'
 import { BACKSLASH } from './csv-rows.ts'
 
-/** DuckDB 1.5.5 reads JSON by recursion and crashes on nesting of some thousand levels. */
+/** DuckDB 1.5.5 reads JSON recursively, and crashes at some thousand levels. */
 const LEVELS_MAX = 200
 
-/** DuckDB 1.5.5 takes over half a minute to detect the format of a CSV file with 100 000 columns. */
+/**
+ * DuckDB 1.5.5 takes over half a minute to detect the format of a CSV file with 100,000 columns.
+ */
 export const FILE_COLUMNS_MAX = 10_000
 
 const LINE_BREAK = 0x0a
@@ -25,9 +30,9 @@ const BYTES_PER_READ = 1024 * 1024
 
 /** @throws AppError `file_unreadable` for lists and objects nested too deeply */
 export async function checkJsonShape(path: string): Promise<{
-  /** More digits than a DOUBLE keeps, and no fraction. */
+  /** Whether some integers have more digits than a DOUBLE can keep. */
   readonly hasLongIntegers: boolean
-  /** The same digits, with a fraction. */
+  /** Whether some numbers with a fraction do. */
   readonly hasLongFractions: boolean
 }> {
   let level = 0
@@ -40,7 +45,7 @@ export async function checkJsonShape(path: string): Promise<{
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false
       else if (isString) {
-        // A string cannot contain the end of a line: an unclosed one must not hide the rest.
+        // A string cannot contain a line end, so an unclosed one does not hide the rest.
         if (byte === QUOTE || byte === LINE_BREAK) isString = false
         else if (byte === BACKSLASH) isEscaped = true
       } else if (byte >= ZERO && byte <= NINE) {

@@ -15,8 +15,9 @@ const BLOCK_BYTES = 4 * 1024 * 1024
 const SAMPLE_BYTES = 1024 * 1024
 
 /**
- * The path of the same text in UTF-8: the file itself if all of its bytes are UTF-8. It may begin with a byte order mark.
- * @param encoding as the sender says; undefined: it is found out
+ * Returns the path of the same text in UTF-8, or of the file itself if all of its bytes are UTF-8.
+ * It may start with a byte order mark.
+ * @param encoding as stated by the client; undefined to detect it
  * @throws AppError `file_unreadable` for an unknown encoding
  */
 export async function utf8File(
@@ -48,7 +49,7 @@ function namedEncoding(name: string): TextEncoding {
   if (encoding !== null) return encoding
   if (/^utf-?8$/i.test(name.trim())) return 'utf-8'
   throw unreadable(
-    `No encoding is called ${JSON.stringify(name.slice(0, 40))}; known are those of the WHATWG Encoding Standard, such as utf-8, windows-1252, shift_jis and gb18030`,
+    `There is no encoding called ${JSON.stringify(name.slice(0, 40))}; known are those of the WHATWG Encoding Standard, such as utf-8, windows-1252, shift_jis and gb18030`,
   )
 }
 
@@ -63,7 +64,7 @@ function encodingOf(file: number): TextEncoding {
   return odd === null || mostlyUtf8(odd) ? 'utf-8' : guessedEncoding(odd)
 }
 
-/** UTF-8 with a few damaged letters is still UTF-8. */
+/** UTF-8 with a few damaged letters still counts as UTF-8. */
 function mostlyUtf8(bytes: Uint8Array): boolean {
   const text = new TextDecoder('utf-8').decode(bytes)
   const beyond = text.match(/[^\0-\x7f]/g)?.length ?? 0
@@ -71,14 +72,14 @@ function mostlyUtf8(bytes: Uint8Array): boolean {
   return beyond >= 20 && damaged <= beyond / 20
 }
 
-/** Blocks, each starting at a whole UTF-8 character. */
+/** Yields blocks that each start at a complete UTF-8 character. */
 function* blocksOf(file: number): Generator<Uint8Array, void> {
   const buffer = new Uint8Array(BLOCK_BYTES)
   let at = 0
   for (;;) {
     const size = readSync(file, buffer, 0, buffer.length, at)
     if (size === 0) return
-    // A letter cut at the end comes with the next block.
+    // A letter cut at the end becomes part of the next block.
     let end = size
     if (size === buffer.length) {
       for (let back = 1; back <= 3; back += 1) {

@@ -4,11 +4,11 @@ import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
 
 /**
- * Writes rows into a Parquet file for the server. Values that Parquet cannot hold exactly are text, with their type in
- * the column.
- * @param source what a FROM takes
+ * Writes rows into a Parquet file for the server. Values that Parquet cannot hold exactly become
+ * text, and the column keeps its type.
+ * @param source SQL after FROM
  * @param path of a file `table-<number>.parquet` in the folder of the job
- * @param groupRows of one group, at most: all of them are held in memory
+ * @param groupRows the most rows per group, all of which are held in memory
  */
 export async function writtenTable(
   connection: DuckDBConnection,
@@ -32,18 +32,17 @@ export async function writtenTable(
 
 const GROUP_ROWS = 30_720
 const GROUP_CELLS = 6_000_000
-/** DuckDB's own step. */
+/** DuckDB's own step size. */
 const GROUP_ROWS_MIN = 2048
 
-/** A whole group of rows is in memory. */
 function rowGroupSize(columnCount: number): number {
   return Math.max(GROUP_ROWS_MIN, Math.min(GROUP_ROWS, Math.floor(GROUP_CELLS / columnCount)))
 }
 
-/** A store's table cannot have a column of these: it becomes text. */
+/** Types that a stored column cannot have, so they become text. */
 const NOT_PORTABLE = /^"?(NULL|INVALID|ANY|STRING_LITERAL|INTEGER_LITERAL|GEOMETRY|VARIANT)\b/
 
-/** DuckDB 1.5.5 writes these to Parquet as numbers of another kind, without their zone or fraction, or not at all. */
+/** DuckDB 1.5.5 writes these without time zone or fraction, as other numbers, or not at all. */
 const NOT_IN_PARQUET = /HUGEINT|BIGNUM|INTERVAL|TIME WITH TIME ZONE|\bBIT\b|UNION\(|ENUM\(/
 
 async function columnsOf(
@@ -52,7 +51,7 @@ async function columnsOf(
 ): Promise<
   readonly {
     readonly name: string
-    /** The type of the resulting column, in DuckDB's DDL notation. */
+    /** The resulting column type, in DuckDB's DDL notation. */
     readonly type: string
     readonly stored: 'as it is' | 'text'
   }[]

@@ -10,13 +10,13 @@ import type { IndexRows } from '../vectors/exact-index.ts'
 import { type CentroidCodes, runTask, sliceRows } from '../vectors/scan.ts'
 import { BLOCK_BYTES_MAX, type Block, type VectorMemory } from '../vectors/vector-memory.ts'
 
-/** They existed before the first search. */
+/** A time stamp that makes rows visible to every search. */
 const ALWAYS = 0
 
-/** The centres of lists: unit vectors in shared memory, like those of an index. */
+/** The centroids of lists: vectors of length 1 in shared memory, stored like those of an index. */
 export class Centroids {
   readonly count: number
-  /** Beside their rows, as threads compare with them. */
+  /** Stored next to their rows, for the threads that compare with them. */
   readonly codes: CentroidCodes
   readonly #extent: Extent
   readonly #shape: RowShape
@@ -24,10 +24,7 @@ export class Centroids {
   readonly #kernel: Kernel
   readonly #block: Block
 
-  /**
-   * @param count at most `centroidsMax`
-   * @throws AppError `out_of_memory`
-   */
+  /** @param count at most `centroidsMax` @throws AppError `out_of_memory` */
   constructor(memory: VectorMemory, stride: number, count: number) {
     this.count = count
     this.#shape = { stride, holdsFloats: true }
@@ -45,7 +42,7 @@ export class Centroids {
     return this.#block.bytes
   }
 
-  /** @returns false if the vector is not of unit length; nothing has changed then */
+  /** @returns false, having changed nothing, if the vector does not have length 1 */
   store(list: number, vector: Float32Array): boolean {
     this.#open()
     this.#kernel.input.fill(0, vector.length, this.#shape.stride)
@@ -60,14 +57,14 @@ export class Centroids {
     return true
   }
 
-  /** A copy of the vector of a list. */
+  /** Returns a copy of a list's centroid. */
   vector(list: number, dimensions: number): Float32Array {
     const { stride } = this.#shape
     const address = extentLayout(this.#extent, stride).floats + list * stride * 4
     return new Float32Array(this.#memory.memory.buffer, address, dimensions).slice()
   }
 
-  /** The numbers of the lists with the nearest centroids, nearest first. */
+  /** Returns the numbers of the lists with the nearest centroids, nearest first. */
   nearest(queryVector: Float32Array, countMax: number): readonly number[] {
     const { address, capacity } = this.#extent
     const result = runTask(this.#kernel, {
@@ -91,23 +88,18 @@ export class Centroids {
   }
 }
 
-/** This many fit into one block and can all be sorted. */
+/** How many centroids fit in one block and can be sorted together. */
 export function centroidsMax(stride: number): number {
   const fitting = Math.floor(BLOCK_BYTES_MAX / centroidBytes(stride))
   return Math.min(VECTOR_LIMITS.neighboursMax, fitting - (fitting % 8))
 }
 
-/** Their rows, and a copy of their codes. */
+/** The bytes for their rows and a copy of their codes. */
 function centroidBytes(stride: number): number {
   return rowBytes({ stride, holdsFloats: true }) + stride
 }
 
-/**
- * Finds the nearest list of each row, in the threads that scan: in tasks so short that searches get
- * their turn in between.
- * @param take gets a few rows at a time, from index `from` on, and the nearest list of each
- * @throws AppError as `ScanRunner.run`; the signal's reason
- */
+/** Short tasks, so that searches run in between. @param take a few rows each, from `from` */
 export async function assignRows(
   base: IndexRows,
   { rows, centroids }: { readonly rows: Int32Array; readonly centroids: Centroids },
@@ -132,44 +124,43 @@ export async function assignRows(
   try {
     await Promise.all(Array.from({ length: Math.max(1, pool.threadCount) }, lane))
   } catch (error) {
-    // The results of the other lanes are no longer useful.
+    // The other threads' results are no longer needed.
     failed.abort(error)
     throw error
   }
 }
 
-/** Limits and aims of inverted lists. */
 export const LIST_LIMITS = {
-  /** Lists of a base of n vectors: this many times the square root of n. */
+  /** The number of lists for n vectors is this many times the square root of n. */
   listFactor: 2,
-  /** Vectors per list for computing the centroids. */
+  /** How many vectors per list to compute the centroids from. */
   sampleRows: 32,
-  /** Rounds of moving the centroids; after that hardly any vector changes its list. */
+  /** The most rounds of training. After these, hardly any vector changes its list. */
   roundsMax: 6,
-  /** Training stops when fewer of the sample change their list. */
+  /** Training stops when a smaller share of the sample changes its list. */
   movedShareMin: 0.01,
-  /** Products of two codes in one task of a thread: about 5 ms. */
+  /** How many products of two codes one task computes, in about 5 ms. */
   taskProducts: 64 * 1024 ** 2,
-  /** Vectors of the base searched for to measure the recall. */
+  /** How many stored vectors to use as queries to measure the recall. */
   questions: 200,
-  /** Numbers of neighbours for which the lists to be read are counted; more are searched exactly. */
+  /** With more neighbours than these, a search is exact. */
   depths: [10, 32, 100],
-  /** For the main thread, at a time: others wait no longer for it. */
+  /** How long to keep the main thread busy at a time. */
   busyMsMax: 4,
-  /** The target, so that 0.95 holds for questions that were not measured. */
+  /** The target in measurements, so that other queries reach 0.95. */
   recallAim: 0.97,
-  /** A share of all vectors; a row out of order takes some 7 times as long, so that more would hardly be faster. */
+  /** Rows out of order take about 7 times as long. */
   scannedShareMax: 1 / 16,
-  /** This share of the rows may be added after the training: lists are then half again as long. */
+  /** How much lists may grow after training before they count as too long. */
   growthMax: 1.5,
-  /** Rows without a list, which each search also reads, until assigning them is worthwhile. */
+  /** Rows without a list are read by every search. Assign them to lists from this number on. */
   pendingMin: 1024,
-  /** This many of them are assigned before the next check. */
+  /** Assign this many rows before checking again. */
   pendingMax: 8192,
-  /** The share of all vectors that must be in lists of before, */
+  /** Saved lists are used if they cover at least this share of all vectors, */
   keptShareMin: 0.6,
-  /** and of a sample that must be in the list of the nearest centroid. */
+  /** and if at least this share of a sample is in the list with the nearest centroid. */
   agreementMin: 0.8,
-  /** Lists are saved again when the vectors have grown by this factor. */
+  /** Save lists again when the number of vectors has grown by this factor. */
   keptGrowth: 1.125,
 } as const

@@ -7,24 +7,20 @@ import { assignRows, type Centroids, LIST_LIMITS } from './centroids.ts'
 export interface Probing {
   readonly depth: number
   readonly probeCount: number
-  /** False: reading all rows in order is faster. */
+  /** False if it is faster to read all rows in order. */
   readonly isWorthwhile: boolean
 }
 
-/** Rows or keys between two looks at the clock. */
+/** Check the clock after this many rows or keys. */
 const ROWS_PER_LOOK = 512
 
-/** Keys of chunks, and the list number of each. */
-export interface KeptLists {
+/** The keys of chunks, and the list number of each. */
+interface KeptLists {
   readonly keys: Float64Array
   readonly lists: Uint16Array
 }
 
-/**
- * The rows of an index in lists, each row with the centroid that is nearest to it (Jégou, Douze and
- * Schmid 2011, IVF): a search reads only the lists near its query vector. Rows without a list
- * wait in one more, which every search reads. All rows are current ones.
- */
+/** IVF (Jégou, Douze and Schmid, 2011). Rows not in a list wait in one that all searches read. */
 export class InvertedLists {
   readonly #base: IndexRows
   readonly #centroids: Centroids
@@ -36,10 +32,7 @@ export class InvertedLists {
   #roomRows = 0
   #assigning: Promise<void> | null = null
 
-  /**
-   * @param centroids are released with the lists
-   * @throws AppError `out_of_memory`; the centroids then still belong to the caller
-   */
+  /** @param centroids the caller's to release after @throws AppError `out_of_memory` */
   constructor(base: IndexRows, centroids: Centroids) {
     this.#base = base
     this.#centroids = centroids
@@ -56,22 +49,22 @@ export class InvertedLists {
     return this.#centroids.bytes + this.#reservedBytes
   }
 
-  /** Rows without a list. */
+  /** The number of rows without a list. */
   get waitingCount(): number {
     return this.#rows.countOf(this.#waiting)
   }
 
-  /** Resolves when no row is being assigned. */
+  /** Resolves when no assignment is running. */
   async assigned(): Promise<void> {
     await this.#assigning
   }
 
-  /** How later searches probe. */
+  /** Sets how many lists later searches read. */
   probe(probings: readonly Probing[]): void {
     this.#probings = probings
   }
 
-  /** Takes memory for all rows of the base. @throws AppError `out_of_memory` */
+  /** Allocates memory for all rows of the base. @throws AppError `out_of_memory` */
   makeRoom(): void {
     const { memory, rows } = this.#base
     if (rows.rowCount <= this.#roomRows) return
@@ -82,7 +75,7 @@ export class InvertedLists {
     this.#reservedBytes = bytes
   }
 
-  /** The row has a new vector, from the current change on. */
+  /** Call when the row has a new vector as of the current change. */
   stored(row: number): void {
     this.#rows.put(row, this.#waiting)
   }
@@ -91,13 +84,12 @@ export class InvertedLists {
     this.#rows.remove(row)
   }
 
-  /** The list of a row; null when it waits for one, or is gone. */
+  /** Returns the list of a row; null if it waits for one or was removed. */
   listOf(row: number): number | null {
     const list = this.#rows.listOf(row)
     return list === this.#waiting ? null : list
   }
 
-  /** Rows in a list. */
   countOf(list: number): number {
     return this.#rows.countOf(list)
   }
@@ -109,7 +101,7 @@ export class InvertedLists {
     const take = (lists: Int32Array, from: number) => {
       for (const [index, list] of lists.entries()) {
         const row = from + index
-        // A new or returned row waits; a removed one is in no list.
+        // Skip new rows, which wait, and removed rows, which are in no list.
         if (this.#rows.listOf(row) !== null || this.#base.codes.addedAt(row) === null) continue
         this.#rows.put(row, list)
       }
@@ -118,8 +110,7 @@ export class InvertedLists {
   }
 
   /**
-   * Assigns rows to their former lists, by key; the others wait.
-   * @returns how many had one
+   * Assigns rows to their saved lists by key. The others wait. @returns how many had a saved list
    */
   async takeOver({ keys, lists }: KeptLists, signal: AbortSignal): Promise<number> {
     const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
@@ -140,7 +131,6 @@ export class InvertedLists {
     return count
   }
 
-  /** The lists of all rows that have one, by their keys. */
   async kept(signal: AbortSignal): Promise<KeptLists> {
     const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
     const keys: number[] = []
@@ -156,7 +146,7 @@ export class InvertedLists {
     return { keys: Float64Array.from(keys), lists: Uint16Array.from(lists) }
   }
 
-  /** Of some rows, the share whose list has the nearest centroid: this detects lists of other vectors. */
+  /** In the list with the nearest centroid. Low if the lists belong to other vectors. */
   async agreement(rows: Int32Array, signal: AbortSignal): Promise<number> {
     const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
     let [looked, same] = [0, 0]
@@ -179,10 +169,7 @@ export class InvertedLists {
     return this.#probings
   }
 
-  /**
-   * Assigns waiting rows in the background when there are enough. After a failure they keep
-   * waiting, where each search finds them, until the next change.
-   */
+  /** In the background, when there are enough. Searches find waiting rows too. */
   assignWaiting(): void {
     if (this.#assigning !== null || this.waitingCount < LIST_LIMITS.pendingMin) return
     const end = () => {
@@ -198,7 +185,7 @@ export class InvertedLists {
       const take = (lists: Int32Array, from: number) => {
         for (const [index, list] of lists.entries()) {
           const row = rows[from + index] ?? 0
-          // A row that returned with another vector meanwhile keeps waiting.
+          // A row that got another vector meanwhile keeps waiting.
           const isSame = addedAt[from + index] === this.#base.codes.addedAt(row)
           if (isSame && this.#rows.listOf(row) === this.#waiting) this.#rows.put(row, list)
         }
@@ -207,15 +194,11 @@ export class InvertedLists {
     }
   }
 
-  /** The numbers of all lists, nearest centroid first. */
   ranked(queryVector: Float32Array): readonly number[] {
     return this.#centroids.nearest(queryVector, this.count)
   }
 
-  /**
-   * The rows of the lists around a vector of unit length, at least `k` if there are as many; null if all rows are better
-   * read in order.
-   */
+  /** At least `k` if possible; null if it is better to read all rows in order. */
   rowsNear(queryVector: Float32Array, k: number): Int32Array | null {
     const probing = this.#probings.find(({ depth }) => k <= depth)
     if (probing === undefined || !probing.isWorthwhile) return null
@@ -237,9 +220,9 @@ export class InvertedLists {
     return size > total * LIST_LIMITS.scannedShareMax ? null : this.#joined(lists, size)
   }
 
-  /** Gives the memory back. Threads may still be reading; their results are dropped. */
+  /** Frees the memory. Threads may still be reading it; their results are dropped. */
   release(): void {
-    this.#released.abort(new AppError('shutting_down', 'The lists are let go'))
+    this.#released.abort(new AppError('shutting_down', 'The lists were released'))
     this.#centroids.release()
     this.#base.memory.unreserve(this.#reservedBytes)
     this.#reservedBytes = 0
@@ -262,12 +245,13 @@ export class InvertedLists {
 }
 
 const NO_LIST = -1
-/** A full array grows to this many times its length. */
 const GROWTH = 1.25
-/** For a row: its list, its position there, and its entry with the spare part of the array. */
+/** Bytes per row: its list, its position there, and its entry in an array with room to grow. */
 const ROW_BYTES = 8 + 4 * GROWTH
 
-/** Which rows are in which list; a row is in one at most. Numbers of rows and lists count from 0. */
+/**
+ * Stores which rows are in which list. A row is in at most one. Rows and lists are numbered from 0.
+ */
 class RowLists {
   readonly #members: Int32Array[]
   readonly #counts: Int32Array
@@ -279,7 +263,7 @@ class RowLists {
     this.#counts = new Int32Array(listCount)
   }
 
-  /** Bytes, about, of the lists of this many rows. */
+  /** The approximate bytes of lists with this many rows. */
   static bytesFor(rowCount: number): number {
     return rowCount * ROW_BYTES
   }
@@ -288,18 +272,18 @@ class RowLists {
     return this.#counts[list] ?? 0
   }
 
-  /** In no particular order. Not a copy: valid until the next change. */
+  /** The rows of a list in no particular order. The array is valid until the next change. */
   rowsOf(list: number): Int32Array {
     return (this.#members[list] ?? new Int32Array()).subarray(0, this.countOf(list))
   }
 
-  /** null: in none. */
+  /** Null if the row is in no list. */
   listOf(row: number): number | null {
     const list = this.#listOf[row] ?? NO_LIST
     return list === NO_LIST ? null : list
   }
 
-  /** Moves a row into a list, out of its former one. */
+  /** Moves a row from its previous list to this one. */
   put(row: number, list: number): void {
     this.remove(row)
     this.#makeRoom(row, list)
@@ -312,7 +296,7 @@ class RowLists {
     this.#placeOf[row] = count
   }
 
-  /** The last row of its list takes its position. */
+  /** The last row of the list takes the position of the removed one. */
   remove(row: number): void {
     const list = this.#listOf[row] ?? NO_LIST
     if (list === NO_LIST) return

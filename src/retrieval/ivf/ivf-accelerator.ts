@@ -13,16 +13,12 @@ import type { ExactIndex } from '../vectors/exact-index.ts'
 import { LIST_LIMITS } from './centroids.ts'
 import { bytesOfLists, IvfIndex, listsOfBytes } from './ivf-index.ts'
 
-/** Where lists are kept from one start to the next. */
 export interface ListFile {
   read(): Promise<Uint8Array | null>
   write(bytes: Uint8Array): Promise<void>
 }
 
-/**
- * Inverted lists (IVF) over the cached vectors: loaded from their file, or trained in the background; retrained when the
- * knowledge base has grown.
- */
+/** Loaded or trained in the background, retrained when the knowledge base has grown. */
 export class IvfAccelerator implements Accelerator {
   readonly #vectors: ExactIndex
   readonly #lists: IvfIndex
@@ -33,10 +29,10 @@ export class IvfAccelerator implements Accelerator {
   readonly #file: ListFile | null
   #isRead = false
   #saving: Promise<void> | null = null
-  /** Number of vectors when the lists were last saved. */
+  /** The number of vectors when the lists were last saved. */
   #keptCount = 0
 
-  /** @param options `nlist` lists, trained on `train_count` vectors; unset: suited to the number of vectors */
+  /** @param options `nlist`, `train_count`; by default chosen by the number of vectors */
   constructor(
     vectors: ExactIndex,
     options: Readonly<Record<string, number>>,
@@ -120,7 +116,7 @@ export class IvfAccelerator implements Accelerator {
       })
   }
 
-  /** The saved lists; false: none that fit. Only the first training of a start can be avoided. */
+  /** Saves the first training after a start. False if there are none that fit. */
   async #restored(signal: AbortSignal): Promise<boolean> {
     if (this.#file === null || this.#isRead) return false
     this.#isRead = true
@@ -134,13 +130,13 @@ export class IvfAccelerator implements Accelerator {
       return true
     } catch (error) {
       signal.throwIfAborted()
-      // Unreadable bytes, or lists without room in memory: a training reports the error.
+      // The file cannot be read, or does not fit in memory, which a training would report too.
       if (error instanceof AppError && error.code === 'out_of_memory') throw error
       return false
     }
   }
 
-  /** Writes the lists to their file in the background: after a training, and when many vectors were added since. */
+  /** Saves the lists in the background: after a training, and after many vectors were added. */
   #keepWhereDue(): void {
     const { report } = this.#lists
     const isDue = this.#vectors.count > this.#keptCount * LIST_LIMITS.keptGrowth
@@ -150,7 +146,7 @@ export class IvfAccelerator implements Accelerator {
     const end = () => {
       this.#saving = null
     }
-    // Untrained lists are trained at the next start.
+    // If lists cannot be saved, the next start trains new ones.
     this.#saving = this.#keep(this.#file, this.#closing.signal).then(end, end)
   }
 
@@ -161,16 +157,13 @@ export class IvfAccelerator implements Accelerator {
   }
 }
 
-/** The share of the true neighbours that lists must find. */
+/** The share of true neighbours that lists must find. */
 const RECALL_MIN = 0.99
 
-/** A row out of order takes some 7 times as long: searches are then three times as fast. */
+/** Rows out of order take about 7 times as long, so searches become three times as fast. */
 const SCANNED_SHARE_MAX = 1 / 21
 
-/**
- * Says where inverted lists would be much faster. The first call trains and measures them in the background,
- * once per size, and drops them: only CREATE INDEX makes searches approximate.
- */
+/** Trains and measures lists once per size, then drops them: only CREATE INDEX uses them. */
 export class IvfAdvice {
   readonly #vectors: ExactIndex
   readonly #countMin: number
@@ -179,13 +172,13 @@ export class IvfAdvice {
   #measuredCount = 0
   #advice: string | null = null
 
-  /** @param countMin fewer vectors are compared fast enough */
+  /** @param countMin with fewer vectors, comparing all is fast enough */
   constructor(vectors: ExactIndex, countMin: number) {
     this.#vectors = vectors
     this.#countMin = countMin
   }
 
-  /** A clause; null: none, or not known yet. */
+  /** A clause; null if there is no advice or it is not known yet. */
   advice(): string | null {
     const { count } = this.#vectors
     const isDue = count >= this.#countMin && count > this.#measuredCount * LIST_LIMITS.growthMax
@@ -194,7 +187,7 @@ export class IvfAdvice {
       const end = () => {
         this.#measuring = null
       }
-      // A failure, such as a lack of memory, leaves it without advice.
+      // If the measurement fails, for example for lack of memory, no advice is given.
       this.#measuring = this.#measure().then(end, end)
     }
     return this.#advice

@@ -1,3 +1,4 @@
+import { checkedBytes, ofCheckedBytes } from '../../core/checked-bytes.ts'
 import type { TopKSearch } from '../../core/domain/ports/retrieval-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import type { ExactIndex, IndexRows, RowObserver } from '../vectors/exact-index.ts'
@@ -12,25 +13,24 @@ import {
 } from './train-centroids.ts'
 
 export interface ListOptions {
-  /** 1 or more; fewer if memory or vectors do not suffice. */
+  /** At least 1. Fewer are used if memory or vectors are not enough. */
   readonly listCount?: number
-  /** Vectors for computing the centroids; unset: `LIST_LIMITS.sampleRows` per list. */
+  /**
+   * How many vectors to compute the centroids from; by default `LIST_LIMITS.sampleRows` per list.
+   */
   readonly sampleCount?: number
-  /** In [0, 1). */
+  /** From 0 up to but not including 1. */
   random?(): number
 }
 
-/**
- * Inverted lists (IVF) next to the exact index of the same vectors: none at first, then the last worthwhile ones. They
- * follow the index's changes, and end with it.
- */
+/** None before the first training or if not worthwhile. Closed with the index. */
 export class IvfIndex implements RowObserver {
   readonly #vectors: ExactIndex
   readonly #base: IndexRows
   readonly #closing = new AbortController()
   #lists: InvertedLists | null = null
   #report: ListsReport | null = null
-  /** Receives all changes, and is not searched yet. */
+  /** Lists that receive all changes but are not searched yet. */
   #next: InvertedLists | null = null
   #isTraining = false
 
@@ -39,52 +39,49 @@ export class IvfIndex implements RowObserver {
     this.#base = vectors.attach(this)
   }
 
-  /**
-   * The nearest `k` like `ExactIndex.search`, from the lists around the query vector if there are any: still `k` of them,
-   * but nearer ones may be missing, see `report`.
-   * @throws AppError as `ExactIndex.search` does
-   */
+  /** From the lists around the query vector, so nearer vectors may be missing; see `report`. */
   async search({ queryVector, k }: TopKSearch, signal: AbortSignal) {
     const unit = unitQueryVector(queryVector, this.#base.dimensions)
     const rows = this.#lists?.rowsNear(unit, k) ?? null
     return this.#vectors.search({ queryVector: unit, k, rows }, signal)
   }
 
-  /** For the last training; null before the first one. */
+  /** The report of the last training; null before the first one. */
   get report(): ListsReport | null {
     return this.#report
   }
 
-  /** For the lists only. */
+  /** The bytes of the lists alone. */
   get bytes(): number {
     return (this.#lists?.bytes ?? 0) + (this.#next?.bytes ?? 0)
   }
 
-  /** Whether there are far more vectors than at the last training. */
+  /** Whether there are many more vectors than at the last training. */
   get needsTraining(): boolean {
     const trainedCount = this.#report?.vectorCount ?? Number.POSITIVE_INFINITY
     return this.#vectors.count > trainedCount * LIST_LIMITS.growthMax
   }
 
   /**
-   * Builds lists of all vectors in the background. Searches continue, and switch to the new lists at once. A failure leaves
-   * everything as it was.
+   * Builds lists of all vectors in the background. Searches continue and switch to the new lists
+   * when these are complete. If it fails, nothing changes.
    * @throws AppError `too_busy` during another training, `invalid_request` for a number of lists
-   * that is not a count, `out_of_memory`, `shutting_down`, `internal` when threads keep ending; the signal's reason
+   * that is not a positive integer, `out_of_memory`, `shutting_down`, `internal` if threads keep
+   * crashing; the signal's reason
    */
   async train(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
     const stopped = AbortSignal.any([signal, this.#closing.signal])
     try {
       return await this.#trained(options, stopped)
     } catch (error) {
-      // A failure after an abort is caused by it.
+      // If the signal aborted, that caused this failure.
       stopped.throwIfAborted()
       throw error
     }
   }
 
   async #trained(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
-    if (this.#isTraining) throw new AppError('too_busy', 'The lists are being trained already')
+    if (this.#isTraining) throw new AppError('too_busy', 'The lists are already being trained')
     const listCount = this.#listCount(options.listCount)
     const random = options.random ?? Math.random
     const startedAt = performance.now()
@@ -110,7 +107,7 @@ export class IvfIndex implements RowObserver {
       await this.#next.assignAll(signal)
       const recall = await measuredRecall(this.#base, { lists: this.#next, random }, signal)
       signal.throwIfAborted()
-      // For rows added meanwhile.
+      // Allocate memory for rows added meanwhile.
       this.#next.makeRoom()
       return this.#decide(recall, startedAt)
     } finally {
@@ -120,14 +117,10 @@ export class IvfIndex implements RowObserver {
     }
   }
 
-  /**
-   * Loads saved lists. Searches continue, as in a training.
-   * @returns false if they do not fit the vectors: nothing has changed then
-   * @throws AppError as `train` does
-   */
+  /** @returns false, having changed nothing, if they do not fit the vectors */
   async restore(saved: SavedLists, signal: AbortSignal): Promise<boolean> {
     const stopped = AbortSignal.any([signal, this.#closing.signal])
-    if (this.#isTraining) throw new AppError('too_busy', 'The lists are being trained already')
+    if (this.#isTraining) throw new AppError('too_busy', 'The lists are already being trained')
     this.#isTraining = true
     try {
       if (saved.dimensions !== this.#base.dimensions) return false
@@ -171,7 +164,7 @@ export class IvfIndex implements RowObserver {
     return agreement >= LIST_LIMITS.agreementMin
   }
 
-  /** What `restore` takes over; null: there has been no training. */
+  /** Returns the data for `restore`; null if there was no training. */
   async saved(
     options: Readonly<Record<string, number>>,
     signal: AbortSignal,
@@ -192,12 +185,12 @@ export class IvfIndex implements RowObserver {
     return { ...about, probings: lists?.probings() ?? [], centroids, ...kept }
   }
 
-  /** Resolves when no row is being assigned in the background. */
+  /** Resolves when no background assignment is running. */
   async settled(): Promise<void> {
     await this.#lists?.assigned()
   }
 
-  /** Rows without a list, which each search reads. */
+  /** The number of rows without a list, which each search reads. */
   get waitingCount(): number {
     return this.#lists?.waitingCount ?? 0
   }
@@ -211,7 +204,7 @@ export class IvfIndex implements RowObserver {
     try {
       this.#lists?.makeRoom()
     } catch {
-      // Without lists, searches are exact and use no memory for them.
+      // Drop the lists, so that searches are exact and use no memory for them.
       this.drop()
     }
     this.#lists?.assignWaiting()
@@ -222,7 +215,7 @@ export class IvfIndex implements RowObserver {
     this.drop()
   }
 
-  /** Releases the lists: searches are exact. */
+  /** Frees the lists. Searches are then exact. */
   drop(): void {
     this.#lists?.release()
     this.#lists = null
@@ -264,36 +257,34 @@ export class IvfIndex implements RowObserver {
   }
 }
 
-/** The result of a training. */
-export interface ListsReport {
-  /** False: searches stay exact, because lists would save too little reading. */
+interface ListsReport {
+  /** Whether lists are used. They are not if they would save too little reading. */
   readonly isWorthwhile: boolean
   readonly listCount: number
-  /** Lists that a search for 10 neighbours reads. */
+  /** How many lists a search for 10 neighbours reads. */
   readonly probeCount: number
-  /** Measured with some of the base's own vectors, see `measuredRecall`. */
+  /** Measured with some of the stored vectors; see `measuredRecall`. */
   readonly recallAt10: number
-  /** The share of all vectors in the lists that such a search reads. */
+  /** The share of all vectors that such a search reads. */
   readonly scannedShare: number
   readonly trainedMs: number
-  /** Vectors at that time. */
   readonly vectorCount: number
 }
 
-/** Inverted lists as saved from one start to the next. */
-export interface SavedLists {
-  /** The knowledge base's revision when they were written. */
+/** Inverted lists in the form in which they are saved. */
+interface SavedLists {
+  /** The knowledge base's revision when they were saved. */
   readonly revision: number
   readonly dimensions: number
-  /** The requested options of the index. */
+  /** The index options that were requested. */
   readonly options: Readonly<Record<string, number>>
   readonly report: ListsReport
   readonly probings: readonly Probing[]
-  /** One after the other, each of unit length; empty if lists are not worthwhile. */
+  /** Unit vectors in sequence; empty if lists are not worthwhile. */
   readonly centroids: Float32Array
-  /** The keys of chunks in a list. */
+  /** The keys of chunks that are in a list. */
   readonly keys: Float64Array
-  /** By index in `keys`. */
+  /** The list number for each entry of `keys`. */
   readonly lists: Uint16Array
 }
 
@@ -303,61 +294,25 @@ type Header = Omit<SavedLists, 'centroids' | 'keys' | 'lists'> & {
   readonly keyCount: number
 }
 
-/** Changes with the meaning of the bytes. */
+/** Must change with the format of the file. */
 const LISTS_FORMAT = 'eider ivf 1'
-const LENGTH_BYTES = 8
-const CHECK_BYTES = 8
 
 export function bytesOfLists({ centroids, keys, lists, ...rest }: SavedLists): Uint8Array {
   const header: Header = {
     ...{ format: LISTS_FORMAT, ...rest, keyCount: keys.length },
     centroidCount: centroids.length / rest.dimensions,
   }
-  const text = new TextEncoder().encode(JSON.stringify(header))
-  const length = new Float64Array([text.length])
-  const content = [length, text, keys, centroids, lists].map(
-    ({ buffer, byteOffset, byteLength }) => new Uint8Array(buffer, byteOffset, byteLength),
-  )
-  const check = new BigUint64Array([checkOf(content)])
-  return Buffer.concat([...content, new Uint8Array(check.buffer)])
+  return checkedBytes(header, [keys, centroids, lists])
 }
 
-/** null: other bytes, or incomplete ones. */
+/** Null if the bytes are incomplete or in another format. */
 export function listsOfBytes(bytes: Uint8Array): SavedLists | null {
-  try {
-    // A Buffer's slices would be views.
-    return readLists(new Uint8Array(bytes))
-  } catch {
-    return null
-  }
-}
-
-function readLists(bytes: Uint8Array): SavedLists | null {
-  const content = bytes.subarray(0, bytes.length - CHECK_BYTES)
-  const [check] = new BigUint64Array(bytes.slice(content.length).buffer)
-  if (check !== checkOf([content])) return null
-  const [length = 0] = new Float64Array(bytes.slice(0, LENGTH_BYTES).buffer)
-  const text = bytes.subarray(LENGTH_BYTES, LENGTH_BYTES + length)
-  // Whole bytes with this format are ours.
-  const header = JSON.parse(new TextDecoder().decode(text)) as Header
-  if (header.format !== LISTS_FORMAT) return null
-  const { format: _, centroidCount, keyCount, ...rest } = header
-  let at = LENGTH_BYTES + length
-  const next = (size: number) => {
-    const part = content.slice(at, at + size)
-    at += size
-    return part.buffer
-  }
-  const keys = new Float64Array(next(keyCount * 8))
-  const centroids = new Float32Array(next(centroidCount * header.dimensions * 4))
-  const lists = new Uint16Array(next(keyCount * 2))
-  const isWhole = at === content.length && lists.every((list) => list < centroidCount)
-  return isWhole ? { ...rest, keys, centroids, lists } : null
-}
-
-/** The parts one after the other have the check of the whole. */
-function checkOf(parts: readonly Uint8Array[]): bigint {
-  const hasher = new Bun.CryptoHasher('sha256')
-  for (const part of parts) hasher.update(part)
-  return hasher.digest().readBigUInt64BE()
+  return ofCheckedBytes(bytes, (header: Header, next) => {
+    const { format, centroidCount, keyCount, ...rest } = header
+    if (format !== LISTS_FORMAT) return null
+    const keys = new Float64Array(next(keyCount * 8))
+    const centroids = new Float32Array(next(centroidCount * header.dimensions * 4))
+    const lists = new Uint16Array(next(keyCount * 2))
+    return lists.every((list) => list < centroidCount) ? { ...rest, keys, centroids, lists } : null
+  })
 }

@@ -4,19 +4,15 @@ import { unitOf } from '../vectors/quantized-rows.ts'
 import { assignRows, Centroids, LIST_LIMITS } from './centroids.ts'
 import type { InvertedLists, Probing } from './inverted-lists.ts'
 
-/**
- * The centroids of spherical k-means (Dhillon and Modha 2001, Lloyd's rounds) over a sample of the
- * base's codes. The caller releases them; null if the base has no vectors.
- * @throws AppError `out_of_memory`, as `ScanRunner.run`; the signal's reason
- */
+/** Spherical k-means (Dhillon and Modha, 2001) of a sample of codes. null without vectors. */
 export async function trainedCentroids(
   base: IndexRows,
   given: {
     /** At most `centroidsMax`. */
     readonly listCount: number
-    /** The vectors for computing them. */
+    /** How many vectors to compute them from. */
     readonly sampleCount: number
-    /** In [0, 1). */
+    /** From 0 up to but not including 1. */
     random(): number
   },
   signal: AbortSignal,
@@ -38,7 +34,7 @@ export async function trainedCentroids(
   }
 }
 
-/** Rows with a vector, sampled evenly, each once; all of them if there are no more than `count`. */
+/** Evenly, without repetition; all rows if there are at most `count`. */
 export async function sampledRows(
   base: IndexRows,
   { count, random }: { readonly count: number; random(): number },
@@ -66,7 +62,7 @@ interface RoundsParts {
   random(): number
 }
 
-/** Lloyd's rounds: each vector to its nearest centroid, each centroid to the middle of its vectors. */
+/** Lloyd's algorithm: vectors go to the nearest centroid, which moves to their mean. */
 class Rounds {
   readonly #parts: RoundsParts
   readonly #stride: number
@@ -82,7 +78,7 @@ class Rounds {
 
   async run(signal: AbortSignal): Promise<void> {
     const { sample, centroids } = this.#parts
-    // In storing order: vectors stored together are often similar.
+    // In storage order, because vectors that are stored together are often similar.
     for (let list = 0; list < centroids.count; list++) {
       const row = sample[Math.floor((list * sample.length) / centroids.count)] ?? 0
       this.#parts.base.codes.addTo(this.#sums, list * this.#stride, row)
@@ -96,7 +92,7 @@ class Rounds {
     }
   }
 
-  /** @returns how many of the sample changed their list */
+  /** @returns how many vectors of the sample changed lists */
   async #assign(signal: AbortSignal): Promise<number> {
     const { base, centroids, sample: rows } = this.#parts
     let moved = 0
@@ -128,7 +124,7 @@ class Rounds {
     }
   }
 
-  /** A list without vectors, or whose vectors have no centre, restarts with some vector. */
+  /** A list without vectors, or whose vectors have a mean of zero, restarts at a random vector. */
   #move(list: number): void {
     const { base, centroids, sample, random } = this.#parts
     const middle = unitOf(this.#sums.subarray(list * this.#stride, (list + 1) * this.#stride))
@@ -142,27 +138,22 @@ class Rounds {
 }
 
 export interface ListRecall {
-  /** For each of `LIST_LIMITS.depths`; the first is 10. */
+  /** For each of `LIST_LIMITS.depths`, the first of which is 10. */
   readonly probings: readonly Probing[]
-  /** The share of the 10 nearest found in the lists read: a mean over all questions. */
+  /** The mean share of the 10 nearest vectors that are in the lists read. */
   readonly recallAt10: number
-  /** The share of all vectors in these lists: a mean over all questions. */
+  /** The mean share of all vectors that these lists contain. */
   readonly scannedShare: number
 }
 
-/** A vector of the base, used as a query. */
 interface Question {
   /** Lists, nearest centroid first. */
   readonly ranked: readonly number[]
-  /** For each neighbour, nearest first, the position of its list among these. */
+  /** For each neighbour, nearest first, the rank of its list. */
   readonly places: readonly number[]
 }
 
-/**
- * Measures how many lists to read: searches exactly for some of the base's own vectors, as decoded from
- * their codes, each among all others, and looks up the lists of their neighbours. Reading
- * a list finds all that is in it, so that this is the recall of the searches themselves.
- */
+/** Stored vectors are searched among all others. A list finds all in it, as real searches. */
 export async function measuredRecall(
   base: IndexRows,
   { lists, random }: { readonly lists: InvertedLists; random(): number },
@@ -171,7 +162,7 @@ export async function measuredRecall(
   const rows = await sampledRows(base, { count: LIST_LIMITS.questions, random }, signal)
   const slice = new TimeSlice(LIST_LIMITS.busyMsMax)
   const questions: Question[] = []
-  // There may be more rows than questions: take them evenly.
+  // Take queries evenly, because there may be more rows than queries.
   const count = Math.min(rows.length, LIST_LIMITS.questions)
   for (let index = 0; index < count; index++) {
     const row = rows[Math.floor((index * rows.length) / count)] ?? 0
@@ -214,13 +205,13 @@ async function questionOf(
     const neighbour = base.rowOf(key)
     if (neighbour === undefined || neighbour === row || places.length === deepest) continue
     const list = lists.listOf(neighbour)
-    // Vectors added meanwhile are found in any case.
+    // Vectors added meanwhile are always found.
     if (list !== null) places.push(placeOf[list] ?? 0)
   }
   return { ranked, places }
 }
 
-/** The fewest lists that reach the aim. */
+/** Returns the fewest lists that reach the target. */
 function probingOf(measured: Measured, depth: number): Probing {
   const { questions, lists } = measured
   let low = 1
@@ -239,7 +230,7 @@ interface Reading {
   readonly probeCount: number
 }
 
-/** In [0, 1]; 1 without neighbours. */
+/** From 0 to 1; 1 if there are no neighbours. */
 function recallOf(questions: readonly Question[], { depth, probeCount }: Reading): number {
   let wanted = 0
   let found = 0

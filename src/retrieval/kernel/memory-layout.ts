@@ -2,38 +2,37 @@
  * The layout of the memory shared by all threads. `kernel/vector-scan.ts` depends on it.
  *
  * ```
- * one slot per scan:    input f32 · fine codes i16 · coarse codes, a row's codes i8 · row list i32 · what a search is about
+ * one slot per scan:    input f32 · fine codes i16 · coarse codes, a row's codes i8 · row list i32 · search parameters
  *                       · distances, keys, lowers f64 · candidates
  * extents, in blocks:   identities (key f64, added u32, removed u32) · bounds (scale, lost, lost by heads f32)
- *                       · heads, then tails: halves of codes, 4 bits × stride each · floats f32 × stride, where they are held
+ *                       · heads, then tails: halves of codes, 4 bits × stride each · floats f32 × stride, if present
  * ```
  */
 
 export const PAGE_BYTES = 65_536
 
-/** The first page stays empty: address 0 belongs to nothing. */
+/** The first page stays unused, so that no address is 0. */
 const FIRST_SLOT = PAGE_BYTES
-/** For a row, its key first. */
+/** Bytes per row for its identity, which starts with its key. */
 export const IDENTITY_BYTES = 16
-/** For a row, its scale first. */
+/** Bytes per row for its bounds, which start with its scale. */
 export const BOUND_BYTES = 12
 /** Upper f64, lower f64, key f64. */
 export const CANDIDATE_BYTES = 24
 export const CANDIDATES_MAX = 8192
 export const ROW_LIST_MAX = 4096
-/** For a search's parameters. */
 const SEARCH_BYTES = 64
 /** Numbers per extent in the parts of a task: address, capacity, from, to. */
 export const PART_WORDS = 4
 
-/** Scratch memory of one scan at a time; slot 0 is the calling thread's. All parts are aligned to 16 bytes. */
+/** Slot 0 belongs to the calling thread. All parts are aligned to 16 bytes. */
 export function slotLayout(index: number): {
   readonly input: number
   readonly fineCodes: number
   readonly coarseCodes: number
   readonly rowCodes: number
   readonly rowList: number
-  /** The parameters of a search, for a scan with others. */
+  /** The address of the parameters of a search that is joined with others. */
   readonly search: number
   readonly distances: number
   readonly keys: number
@@ -64,13 +63,12 @@ function slotBytes(): number {
   return wholePages(dimensionsMax * 8 + ROW_LIST_MAX * 4 + SEARCH_BYTES + found)
 }
 
-export function wholePages(bytes: number): number {
+function wholePages(bytes: number): number {
   return Math.ceil(bytes / PAGE_BYTES) * PAGE_BYTES
 }
 
-/** The shape of the rows of one index. */
 export interface RowShape {
-  /** Codes of a row: the dimensions, filled up with zeros to a multiple of 32. */
+  /** Codes per row: the dimensions, padded to a multiple of 32. */
   readonly stride: number
   readonly holdsFloats: boolean
 }
@@ -110,25 +108,24 @@ export function extentLayout(
 /** Limits of vector search in memory. Beyond them, the database does an exact scan. */
 export const VECTOR_LIMITS = {
   dimensionsMax: 4096,
-  /** Neighbours of one search. */
   neighboursMax: 4096,
-  /** The reach of 32-bit addresses. */
+  /** The range of 32-bit addresses. */
   memoryBytesMax: 4 * 1024 ** 3,
   threadsMax: 64,
-  /** Searches that wait for a thread. */
+  /** The most searches waiting for a thread. */
   queueMax: 1024,
-  /** Codes that the calling thread scans itself: up to 0.5 ms, which is less than a second look at them costs later. */
+  /** Scanned by the calling thread in up to 0.5 ms, less than handing it to another. */
   inlineBytesMax: 8 * 1024 ** 2,
-  /** Idle threads share a search in parts of at least this many codes. */
+  /** Idle threads share a search in parts of at least this many bytes of codes. */
   partBytesMin: 8 * 1024 ** 2,
-  /** Searches that one thread runs side by side. */
+  /** How many searches one thread runs together. */
   batchMax: 4,
-  /** Codes that all searches of a batch read before the next: they stay in a core's cache. */
+  /** Read by all searches of a batch in turn; fits in a core's cache. */
   sliceBytes: 192 * 1024,
-  /** Products of two codes before a thread checks whether its task was cancelled: about 1 ms. */
+  /** Products of two codes between two checks for cancellation, which take about 1 ms. */
   sliceProducts: 16 * 1024 ** 2,
-  /** How often a search is tried whose thread ended. */
+  /** How often to try a search when threads crash. */
   attemptsMax: 2,
-  /** Vectors that are read at once where memory holds the codes only. */
+  /** How many vectors to read at a time if memory holds only codes. */
   fetchRows: 1024,
 } as const

@@ -1,5 +1,4 @@
 import type { Kernel, KernelOperations } from './kernel.ts'
-import { RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64 } from './kernel-module.ts'
 import {
   CANDIDATE_BYTES,
   CANDIDATES_MAX,
@@ -7,16 +6,19 @@ import {
   slotLayout,
   VECTOR_LIMITS,
 } from './memory-layout.ts'
+// Compiled from kernel/vector-scan.ts by scripts/build-kernel.ts.
+import relaxed from './relaxed-simd.base64' with { type: 'text' }
+import simd from './simd.base64' with { type: 'text' }
 
 /** `simd`: without relaxed SIMD. */
 export type KernelChoice = 'fastest' | 'simd'
 
-/** False on processors without AVX, where the engine has no SIMD. */
+/** Returns false on CPUs without AVX, where the JavaScript engine has no SIMD. */
 export function hasKernel(): boolean {
   return moduleOf('fastest') !== undefined
 }
 
-/** @param slot 0 for the calling thread, from 1 on for the threads' scans */
+/** @param slot 0 for the calling thread; scans in threads have slots from 1 on */
 export function openKernel(
   memory: WebAssembly.Memory,
   slot: number,
@@ -35,9 +37,10 @@ export function openKernel(
   }
 }
 
-const MODULES: Readonly<Record<KernelChoice, readonly string[]>> = {
-  fastest: [RELAXED_KERNEL_BASE64, SIMD_KERNEL_BASE64],
-  simd: [SIMD_KERNEL_BASE64],
+/** Each from the fastest on. */
+export const MODULES: Readonly<Record<KernelChoice, readonly string[]>> = {
+  fastest: [relaxed, simd],
+  simd: [simd],
 }
 
 function moduleOf(choice: KernelChoice): Uint8Array<ArrayBuffer> | undefined {
@@ -54,7 +57,7 @@ function wasmOperations(
   if (bytes === undefined) throw new Error('the engine has no SIMD')
   const module = new WebAssembly.Module(bytes)
   const { exports } = new WebAssembly.Instance(module, { env: { memory } })
-  // The module is ours: a test compiles its source and calls all of them.
+  // The module is compiled from Eider's own source, and a test calls every operation.
   const operations = exports as unknown as KernelOperations & {
     configureSlot(...addresses: readonly number[]): void
   }

@@ -1,13 +1,11 @@
 import { BM25 } from '../../core/domain/hybrid-search.ts'
 import { type SearchedTerms, scorersOf } from './term-scorer.ts'
 
-/** Keys whose scores are added up at once: they stay in a core's cache. */
+/** Scores are added up for this many keys at a time, which fit in a core's cache. */
 const WINDOW_KEYS = 8192
 
 /**
- * The `count` chunks with the highest BM25, and all that equal the last of them; best first. The scores are
- * those of `keywordScoresSql`, which adds in any order: they are equal when rounded.
- * @param search.allowed ascending keys of the chunks among which to search; null: all
+ * Best first with ties. Rounded scores equal `keywordScoresSql`. @param search.allowed ascending
  */
 export function keywordHits(
   search: SearchedTerms & { readonly count: number; readonly allowed: Uint32Array | null },
@@ -27,7 +25,7 @@ export function keywordHits(
   }
 }
 
-/** Walks through the allowed keys as the windows come. */
+/** Goes through the allowed keys window by window. */
 class AllowedKeys {
   readonly #keys: Uint32Array
   #index = 0
@@ -49,9 +47,9 @@ class AllowedKeys {
   }
 }
 
-/** Keys as `keywordHits` reads them: ascending, and only those that a term's list can hold. */
+/** Keys for `keywordHits`: ascending, and limited to those that a term's list can contain. */
 export function ascendingKeys(keys: BigInt64Array): Uint32Array {
-  // The lower and the upper half of each key: a processor that DuckDB runs on has the lower one first.
+  // The lower and upper half of each key. All platforms of DuckDB are little-endian.
   const halves = new Uint32Array(keys.buffer, keys.byteOffset, keys.length * 2)
   const ascending = new Uint32Array(keys.length)
   let size = 0
@@ -69,7 +67,7 @@ export function ascendingKeys(keys: BigInt64Array): Uint32Array {
   return isSorted ? all : all.sort()
 }
 
-/** The keys in both lists, each ascending. */
+/** Returns the keys that are in both ascending lists. */
 export function commonKeys(one: Uint32Array, other: Uint32Array): Uint32Array {
   const common = new Uint32Array(Math.min(one.length, other.length))
   let size = 0
@@ -85,7 +83,7 @@ export function commonKeys(one: Uint32Array, other: Uint32Array): Uint32Array {
 
 const SCALE = 10 ** BM25.scoreDigits
 
-/** What rounding can add to a score. */
+/** The most that rounding can add to a score. */
 const ROUNDING = 1 / SCALE
 
 export interface ScoredKey {
@@ -93,10 +91,9 @@ export interface ScoredKey {
   readonly score: number
 }
 
-/** Keeps the highest scores, and those equal to the lowest of them. */
-export class BestScores {
+class BestScores {
   readonly #count: number
-  /** The highest scores as a heap: the lowest is first, and no other is less than the one at half its position. */
+  /** A min-heap of the highest scores. */
   readonly #heap: Float64Array
   #size = 0
   readonly #keys: number[] = []
@@ -107,7 +104,7 @@ export class BestScores {
     this.#heap = new Float64Array(count + 1)
   }
 
-  /** @param scores of the keys from the first one on; 0: none */
+  /** @param scores of the keys from `first` on; 0 means no score */
   addWindow(scores: Float64Array, first: number): void {
     for (let slot = 0; slot < scores.length; slot += 1) {
       const score = scores[slot] ?? 0
@@ -115,7 +112,7 @@ export class BestScores {
     }
   }
 
-  /** @param score 0: none */
+  /** @param score 0 means no score */
   add(key: number, score: number): void {
     const least = this.#size < this.#count ? 0 : (this.#heap[1] ?? 0)
     if (score <= 0 || score + ROUNDING < least) return
@@ -127,7 +124,6 @@ export class BestScores {
     else if (rounded > least) this.#sink(rounded)
   }
 
-  /** The best first. */
   all(): readonly ScoredKey[] {
     const least = this.#size < this.#count ? 0 : (this.#heap[1] ?? 0)
     const best: ScoredKey[] = []
@@ -151,7 +147,7 @@ export class BestScores {
     this.#heap[place] = score
   }
 
-  /** Replaces the smallest one. */
+  /** Moves a score that replaced the lowest down to its place. */
   #sink(score: number): void {
     let place = 1
     for (;;) {

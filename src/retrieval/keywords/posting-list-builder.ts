@@ -5,23 +5,22 @@ import type { Corpus, PostingList } from './term-scorer.ts'
 
 const NUMBER_MAX = 0xffff
 
-/** The base for extending a list. */
 export interface PartialList {
-  /** For chunks with smaller keys than `since`; null: none yet. */
+  /** Contains chunks with keys below `since`; null if there is no list yet. */
   readonly list: PostingList | null
   /** The first key to read. */
   readonly since: number
 }
 
-/** All chunks of a knowledge base, at one revision. */
+/** Totals over all chunks of a knowledge base, at one revision. */
 export interface CorpusState {
   readonly revision: number
-  /** The key of the next chunk. */
+  /** The key that the next chunk will get. */
   readonly nextKey: number
   readonly corpus: Corpus
 }
 
-/** Makes the lists of terms out of the rows of `postingsSql`, in any order. */
+/** Builds the lists of terms from the rows of `postingsSql`, which may come in any order. */
 export class PostingListBuilder {
   readonly #growing: ReadonlyMap<bigint, GrowingList>
   readonly #postingsMax: number
@@ -33,7 +32,7 @@ export class PostingListBuilder {
     this.#postingsMax = postingsMax
   }
 
-  /** @returns false if there are too many: then nothing is complete */
+  /** @returns false if there are too many postings, and nothing is complete */
   add(batch: ColumnBatch): boolean {
     this.#count += batch.rowCount
     if (this.#count > this.#postingsMax) return false
@@ -62,13 +61,13 @@ export class PostingListBuilder {
     return { revision, nextKey, corpus: { chunkCount, meanTermCount } }
   }
 
-  /** null for a term with numbers too large for a list. */
+  /** The list is null for a term with numbers too large for it. */
   lists(): ReadonlyMap<bigint, PostingList | null> {
     return new Map([...this.#growing].map(([term, list]) => [term, list.list()]))
   }
 }
 
-/** The list without the chunks of some keys, which ascend. */
+/** Returns the list without the chunks that have these ascending keys. */
 export function withoutKeys(list: PostingList, keys: Uint32Array): PostingList {
   const { keys: all, frequencies, termCounts } = list
   const places: number[] = []
@@ -83,12 +82,12 @@ export function withoutKeys(list: PostingList, keys: Uint32Array): PostingList {
   return isChanged ? picked({ keys: all, frequencies, termCounts }, places) : list
 }
 
-/** Two keys of 64 bits, without a JavaScript value for either. */
+/** Compares two 64-bit keys without creating a JavaScript value for either. */
 function isSameKey(halves: Int32Array, one: number, other: number): boolean {
   return halves[2 * one] === halves[2 * other] && halves[2 * one + 1] === halves[2 * other + 1]
 }
 
-/** A list that is copied before the first posting is added to it. */
+/** A list that is copied only when the first posting is added. */
 class GrowingList {
   readonly #base: PostingList | null
   readonly #since: number
@@ -115,12 +114,12 @@ class GrowingList {
   ): void {
     if (this.#size === 0 && this.#base !== null) this.#begin(this.#base, end - start)
     this.#reserve(this.#size + end - start)
-    // The lower and the upper half of each key: a processor that DuckDB runs on has the lower one first.
+    // The lower and upper half of each key. All platforms of DuckDB are little-endian.
     const halves = new Uint32Array(rows.keys.buffer, rows.keys.byteOffset, rows.keys.length * 2)
     let last = this.#size === 0 ? -1 : (this.#keys[this.#size - 1] ?? 0)
     for (let row = start; row < end; row += 1) {
       const key = halves[2 * row] ?? 0
-      // Recent postings are read from the least key that any of the terms needs.
+      // Recent postings are read from the smallest key that any of the terms needs.
       if (key < this.#since && halves[2 * row + 1] === 0) continue
       const frequency = rows.frequencies[row] ?? 0
       const termCount = rows.termCounts[row] ?? 0
@@ -177,7 +176,7 @@ function sorted(list: PostingList): PostingList {
   )
 }
 
-/** The postings at some positions, in that order. */
+/** Returns the postings at these positions, in this order. */
 function picked(
   { keys, frequencies, termCounts }: PostingList,
   places: readonly number[],
@@ -189,14 +188,15 @@ function picked(
   }
 }
 
-/** Sorted postings are looked up term by term: DuckDB then reads only the blocks of that term, in half the time. */
+/** Looked up one by one in sorted postings, DuckDB reads only their blocks, in half the time. */
 const SINGLE_TERMS_MAX = 16
 
 /**
- * A SELECT of `term, chunk_key, frequency, term_count`, and of four rows with the frequency 0 that say of what state
- * these are: the `chunk_key` of the row with the `term_count` 0 is its revision, with 1 the key of the next chunk, with 2
- * the number of all chunks, with 3 the number of all their terms. It may return unneeded recent postings.
- * @param known of the requested revision, if counted before: of the four rows only the first is made then
+ * Returns a SELECT of `term, chunk_key, frequency, term_count`, plus four rows with frequency 0
+ * that describe the state. Their `term_count` says what `chunk_key` means: 0 the revision, 1 the
+ * next chunk's key, 2 the number of chunks, 3 the number of their terms. Unneeded recent postings
+ * may be included.
+ * @param known counts of the requested revision; of the four rows, only the first is then selected
  */
 export function postingsSql(
   ids: TableIds,
@@ -234,7 +234,7 @@ export function postingsSql(
   return { sql: [state, ...sorted, recent].join(' UNION ALL '), values, isShort }
 }
 
-/** Created all at once, they take half the time: 28 bytes each. */
+/** Up to this many are fetched in one step, in half the time, at 28 bytes each. */
 const SHORT_POSTINGS_MAX = 1_000_000
 
 const POSTING_COLUMNS = 'term, chunk_key, frequency, term_count'

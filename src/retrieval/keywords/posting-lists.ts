@@ -14,22 +14,21 @@ import {
 } from './posting-list-builder.ts'
 import type { Corpus, PostingList } from './term-scorer.ts'
 
-export interface PostingListLimits {
-  /** For all lists together. */
+interface PostingListLimits {
   readonly bytesMax: number
-  /** For the lists of one search: adding up this many scores blocks the main thread for some 20 ms. */
+  /** The limit per search. Adding up this many scores blocks the main thread for 20 ms. */
   readonly postingsMax: number
 }
 
 const LIST_CACHE_LIMITS: PostingListLimits = { bytesMax: 64 * 1024 ** 2, postingsMax: 4_000_000 }
 
-/** For a list, roughly, besides its eight bytes per posting. */
+/** The approximate size of a list apart from eight bytes per posting. */
 const LIST_BYTES = 400
 const CORPORA_MAX = 1_000
 const REFUSED_MAX = 1_000
 
-/** The terms of one search, of one state of its knowledge base. */
-export interface TermsSearch {
+/** The terms of one search, in one state of its knowledge base. */
+interface TermsSearch {
   readonly ids: TableIds
   readonly terms: readonly bigint[]
   readonly revision: number
@@ -38,31 +37,28 @@ export interface TermsSearch {
   isCurrent(): boolean
 }
 
-export interface TermPostings {
-  /** One per term; empty if no chunk has it. */
+interface TermPostings {
+  /** One list per term; empty if no chunk has the term. */
   readonly lists: readonly PostingList[]
   readonly corpus: Corpus
 }
 
 interface KnownList {
   readonly revision: number
-  /** The key of the next chunk after that revision. */
+  /** The key that the next chunk will get after that revision. */
   readonly nextKey: number
-  /** null: it is too long, or has numbers too large for a list. */
+  /** Null if the list is too long, or has numbers too large for it. */
   readonly list: PostingList | null
 }
 
-/**
- * The postings of the last searched terms, as the tables of their knowledge bases have them. After a write
- * only new ones are read, since chunks have ascending keys; the write tells which are gone.
- */
+/** After a write, reads only new chunks' postings, whose keys are highest. */
 export class PostingLists {
   readonly #reader: ColumnReader
   readonly #limits: PostingListLimits
   readonly #lists: LruMap<string, KnownList>
   readonly #corpora = new Map<number, CorpusState>()
   readonly #tombstones = new Tombstones()
-  /** Searches for too many postings: reading them again would take longer than the search itself. */
+  /** Searches with too many postings, which are not tried again. */
   readonly #refused = new LruMap<string, true>({ sizeMax: REFUSED_MAX })
   readonly #reading = new SingleFlight()
 
@@ -72,12 +68,12 @@ export class PostingLists {
     this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf: listBytes })
   }
 
-  /** The size of all lists in memory. */
+  /** The bytes of all lists in memory. */
   get bytes(): number {
     return this.#lists.size
   }
 
-  /** A write was committed. @param removedKeys null: unknown */
+  /** Call after a write was committed. @param removedKeys null if unknown */
   committed(
     { id }: Pick<TableIds, 'id'>,
     revision: number,
@@ -87,12 +83,9 @@ export class PostingLists {
     this.#tombstones.note(id, revision, hasLists ? removedKeys : null)
   }
 
-  /**
-   * @returns null if there are too many postings for this
-   * @throws AppError as `SqlEngine.run` does
-   */
+  /** @returns null if there are too many postings @throws AppError like `SqlEngine.run` */
   async postingsOf(search: TermsSearch, signal: AbortSignal): Promise<TermPostings | null> {
-    // Identical searches at the same time read their lists once.
+    // Concurrent identical searches share one read.
     const running = this.#reading.of(nameOfSearch(search))
     if (running !== undefined) await abortable(running, signal)
     const { ids, revision, terms } = search
@@ -115,14 +108,15 @@ export class PostingLists {
       }
       state = loaded.state
       for (const [term, list] of loaded.lists) lists.set(term, list)
-      // A search at a past revision is tried again by its caller; any other is left to the database.
+      // If the requested revision is past, the caller tries again; otherwise the search is left to
+      // the database.
       if (state.revision !== revision && search.isCurrent()) return null
     }
     const all = terms.map((term) => lists.get(term) ?? null)
     return joinedPostings(all, state.corpus, this.#limits.postingsMax)
   }
 
-  /** The usable part of a list of an earlier revision. */
+  /** Returns the part of an earlier revision's list that can be used. */
   #partOf(known: KnownList | undefined, { ids, revision }: TermsSearch): PartialList {
     const list = known?.list ?? null
     if (known === undefined || list === null) return { list: null, since: 0 }
@@ -143,7 +137,7 @@ export class PostingLists {
     if (known !== null && builder?.state().revision === known.revision) {
       return this.#keep(search, partial, { state: known, lists: builder.lists() })
     }
-    // If something was known, a write came in between: the count is from before it.
+    // The count is outdated, because a write was committed meanwhile.
     const own =
       known === null || builder === null
         ? builder
@@ -152,7 +146,7 @@ export class PostingLists {
     return this.#keep(search, partial, { state: own.state(), lists: own.lists() })
   }
 
-  /** null: they are too many. @param known what need not be counted again */
+  /** Null if there are too many. @param known counts that need not be read again */
   async #built(
     { ids, limits }: TermsSearch,
     partial: ReadonlyMap<bigint, PartialList>,
@@ -179,7 +173,7 @@ export class PostingLists {
     this.#keepState(ids.id, state)
     const { nextKey } = state
     for (const [term, list] of lists) {
-      // A list extended to the requested revision still has chunks removed by later writes.
+      // A list extended to the requested revision still contains chunks that later writes removed.
       const isWhole = state.revision === revision || partial.get(term)?.list === null
       if (isWhole) this.#set(listName(ids, term), { revision: state.revision, nextKey, list })
     }
@@ -230,7 +224,7 @@ function listBytes({ list }: KnownList): number {
   return LIST_BYTES + 8 * (list?.keys.length ?? 0)
 }
 
-/** For all remembered writes of one knowledge base. */
+/** The most removed keys to remember per knowledge base. */
 const KEYS_MAX = 100_000
 const WRITES_MAX = 1_000
 
@@ -239,14 +233,11 @@ interface Removal {
   readonly keys: BigInt64Array
 }
 
-/**
- * The chunks removed by the last writes, for older posting lists. Revisions follow each other without
- * a gap: if the removals of one are unknown, those before it are forgotten.
- */
+/** For older lists. If one revision's removals are unknown, earlier ones are forgotten. */
 export class Tombstones {
   readonly #removals = new Map<number, Removal[]>()
 
-  /** @param keys null: not known */
+  /** @param keys null if unknown */
   note(id: number, revision: number, keys: BigInt64Array | null): void {
     const known = this.#removals.get(id) ?? []
     const isNext = known.length === 0 || known.at(-1)?.revision === revision - 1
@@ -256,10 +247,7 @@ export class Tombstones {
     this.#removals.set(id, recentRemovals(removals))
   }
 
-  /**
-   * The keys removed by the revisions after `from`, up to `to`, ascending.
-   * @returns null if that is unknown for one of them
-   */
+  /** After `from` up to `to`, ascending. @returns null if the removals of one are unknown */
   between(id: number, from: number, to: number): Uint32Array | null {
     const removals = this.#removals.get(id) ?? []
     const since = removals.filter(({ revision }) => revision > from && revision <= to)

@@ -2,68 +2,62 @@ import { BM25 } from '../../core/domain/hybrid-search.ts'
 
 const SCALE = 10 ** BM25.scoreDigits
 
-/** The chunks with one term: three lists of equal length. */
+/** The chunks with one term, as three lists of equal length. */
 export interface PostingList {
   /** Ascending. */
   readonly keys: Uint32Array
-  /** How often the chunk has the term. */
+  /** How often the chunk contains the term. */
   readonly frequencies: Uint16Array
-  /** All terms of the chunk, with repetitions. */
   readonly termCounts: Uint16Array
 }
 
-/** All chunks of a knowledge base. */
 export interface Corpus {
   readonly chunkCount: number
   readonly meanTermCount: number
 }
 
-/** The terms of a searched text. */
 export interface SearchedTerms {
-  /** One per term, empty if no chunk has it. */
+  /** One list per term; empty if no chunk has the term. */
   readonly lists: readonly PostingList[]
-  /** How often the text has each. */
+  /** How often the text contains each term. */
   readonly counts: readonly number[]
   readonly corpus: Corpus
-  /** null: nothing is quoted. */
+  /** Null if nothing is quoted. */
   readonly phrases: PhrasePostings | null
 }
 
-/** The chunks with the quoted phrases, and therefore with all their terms. */
 export interface PhrasePostings {
   /** Ascending. */
   readonly keys: Uint32Array
-  /** The bonus to each score. */
+  /** The bonus for each chunk's score. */
   readonly bonuses: Float64Array
-  /** The most they can add. */
+  /** The largest bonus. */
   readonly bound: number
-  /** Other chunks have no score. */
+  /** Whether all other chunks get the score 0. */
   readonly isFilter: boolean
 }
 
-/** The parts of a score, chunk by chunk. */
-export interface Scorer {
-  /** Infinity: none. */
+/** A part of the score, computed chunk by chunk. */
+interface Scorer {
+  /** Infinity if there is none. */
   readonly nextKey: number
-  /** @param scores of the keys from the first one on; of those keys all are added */
+  /** Adds to the scores. @param scores of the keys from `first` on */
   addTo(scores: Float64Array, first: number): void
 }
 
-/** In a fixed order: scores are sums, and only equal then. */
+/** Returns scorers in a fixed order, because the order of additions changes the rounding. */
 export function scorersOf(terms: SearchedTerms): readonly Scorer[] {
   const { phrases } = terms
   return [...termScorers(terms), ...(phrases === null ? [] : [new PhraseScorer(phrases)])]
 }
 
-/** One for each term, in their order. */
 function termScorers({ lists, counts, corpus }: SearchedTerms): readonly TermScorer[] {
   return lists.map((list, index) => new TermScorer(list, counts[index] ?? 1, corpus))
 }
 
-/** The chunks of one term in turn, with what it adds to their scores. */
 class TermScorer implements Scorer {
   readonly #list: PostingList
-  /** The score of a chunk of mean length with the term once. */
+  /** The score of a chunk of average length that contains the term once. */
   readonly weight: number
   readonly #meanTermCount: number
   #index = 0
@@ -95,7 +89,7 @@ class TermScorer implements Scorer {
     this.#index = index
   }
 
-  /** The same for one chunk: 0 without the term. */
+  /** The term's part of one chunk's score; 0 if the chunk does not contain it. */
   scoreOf(key: number): number {
     const { keys, frequencies, termCounts } = this.#list
     const { k1, b } = BM25
@@ -124,7 +118,7 @@ class PhraseScorer implements Scorer {
     for (; this.#index < keys.length; this.#index += 1) {
       const slot = (keys[this.#index] ?? 0) - first
       if (slot >= scores.length) return
-      // A chunk added since its phrases were found, or removed since, has no score of terms.
+      // A chunk that was added or removed since its phrases were found has no score for terms.
       if ((scores[slot] ?? 0) > 0) scores[slot] = (scores[slot] ?? 0) + (bonuses[this.#index] ?? 0)
     }
   }
@@ -134,7 +128,7 @@ class PhraseScorer implements Scorer {
   }
 }
 
-/** -1: missing. @param keys ascending */
+/** Returns -1 if it is missing. @param keys ascending */
 function keyIndex(key: number, keys: Uint32Array): number {
   let low = 0
   let high = keys.length
@@ -146,13 +140,13 @@ function keyIndex(key: number, keys: Uint32Array): number {
   return keys[low] === key ? low : -1
 }
 
-/** An upper bound for every score: each term at its highest frequency. */
+/** Returns an upper bound for all scores, with each term at its highest frequency. */
 export function scoreBound(terms: SearchedTerms): number {
   const weights = termScorers(terms).reduce((sum, { weight }) => sum + weight, 0)
   return Math.round((weights * (BM25.k1 + 1) + (terms.phrases?.bound ?? 0)) * SCALE) / SCALE
 }
 
-/** The scores that `keywordHits` gives them. */
+/** Returns the scores that `keywordHits` would compute for these keys. */
 export function scoresOfKeys(terms: SearchedTerms, keys: readonly number[]): readonly number[] {
   const scorers = termScorers(terms)
   const { phrases } = terms

@@ -1,4 +1,4 @@
-/** The main thread's side of a map: reads vectors and texts; a thread does the rest. */
+/** Computes a map: the main thread reads vectors and texts, and a worker thread does the rest. */
 
 import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -14,11 +14,11 @@ import { WorkerHost } from '../../core/runtime/worker-host.ts'
 import { type FromMapThread, type ToMapThread, WAY, type WantedTexts } from './map-protocol.ts'
 import type { RegionText } from './region-words.ts'
 
-/** With more chunks, a sample of this many from everywhere. */
+/** If there are more chunks, this many are sampled evenly. */
 const POINTS_MAX = 200_000
-/** Vectors that suffice to find the components of all. */
+/** How many vectors are enough to find the principal components. */
 const SAMPLE_MAX = 4_000
-/** For each text, to name its region. */
+/** How much of each text to read for naming its region. */
 const TEXT_CHARS = 600
 const TEXTS_AT_ONCE = 500
 const READING: RunLimits = { timeoutMs: 60_000 }
@@ -30,10 +30,7 @@ export interface ComputeMapDeps {
   readonly nowMs: () => number
 }
 
-/**
- * @param onProgress called often; what it throws ends the work
- * @throws errors of reading; the signal's reason
- */
+/** @param onProgress throw an error to stop @throws errors of reading; the signal's reason */
 export async function computeMap(
   kb: KnowledgeBase,
   deps: ComputeMapDeps,
@@ -89,12 +86,12 @@ async function sampleOf({ revision, count, dimensions, batches }: VectorRows, si
       taken += 1
     }
   }
-  // A few may have been added since the first reading.
+  // Allow for chunks added since the first reading.
   const rowsMax = count === 0 ? 0 : Math.min(POINTS_MAX, Math.ceil(count * 1.1) + 1_000)
   return { revision, dimensions, rowsMax, values: values.slice(0, taken * dimensions) }
 }
 
-/** `wanted` of `count` rows, evenly spread: always the same ones. */
+/** Chooses `wanted` of `count` rows evenly, and always the same ones. */
 function isChosen(row: number, count: number, wanted: number): boolean {
   if (count <= wanted) return true
   return Math.floor(((row + 1) * wanted) / count) > Math.floor((row * wanted) / count)
@@ -126,7 +123,7 @@ async function sendRows(
   return { revision, chunkCount: count }
 }
 
-/** Copies, because a batch is valid only until the next one. */
+/** Copies the rows, because a batch is valid only until the next one. */
 function chosenRows(
   { keys, vectors }: VectorBatch,
   dimensions: number,
@@ -168,7 +165,6 @@ function unexpected({ kind }: FromMapThread): Error {
   return new Error(`the thread of a map answered "${kind}" to something else`)
 }
 
-/** A thread that handles one request at a time, and ends at once when the map is no longer wanted. */
 class MapWorker {
   readonly #host: WorkerHost
   readonly #signal: AbortSignal
@@ -180,7 +176,7 @@ class MapWorker {
     this.#signal = signal
     this.#host = new WorkerHost({
       url,
-      // Its only counterpart is a `MapThread`.
+      // Only a `MapThread` sends messages.
       onMessage: (data) => this.#heard(data as FromMapThread, onProgress),
       onEnd: (cause) => this.#fail(new Error('the thread of a map ended', { cause })),
     })

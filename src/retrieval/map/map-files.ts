@@ -1,4 +1,7 @@
-/** The files of maps, which contain words of the texts: they are deleted with their knowledge base or its vectors. */
+/**
+ * Map files contain words of the texts, so they are deleted together with their knowledge base or
+ * its vectors.
+ */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { DerivedFiles } from '../../core/domain/ports/retrieval-ports.ts'
@@ -7,7 +10,6 @@ export function fileOf({ id, vectorsNumber }: Pick<KnowledgeBase, 'id' | 'vector
   return `map-${id}-${vectorsNumber}.bin`
 }
 
-/** Deletes files whose knowledge base is gone. */
 export class MapFileUpkeep {
   readonly #files: DerivedFiles
   #names: ReadonlySet<string>
@@ -19,14 +21,16 @@ export class MapFileUpkeep {
     this.#definitionsVersion = definitionsVersion
   }
 
-  /** Called with every write: checks the files only if a knowledge base or its vectors are gone. */
+  /**
+   * Call with every write. Checks the files only if a knowledge base or its vectors were dropped.
+   */
   catalogChanged({ knowledgeBases, definitionsVersion }: CatalogSnapshot): void {
     if (definitionsVersion === this.#definitionsVersion) return
     this.#definitionsVersion = definitionsVersion
     const before = this.#names
     this.#names = new Set(knowledgeBases.map(fileOf))
     if (before.isSubsetOf(this.#names)) return
-    // Remaining files are deleted with the next map.
+    // Files that cannot be deleted now are deleted with the next map.
     void this.#files.keepOnly(this.#names).catch(() => {})
   }
 }

@@ -1,4 +1,4 @@
-/** Messages to the thread that makes a map, in this order, and its answers. */
+/** Messages to the thread that computes a map, in this order, and its answers. */
 import type { Language } from '../../core/domain/language.ts'
 import type { ChunkMap, MapProgress } from '../../core/domain/ports/search-ports.ts'
 import type { RegionText } from './region-words.ts'
@@ -9,18 +9,17 @@ export type ToMapThread =
       readonly kind: 'sample'
       readonly values: Float32Array
       readonly dimensions: number
-      /** The number of rows that will come. */
+      /** The number of rows that will follow. */
       readonly rowsMax: number
     }
-  /** Vectors with the keys of their chunks; repeated as often as needed. */
+  /** Vectors with their chunks' keys. Sent as often as needed. */
   | { readonly kind: 'rows'; readonly keys: BigInt64Array; readonly values: Float32Array }
   | { readonly kind: 'place' }
   | { readonly kind: 'name'; readonly texts: readonly RegionText[]; readonly language: Language }
 
-/** A chunk whose text helps to name its region. */
+/** Chunks whose texts help to name their regions. */
 export interface WantedTexts {
   readonly keys: BigInt64Array
-  /** Of each. */
   readonly regions: Uint16Array
 }
 
@@ -32,7 +31,7 @@ export type FromMapThread =
   | ({ readonly kind: 'placed' } & WantedTexts)
   | ({ readonly kind: 'named' } & PlacedMap)
 
-/** The start and end of each stage, in proportion to its duration. */
+/** The progress at which each stage starts and ends, in proportion to its duration. */
 export const WAY: Readonly<Record<MapProgress['stage'], readonly [number, number]>> = {
   waiting: [0, 0],
   reading: [0, 0.15],

@@ -1,13 +1,14 @@
 /**
- * The regions of a map: neighbouring points, by k-means (Lloyd 1982, seeded as k-means++, Arthur and Vassilvitskii 2007),
- * and for more distant views fewer of them, joined as Ward (1963) joins clusters.
+ * Divides a map into regions of neighbouring points by k-means (Lloyd, 1982; seeded as k-means++:
+ * Arthur and Vassilvitskii, 2007). For views from farther away, regions are joined by Ward's method
+ * (1963).
  */
 import type { SeededRandom } from './layout/principal-components.ts'
 
 export interface MapRegion {
-  /** 0: the most distant one. */
+  /** 0 is the view from farthest away. */
   readonly level: number
-  /** Index of the region it is a part of; null at level 0. */
+  /** The index of the region that contains it; null at level 0. */
   readonly parent: number | null
   readonly x: number
   readonly y: number
@@ -15,7 +16,7 @@ export interface MapRegion {
 }
 
 export interface MapRegions {
-  /** Level by level, the larger ones of each first. */
+  /** Level by level, larger regions first. */
   readonly regions: readonly MapRegion[]
   /** The index of each point's region at the last level. */
   readonly ofPoints: Uint16Array
@@ -24,14 +25,14 @@ export interface MapRegions {
 const POINTS_PER_REGION = 20
 const REGIONS_MAX = 150
 const REGIONS_MIN = 3
-/** For the most distant view: as many as there are distinct colours. */
+/** The number of regions at level 0, as many as there are distinct colours. */
 const FIRST_REGIONS_MAX = 8
-/** With fewer regions, a level between the first and the last would equal one of them. */
+/** With fewer regions, a middle level would equal one of the others. */
 const THREE_LEVELS_MIN = 30
 const ROUNDS = 12
 const SAMPLE_MAX = 20_000
 
-/** @param places x and y of each point */
+/** @param places x and y of each point in sequence */
 export function mapRegions(places: Float32Array, random: SeededRandom): MapRegions {
   const pointCount = places.length / 2
   if (pointCount === 0) return { regions: [], ofPoints: new Uint16Array() }
@@ -43,7 +44,7 @@ export function mapRegions(places: Float32Array, random: SeededRandom): MapRegio
 }
 
 interface Clusters {
-  /** x and y of each. */
+  /** x and y of each cluster. */
   readonly centres: Float32Array
   readonly sizes: Int32Array
   readonly ofPoints: Uint16Array
@@ -101,7 +102,7 @@ function startCentres(places: Float32Array, count: number, random: SeededRandom)
   return centres
 }
 
-/** A random index, by weight. */
+/** Returns a random index, drawn by weight. */
 function drawn(weights: Float64Array, random: SeededRandom): number {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   let left = random.next() * total
@@ -128,7 +129,7 @@ function nearestCentre(centres: Float32Array, x: number, y: number): number {
 /** The clusters that form a region. */
 type Group = readonly number[]
 
-/** Groups of clusters, the most distant view first; in the last level, each cluster alone. */
+/** From level 0. At the last level, each cluster is a group. */
 function joinedLevels({ centres, sizes }: Clusters): readonly (readonly Group[])[] {
   let groups = Array.from(sizes, (size, cluster) => {
     const x = centres[cluster * 2] ?? 0
@@ -143,10 +144,10 @@ function joinedLevels({ centres, sizes }: Clusters): readonly (readonly Group[])
   return levels
 }
 
-/** How many regions the levels above the last have, from near to far. */
+/** Returns the number of regions at the levels above the last, from the bottom up. */
 function countsAbove(last: number): readonly number[] {
   if (last <= FIRST_REGIONS_MAX) return []
-  // As many times more from the first to the second as from the second to the last.
+  // The second level is the geometric mean of the first and the last.
   const middle = Math.round(Math.sqrt(last * FIRST_REGIONS_MAX))
   return last < THREE_LEVELS_MIN ? [FIRST_REGIONS_MAX] : [middle, FIRST_REGIONS_MAX]
 }
@@ -158,7 +159,7 @@ interface GroupPlace {
   readonly size: number
 }
 
-/** The two whose joining adds least to the squared distances from the centre. */
+/** Joins the two groups whose union adds least to the squared distances from the centre. */
 function withNearestJoined(groups: readonly GroupPlace[]): GroupPlace[] {
   let least = Number.POSITIVE_INFINITY
   let pair: readonly [GroupPlace, GroupPlace] | undefined
@@ -207,7 +208,7 @@ function numbered(levels: readonly (readonly Group[])[], clusters: Clusters): Ma
   return { regions, ofPoints: ofPoints.map((cluster) => above.get(cluster) ?? 0) }
 }
 
-/** The cluster nearest to the centre of all, because the centre itself may be empty. */
+/** The cluster nearest to the group's centre, because there may be nothing at the centre itself. */
 function middleOf(group: Group, { centres, sizes }: Clusters): number {
   const middle = (direction: 0 | 1) => {
     const sum = group.reduce((all, one) => {

@@ -1,4 +1,7 @@
-/** One thread's side of a map: takes vectors, returns points with named regions. An error it throws ends the thread. */
+/**
+ * The thread's side of a map: receives vectors, and returns points with named regions. An error
+ * ends the thread.
+ */
 import { MAP_SIDE, type MapProgress } from '../../core/domain/ports/search-ports.ts'
 import { layOut } from './layout/lay-out.ts'
 import {
@@ -17,28 +20,28 @@ import {
 import { type MapRegions, mapRegions } from './map-regions.ts'
 import { regionWords } from './region-words.ts'
 
-/** Remaining numbers of a vector: neighbours in these are nearly neighbours in all. */
+/** Neighbours in these are almost always neighbours in all dimensions. */
 const COMPONENTS = 64
-/** Any will do; another one changes all maps. */
+/** An arbitrary number. Another value would change all maps. */
 const SEED = 20_180_209
-/** Texts read to name the regions: some for each, and about this many in total. */
+/** Texts to read for naming regions: some for each, and about this many in total. */
 const REGION_TEXTS_MAX = 6_000
 const TEXTS_PER_REGION_MIN = 20
-/** On each of the four sides, this share of the points may lie outside: they are drawn at the edge. */
+/** On each of the four sides, this share of points may be outside. They are drawn at the edge. */
 const OUTER_SHARE = 0.002
-/** Margin on each side, as a share of the size of the picture. */
+/** The margin on each side, as a share of the picture's size. */
 const EDGE_SHARE = 0.03
 
 type Post = (message: FromMapThread, transfer?: readonly ArrayBuffer[]) => void
 
-/** Called in this order: a sample, the rows in parts, place them, name the regions. */
+/** Methods are called in this order: sample, rows in parts, placing, naming regions. */
 export class MapThread {
   readonly #post: Post
   #components: Components | null = null
   #dimensions = 0
   #rowCount = 0
   #keys = new BigInt64Array()
-  /** Row by row, `#components.count` numbers each: the only stored part of a vector. */
+  /** Row by row, `#components.count` numbers each. Nothing else of a vector is kept. */
   #reduced = new Float32Array()
   #placed: PlacedMap | null = null
 
@@ -112,7 +115,7 @@ export class MapThread {
   }
 }
 
-/** A row with an invalid number has no direction: it goes to the middle. */
+/** A row with an invalid number has no direction, so it becomes zero and is drawn in the middle. */
 function finiteRows(values: Float32Array, dimensions: number): Float32Array {
   for (let from = 0; from < values.length; from += dimensions) {
     let sum = 0
@@ -122,7 +125,7 @@ function finiteRows(values: Float32Array, dimensions: number): Float32Array {
   return values
 }
 
-/** The rows in key order, so that the same chunks always make the same map. */
+/** Sorts rows by key, so that equal chunks always give the same map. */
 function byKey(keys: BigInt64Array, values: Float32Array, dimensions: number) {
   const isSorted = keys.every((key, at) => at === 0 || (keys[at - 1] ?? 0n) < key)
   if (isSorted) return { keys: keys.slice(), values: values.subarray(0, keys.length * dimensions) }
@@ -135,11 +138,7 @@ function byKey(keys: BigInt64Array, values: Float32Array, dimensions: number) {
   return { keys: BigInt64Array.from(order, (from) => keys[from] ?? 0n), values: sorted }
 }
 
-/**
- * Positions as whole numbers from 0 to `MAP_SIDE`, with the same scale in both directions.
- * @param places x and y of each point, in any unit
- * @returns `scaled`: x and y of each point again, one after the other
- */
+/** Same scale in both directions. @param places x, y in any unit @returns `scaled` likewise */
 function onSide(places: Float32Array) {
   const pointCount = places.length / 2
   const [left, right] = bounds(places, 0)
@@ -159,7 +158,7 @@ function onSide(places: Float32Array) {
   return { x, y, scaled }
 }
 
-/** The range of nearly all points along one direction. */
+/** Returns the range of nearly all points along one direction. */
 function bounds(places: Float32Array, direction: 0 | 1): readonly [number, number] {
   const sorted = Float32Array.from({ length: places.length / 2 }, (_, point) => {
     return places[point * 2 + direction] ?? 0
@@ -168,7 +167,7 @@ function bounds(places: Float32Array, direction: 0 | 1): readonly [number, numbe
   return [sorted[outer] ?? 0, sorted[sorted.length - 1 - outer] ?? 0]
 }
 
-/** Chunks from everywhere in each region of the last level, the larger the more. */
+/** Chooses chunks spread over each region of the last level, more from larger regions. */
 function wantedTexts(keys: BigInt64Array, { ofPoints, regions }: MapRegions): WantedTexts {
   const share = Math.min(1, REGION_TEXTS_MAX / Math.max(1, keys.length))
   const seen = new Int32Array(regions.length)

@@ -1,6 +1,7 @@
 /**
- * The words that characterise a region: TF-IDF with regions as the documents (c-TF-IDF: Grootendorst 2022), by the terms of
- * keyword search, each shown as its most frequent word.
+ * Finds the words that characterize a region: TF-IDF with regions as documents (c-TF-IDF:
+ * Grootendorst, 2022), over the terms of keyword search. Each term is shown as its most frequent
+ * word.
  */
 
 import type { Language } from '../../core/domain/language.ts'
@@ -9,7 +10,6 @@ import { words } from '../../core/text/words.ts'
 import type { MapRegion } from './map-regions.ts'
 
 export interface RegionText {
-  /** Index of its region, of the last level. */
   readonly region: number
   readonly text: string
 }
@@ -17,18 +17,20 @@ export interface RegionText {
 const WORDS_MAX = 4
 const WORD_CHARS_MIN = 2
 const LABEL_CHARS_MAX = 30
-/** No script has this many marks on one letter: they would cover the lines above and below. */
+/** No script puts this many marks on one letter. They would cover the lines above and below. */
 const PILED_MARKS = /\p{M}{4}/u
-/** A word must be this much more common inside a region than outside to describe it. */
+/** A word must be this many times as frequent inside the region as outside. */
 const LIFT_MIN = 2
-/** A word in fewer texts of a region is there by chance. */
+/** A word in fewer texts of a region may be there by chance. */
 const TEXTS_MIN = 2
-/** A word in more of the other texts belongs to the language, or to everything here. */
+/**
+ * A word in a larger share of the other texts is common in the language or in the whole collection.
+ */
 const OUTSIDE_MAX = 0.3
-/** Fewer texts do not show what is common. */
+/** With fewer texts, frequency says too little. */
 const FEW_TEXTS = 10
 
-/** For each region its words, the most telling first. */
+/** Returns the words of each region, most characteristic first. */
 export function regionWords(
   regions: readonly MapRegion[],
   texts: readonly RegionText[],
@@ -48,7 +50,6 @@ export function regionWords(
   return ofRegions.map((own) => bestTerms(own, all).map((term) => counts.wordOf(term)))
 }
 
-/** How many texts have each term. */
 interface TextCounts {
   readonly texts: Map<string, number>
   textCount: number
@@ -65,21 +66,21 @@ function bestTerms(own: TextCounts, all: TextCounts): readonly string[] {
   const scored: { term: string; score: number }[] = []
   for (const [term, count] of own.texts) {
     const share = count / own.textCount
-    // As if half a text more of each kind had been seen: none outside is not infinitely rare.
+    // Add half a text, so that a word that does not occur outside is not infinitely rare.
     const outside = ((all.texts.get(term) ?? count) - count + 0.5) / (outsideCount + 1)
     const isCommon = share < LIFT_MIN * outside || outside > OUTSIDE_MAX
     if (!isFew && (count < TEXTS_MIN || isCommon)) continue
-    // How strongly the word indicates that a text is in this region.
+    // How characteristic the word is for this region.
     scored.push({ term, score: share * (isFew ? 1 : Math.log(share / outside)) })
   }
   scored.sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1))
   return scored.slice(0, WORDS_MAX).map(({ term }) => term)
 }
 
-/** Terms of texts, and the words they come from. */
+/** Counts terms of texts, and the words they come from. */
 class TermCounter {
   readonly #analyzer: Analyzer
-  /** Word → its term; null: it has none, as "the" in English. */
+  /** The term for each word; null if it has none, such as "the" in English. */
   readonly #terms = new Map<string, string | null>()
   readonly #words = new Map<string, Map<string, number>>()
 

@@ -1,17 +1,15 @@
 import { RecordRow, recordKey, recordLength } from './row-records.ts'
 
-/** For a block into which rows are written one by one: the first is small, as most knowledge bases are. */
+/** For rows written one by one. The first is small, because most knowledge bases are. */
 const FIRST_BLOCK_BYTES = 16 * 1024
 const BLOCK_BYTES_MAX = 1024 * 1024
 
-/** Records, appended: what is written does not change. */
+/** A block to which records are appended. Written records do not change. */
 export class RecordBlock {
   readonly bytes: Buffer
   readonly table: RecordTable
   used = 0
-  /** The records in use. */
   live = 0
-  /** The greatest of its keys. */
   lastKey = 0
 
   constructor(table: RecordTable, bytes: Buffer) {
@@ -20,7 +18,6 @@ export class RecordBlock {
   }
 }
 
-/** The block, and the position in it. */
 interface Place {
   readonly block: RecordBlock
   readonly at: number
@@ -28,14 +25,13 @@ interface Place {
 
 const KEYS_PER_PAGE = 256
 
-/** Blocks and positions of the keys of one page: they come from a counter, so most of them exist. */
+/** Keys come from a counter, so most keys of a page exist. */
 interface Page {
   readonly blocks: (RecordBlock | null)[]
   readonly places: Uint32Array
   count: number
 }
 
-/** The records of one knowledge base, by the keys of their chunks. */
 export class RecordTable {
   readonly #pages = new Map<number, Page>()
   readonly #blocks = new Set<RecordBlock>()
@@ -51,7 +47,7 @@ export class RecordTable {
     return place && new RecordRow(place.block.bytes, place.at, places)
   }
 
-  /** Copies one record. @returns the block created for it; null: an existing one had room */
+  /** @returns the block created for it, or null if there was room in an existing one */
   add(record: Buffer): RecordBlock | null {
     let made: RecordBlock | null = null
     let block = this.#open
@@ -68,7 +64,7 @@ export class RecordTable {
     return made
   }
 
-  /** Takes consecutive records, without a copy. */
+  /** Adds consecutive records without copying them. */
   addBlock(bytes: Buffer): RecordBlock {
     const block = this.#newBlock(bytes)
     for (let at = 0; at < bytes.length; at += recordLength(bytes, at)) this.#put(block, at)
@@ -76,7 +72,7 @@ export class RecordTable {
     return block
   }
 
-  /** @returns the blocks no longer needed */
+  /** @returns the blocks that are no longer needed */
   remove(keys: Iterable<number>): readonly RecordBlock[] {
     const empty: RecordBlock[] = []
     for (const key of keys) {
@@ -89,7 +85,7 @@ export class RecordTable {
     return empty
   }
 
-  /** Releases a block, with its records in use. */
+  /** Frees a block with the records that are in use. */
   drop(block: RecordBlock): void {
     if (!this.#blocks.delete(block)) return
     if (this.#open === block) this.#open = null
@@ -107,7 +103,7 @@ export class RecordTable {
     return block
   }
 
-  /** Mostly removed rows: the others are read again on demand. */
+  /** Whether most rows of the block were removed. The others are then read again on demand. */
   #isWaste(block: RecordBlock): boolean {
     return block !== this.#open && block.live * 2 < block.used
   }
@@ -141,7 +137,7 @@ export class RecordTable {
     block.lastKey = Math.max(block.lastKey, key)
   }
 
-  /** @returns the block that had it; null: none */
+  /** @returns the block that contained the key, or null */
   #forget(key: number): RecordBlock | null {
     const place = this.#placeOf(key)
     if (place === undefined) return null

@@ -16,47 +16,42 @@ import { numbersOfKeys } from '../vectors/row-table.ts'
 import { type RecordBlock, RecordTable } from './record-table.ts'
 import { nextKey, RecordRow, readRange, readRecords } from './row-records.ts'
 
-/** With more columns, a statement reads the rows itself. */
+/** With more columns, statements read the rows themselves. */
 const CACHED_COLUMNS_MAX = 64
 
 /** With more rows, a statement is as fast. */
 const LOOKUP_KEYS_MAX = 1_000
 
-/** After this many missing rows, the others are read in the background. */
+/** After this many rows were missing, the remaining ones are read in the background. */
 const MISSED_MAX = 64
 
-/** For the rows read at once. */
+/** The number of bytes to read at a time. */
 const READ_BLOCK_BYTES = 1024 * 1024
 const BLOCK_KEYS_MIN = 16
 const BLOCK_KEYS_MAX = 4_096
 
-/** After this many writes in between, it waits for the next occasion. */
+/** Give up after this many writes came in between, until rows are missing again. */
 const OVERTAKEN_MAX = 100
 
-export interface RowCachesDeps {
+interface RowCachesDeps {
   readonly reader: RowReader
   snapshot(): CatalogSnapshot
 }
 
-/** The rows of one knowledge base that are in memory. */
 interface RowCache {
   readonly table: RecordTable
-  /** Physical names of the metadata columns in its records, in order. */
+  /** The physical metadata columns in its records, in order. */
   readonly columns: readonly string[]
-  /** Writes that a new transaction may see. */
+  /** The number of writes that a new transaction may see. */
   commitCount: number
   isCommitting: boolean
-  /** Rows read one by one since the others were read. */
+  /** The number of rows read one at a time since all others were read. */
   missedCount: number
-  /** All rows with a lesser key were read in the background. */
+  /** The key up to which the background read has come. */
   filledTo: number
 }
 
-/**
- * Rows of chunks in memory, told of each write after its commit and before its answer. A chunk's text never changes under
- * its key, so only the rows of chunks that were removed or got other metadata are dropped. All are bounded together: the
- * oldest block is dropped first, and its rows are read again on demand.
- */
+/** Texts never change under a key, so only removed or changed rows go. Oldest block first. */
 export class RowCaches implements ChunkRows, CommitListener {
   readonly #deps: RowCachesDeps
   readonly #bytesMax: number
@@ -70,7 +65,7 @@ export class RowCaches implements ChunkRows, CommitListener {
   constructor(
     deps: RowCachesDeps,
     given: {
-      /** For all rows together; 0: each is read on demand. */
+      /** The limit for all rows in bytes; with 0, each row is read on demand. */
       readonly bytesMax: number
     },
   ) {
@@ -83,7 +78,6 @@ export class RowCaches implements ChunkRows, CommitListener {
     return this.#bytes
   }
 
-  /** For the rows of one knowledge base. */
   bytesOf({ id }: Pick<KnowledgeBase, 'id'>): number {
     let bytes = 0
     for (const block of this.#caches.get(id)?.table.blocks ?? []) bytes += block.bytes.length
@@ -134,10 +128,10 @@ export class RowCaches implements ChunkRows, CommitListener {
     const cache = this.#caches.get(id)
     if (cache === undefined) return
     cache.isCommitting = false
-    // A read that started before may have seen the previous state.
+    // A read that started before this may have seen the previous state.
     cache.commitCount += 1
     if (write === null) return
-    // It came between the question and the write.
+    // The cache was created after the write checked for one.
     if (write.changed === null) {
       this.#forget(id)
       return
@@ -153,23 +147,23 @@ export class RowCaches implements ChunkRows, CommitListener {
     const byId = new Map(knowledgeBases.map((kb) => [kb.id, kb]))
     for (const [id, cache] of [...this.#caches]) {
       const kb = byId.get(id)
-      // Values move to a new column if its type has changed.
+      // A column whose type changed is now stored elsewhere.
       if (kb === undefined || !hasColumns(kb, cache.columns)) this.#forget(id)
     }
   }
 
-  /** Resolves when nothing is read in the background. */
+  /** Resolves when no background read is running. */
   async settled(): Promise<void> {
     await this.#filling
   }
 
   async close(): Promise<void> {
-    this.#stopping.abort(new AppError('shutting_down', 'The rows in memory are let go'))
+    this.#stopping.abort(new AppError('shutting_down', 'The rows in memory were released'))
     await this.#filling
     for (const id of [...this.#caches.keys()]) this.#forget(id)
   }
 
-  /** null: its rows are not kept, or it differs from the planned one. */
+  /** Null if its rows are not cached, or if it has changed since planning. */
   #cacheOf(planned: KnowledgeBase): RowCache | null {
     if (this.#bytesMax === 0) return null
     const known = this.#caches.get(planned.id)
@@ -188,7 +182,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     return cache
   }
 
-  /** Reads rows by key, and keeps them if no write came in between. */
+  /** Reads rows by key, and caches them if no write came in between. */
   async #read(
     cache: RowCache,
     request: ChunkRowsRequest,
@@ -210,12 +204,12 @@ export class RowCaches implements ChunkRows, CommitListener {
     return records
   }
 
-  /** False if its rows may be outdated, or it was released. */
+  /** Whether its rows are up to date and it was not released. */
   #isCurrent({ id }: KnowledgeBase, cache: RowCache, commitCount: number): boolean {
     return this.#caches.get(id) === cache && cache.commitCount === commitCount
   }
 
-  /** Reads the other rows of a knowledge base that is searched more than once. */
+  /** Reads the remaining rows of a knowledge base that is searched repeatedly. */
   #missed(kb: KnowledgeBase, cache: RowCache, count: number): void {
     cache.missedCount += count
     if (cache.missedCount < MISSED_MAX) return
@@ -250,7 +244,7 @@ export class RowCaches implements ChunkRows, CommitListener {
     cache.missedCount = 0
   }
 
-  /** Counts a new block, and drops others for it. @returns its last key */
+  /** Adds a new block, and drops others to make room. @returns its last key */
   #keep(made: RecordBlock): number {
     this.#blocks.add(made)
     this.#bytes += made.bytes.length

@@ -1,6 +1,7 @@
 /**
- * The rows of chunks as bytes: a record is a head of digits, then its texts in UTF-8. The database can write records itself,
- * many in one value, so that the main thread only reads their heads.
+ * Stores rows of chunks as bytes. A record has a header of hexadecimal digits, then its texts in
+ * UTF-8. The database itself can write records, many in one value, so that the main thread only
+ * reads their headers.
  */
 
 import { chunkTables } from '../../core/domain/document.ts'
@@ -10,7 +11,7 @@ import type { RowReader } from '../../core/domain/ports/retrieval-ports.ts'
 import type { ChunkRowsRequest, ShownChunk } from '../../core/domain/ports/search-ports.ts'
 import { exactJson, type ResultValue } from '../../core/domain/query-result.ts'
 
-/** `document_id`, `chunk_id`, `chunk_content`, `metadata`, and the values of the metadata columns as a JSON list. */
+/** `document_id`, `chunk_id`, `chunk_content`, `metadata`, and columns as a JSON list. */
 const PARTS = 5
 const KEY_DIGITS = 14
 const LENGTH_DIGITS = 8
@@ -23,22 +24,22 @@ const CONTENT = 2
 const METADATA = 3
 const COLUMNS_PART = 4
 
-/** The expression of one record over a table of chunks, as text. @param columns of the metadata columns, JSON or `''` */
-export function recordSql(columns: string): string {
+/** For one row of a table of chunks, as text. @param columns as JSON or `''` */
+function recordSql(columns: string): string {
   const parts = ['document_id', 'chunk_id', 'chunk_content', 'metadata::VARCHAR', columns]
   const lengths = parts.map((part) => `, strlen(${part})`).join('')
   const head = `{:0${KEY_DIGITS}x}${`{:0${LENGTH_DIGITS}x}`.repeat(PARTS)}`
   return `format('${head}', chunk_key${lengths}) || ${parts.join(' || ')}`
 }
 
-export function recordBytes(given: {
+function recordBytes(given: {
   readonly key: number
   readonly id: string
   readonly chunkId: string
   readonly content: string
-  /** JSON. */
+  /** A JSON object. */
   readonly metadata: string
-  /** A JSON list; empty: unknown. */
+  /** A JSON list; empty if unknown. */
   readonly columns: string
 }): Buffer {
   const { key, ...row } = given
@@ -67,10 +68,10 @@ function partLength(bytes: Buffer, at: number, part: number): number {
 
 const ZERO = 48
 const NINE = 57
-/** Subtracted from the code of `a` to get ten. */
+/** The character code of `a` minus ten. */
 const RECORD_LETTERS = 87
 
-/** Digits of our own or of the database: they need no check. */
+/** Parses digits that this program or the database wrote, without checking them. */
 function hexNumber(bytes: Buffer, at: number, digits: number): number {
   let number = 0
   for (let index = at; index < at + digits; index += 1) {
@@ -86,7 +87,7 @@ export class RecordRow implements ShownChunk {
   readonly #at: number
   readonly #places: readonly number[]
 
-  /** @param places of the requested metadata columns, among all of them */
+  /** @param places the indexes of the requested metadata columns among all */
   constructor(bytes: Buffer, at: number, places: readonly number[]) {
     this.#bytes = bytes
     this.#at = at
@@ -109,14 +110,14 @@ export class RecordRow implements ShownChunk {
     return exactJson(this.#text(METADATA))
   }
 
-  /** Whether everything requested is known. */
+  /** Whether it has everything that was requested. */
   get isWhole(): boolean {
     return this.#places.length === 0 || partLength(this.#bytes, this.#at, COLUMNS_PART) > 0
   }
 
   get columns(): readonly ResultValue[] {
     if (this.#places.length === 0) return []
-    // Written by this program: a list of values as answers show them.
+    // This program wrote it: a list of values as responses show them.
     const values = JSON.parse(this.#text(COLUMNS_PART)) as readonly ResultValue[]
     return this.#places.map((place) => values[place] ?? null)
   }
@@ -130,10 +131,7 @@ export class RecordRow implements ShownChunk {
   }
 }
 
-/**
- * The rows with these keys as records, by key; a removed one is left out.
- * @throws AppError as `SqlEngine.run` does
- */
+/** By key; removed ones are missing. @throws AppError like `SqlEngine.run` */
 export async function readRecords(
   reader: RowReader,
   { knowledgeBase, keys, columns, limits }: ChunkRowsRequest,
@@ -160,10 +158,10 @@ export async function readRecords(
   return records
 }
 
-/** For rows read in the background. */
+/** For rows that are read in the background. */
 const READ_LIMITS = { timeoutMs: 60_000 }
 
-/** The least key from here on; null: there is none. */
+/** Returns the smallest key from here on; null if there is none. */
 export async function nextKey(
   reader: RowReader,
   kb: KnowledgeBase,
@@ -183,11 +181,7 @@ export async function nextKey(
   return least
 }
 
-/**
- * The rows of a range of keys, one record after the other, as the database writes them.
- * @param range.from, range.to not `to` itself
- * @throws AppError as `SqlEngine.run` does
- */
+/** As consecutive records. @param range `from` up to but not including `to` */
 export async function readRange(
   reader: RowReader,
   kb: KnowledgeBase,
@@ -205,7 +199,7 @@ export async function readRange(
   return Buffer.from(texts.join(''))
 }
 
-/** How the database writes a value as answers show it. Other types are read one by one, by the code that reads answers. */
+/** As responses show it. Values of other types go through the code for responses. */
 const SHOWN_VALUES: Readonly<Record<string, (column: string) => string>> = {
   BOOLEAN: (column) => column,
   BIGINT: (column) => column,
@@ -213,10 +207,10 @@ const SHOWN_VALUES: Readonly<Record<string, (column: string) => string>> = {
   VARCHAR: (column) => column,
 }
 
-/** An integer that a JavaScript number holds exactly, as all from here to its negative. */
+/** JavaScript numbers represent integers exactly up to this, and down to its negative. */
 const EXACT_MAX = 2n ** 53n
 
-/** The values of the metadata columns as a JSON list, or an empty text if they must be read one by one. */
+/** Returns the metadata column values as a JSON list; empty if they must be read one at a time. */
 function columnsSql(columns: readonly MetadataColumn[]): string {
   const values: string[] = []
   const conditions: string[] = []

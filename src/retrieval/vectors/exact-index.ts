@@ -27,24 +27,21 @@ import {
 } from './scan.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
-export interface ExactIndexOptions {
+interface ExactIndexOptions {
   readonly memory: VectorMemory
   readonly pool: ScanRunner
   /** 1 to `VECTOR_LIMITS.dimensionsMax`. */
   readonly dimensions: number
-  /**
-   * Reads the vectors of candidates if memory holds only their codes, a fifth of the bytes.
-   * Without it memory holds the floats as well.
-   */
+  /** If memory holds only codes, a fifth of the bytes. If unset, it holds floats as well. */
   readonly fetchVectors?: FetchVectors
 }
 
 export interface VectorSearch {
   readonly queryVector: Float32Array
   readonly k: number
-  /** Only among these; unknown keys do no harm. An array is recognised by identity: it must not be changed. */
+  /** Unknown keys are ignored. The array must not change: it is recognized by identity. */
   readonly allowedKeys?: BigInt64Array
-  /** Only these rows of the index, if `allowedKeys` is not set; null: all of them. */
+  /** Searches only these rows of the index, unless `allowedKeys` is set; null: all. */
   readonly rows?: Int32Array | null
 }
 
@@ -56,21 +53,19 @@ export interface IndexRows {
   readonly dimensions: number
   readonly rows: RowTable
   readonly codes: QuantizedRows
-  /** Current vectors. */
   count(): number
   rowOf(key: bigint): number | undefined
-  /** The nearest `k` of all, exactly. */
+  /** Returns exactly the nearest `k` of all. */
   nearest(
     search: Pick<VectorSearch, 'queryVector' | 'k'>,
     signal: AbortSignal,
   ): Promise<readonly NearestChunk[]>
 }
 
-/** Follows the rows of an index. */
 export interface RowObserver {
-  /** Rows with a new vector, and rows without one now, from the current change on. */
+  /** Called after each change with the rows that got a vector and the rows that lost theirs. */
   rowsChanged(rows: { readonly stored: Iterable<number>; readonly removed: Iterable<number> }): void
-  /** The memory of the rows is released next. */
+  /** Called before the memory of the rows is released. */
   closed(reason: unknown): void
 }
 
@@ -80,10 +75,7 @@ interface Stored {
   readonly result: StoreResult
 }
 
-/**
- * The cached vectors of one knowledge base in shared memory, searched by threads. It finds what the
- * exact scan finds, in float64: the nearest first, of equally near ones the smaller key.
- */
+/** Threads find the same as an exact scan in float64: nearest first, ties by key. */
 export class ExactIndex implements ExactVectors {
   readonly #options: ExactIndexOptions
   readonly #shape: RowShape
@@ -96,7 +88,7 @@ export class ExactIndex implements ExactVectors {
   #revision = 0
   readonly #chosen: ChosenRowsByKeys
 
-  /** @throws AppError `dimension_mismatch` for dimensions out of bounds */
+  /** @throws AppError `dimension_mismatch` for dimensions outside the limits */
   constructor(options: ExactIndexOptions) {
     const { dimensions, memory } = options
     const { dimensionsMax } = VECTOR_LIMITS
@@ -111,40 +103,36 @@ export class ExactIndex implements ExactVectors {
     this.#kernel = memory.kernel
   }
 
-  /** Current vectors. */
   get count(): number {
     return this.#keyRows.size
   }
 
-  /** As of the last change: an index whose revision differs from its table's is stale. */
+  /** The revision of the last change. If the table's revision differs, the index is outdated. */
   get revision(): number {
     return this.#revision
   }
 
-  /** Of memory, including unused. */
+  /** The bytes of its memory, including unused parts. */
   get bytes(): number {
     return this.#rows.bytes
   }
 
-  /** Empty rows that are scanned. If they are most of all, rebuild the index. */
+  /** The number of empty rows that are scanned. If most are empty, rebuild the index. */
   get emptyRowCount(): number {
     return this.#rows.rowCount - this.count
   }
 
   /**
-   * Applies one commit, whole or not at all. Running searches see the rows from before.
-   * @throws AppError `out_of_memory`, `dimension_mismatch`, `internal` for a vector that is not of
-   * unit length
+   * Applies one commit, completely or not at all. Running searches see the previous rows.
+   * @throws AppError `out_of_memory`, `dimension_mismatch`, `internal` for a vector whose length is
+   * not 1
    */
   apply(change: VectorChange): void {
     const { rows, task } = this.#taken(change)
     this.#finish(change, { rows, task, result: runTask(this.#kernel, task) })
   }
 
-  /**
-   * The same in another thread, for vectors with new keys, before the first search. The caller waits for all of them
-   * before it closes the index.
-   */
+  /** For vectors with new keys before the first search. Wait for all before closing. */
   async applyInThread(change: VectorChange): Promise<void> {
     const { rows, task } = this.#taken(change)
     const result = await this.#options.pool.run(task, null)
@@ -165,7 +153,7 @@ export class ExactIndex implements ExactVectors {
     return { rows, task }
   }
 
-  /** No search sees these rows before the snapshot advances. */
+  /** Searches do not see these rows until the snapshot advances. */
   #finish(change: VectorChange, { rows, task: { keys }, result }: Stored): void {
     if (result.refusedKey !== null) {
       this.#giveBack(rows)
@@ -189,10 +177,10 @@ export class ExactIndex implements ExactVectors {
   }
 
   /**
-   * The nearest `k` of all, or of those allowed, or fewer.
-   * @throws AppError `dimension_mismatch`, `sql_invalid_search` for a vector without a direction or
-   * a `k` that is not a count, or more than `VECTOR_LIMITS.neighboursMax`, `too_busy`, `shutting_down`,
-   * `internal` when threads keep ending
+   * Returns the nearest `k` of all or of the allowed ones, or fewer if there are fewer.
+   * @throws AppError `dimension_mismatch`; `sql_invalid_search` for a zero vector, or a `k` that is
+   * not a positive integer or exceeds `VECTOR_LIMITS.neighboursMax`; `too_busy`, `shutting_down`,
+   * `internal` if threads keep crashing
    */
   async search(search: VectorSearch, signal: AbortSignal): Promise<readonly NearestChunk[]> {
     const stopped = AbortSignal.any([signal, this.#closing.signal])
@@ -214,7 +202,7 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** From here on, this one follows the rows, alone. */
+  /** Makes this the only observer of the rows from now on. */
   attach(observer: RowObserver): IndexRows {
     this.#observer = observer
     const { memory, pool, dimensions } = this.#options
@@ -228,7 +216,7 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** A view of a vector in memory, valid until the next change. undefined: gone, or only its codes are there. */
+  /** Valid until the next change. Undefined if removed, or if memory holds only the code. */
   viewOf(key: bigint): Float32Array | undefined {
     const row = this.#shape.holdsFloats ? this.#keyRows.get(Number(key)) : undefined
     if (row === undefined) return undefined
@@ -238,7 +226,7 @@ export class ExactIndex implements ExactVectors {
     return new Float32Array(this.#options.memory.memory.buffer, address, this.#options.dimensions)
   }
 
-  /** Releases the memory; running searches end with `shutting_down`. */
+  /** Frees the memory. Running searches end with `shutting_down`. */
   close(): void {
     const reason = new AppError('shutting_down', 'The vector index is closed')
     this.#closing.abort(reason)
@@ -246,7 +234,7 @@ export class ExactIndex implements ExactVectors {
     this.#rows.release()
   }
 
-  /** The rows of a failed change: in a block reused from another index, their content is arbitrary. */
+  /** Returns the rows of a failed change, whose memory may now belong to another index. */
   #giveBack(rows: Int32Array): void {
     for (const row of rows) {
       this.#kernel.removeRow(this.#open(row), 0)
@@ -254,7 +242,7 @@ export class ExactIndex implements ExactVectors {
     }
   }
 
-  /** @returns its row, if the key exists */
+  /** @returns its row if the key exists */
   #remove(key: number, removedAt: number): readonly number[] {
     const row = this.#keyRows.get(key)
     if (row === undefined) return []
@@ -264,7 +252,7 @@ export class ExactIndex implements ExactVectors {
     return [row]
   }
 
-  /** Its number within its extent, which the kernel has open now. */
+  /** Opens a row's extent in the kernel. Returns the row's number within it. */
   #open(row: number): number {
     const { extent, first } = this.#rows.extentOf(row)
     openExtent(this.#kernel, this.#shape, extent)
@@ -283,7 +271,7 @@ export class ExactIndex implements ExactVectors {
     throw new AppError('sql_invalid_search', message)
   }
 
-  /** One scan for each idle thread that would have enough work. */
+  /** Returns one scan for each idle thread that is worth using. */
   #tasks(
     search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot'>,
     chosen: ChosenRows | null,
@@ -307,7 +295,7 @@ export class ExactIndex implements ExactVectors {
     try {
       return await Promise.all(tasks.map((task) => pool.run(task, stopped)))
     } catch (error) {
-      // The other parts of a failed search are useless.
+      // The remaining parts of a failed search are useless.
       failed.abort(error)
       throw error
     }

@@ -9,16 +9,16 @@ import {
 import type { RowTable } from './row-table.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
-/** The value for rows that are not removed. See `kernel/vector-scan.ts`. */
+/** Marks rows that were not removed. See `kernel/vector-scan.ts`. */
 const NEVER = 0xffffffff
 
-export interface QuantizedRowsParts {
+interface QuantizedRowsParts {
   readonly memory: VectorMemory
   readonly shape: RowShape
   readonly rows: RowTable
 }
 
-/** The content of an index's rows, read by the main thread. */
+/** Reads the contents of an index's rows on the main thread. */
 export class QuantizedRows {
   readonly #parts: QuantizedRowsParts
   #floats: Float32Array
@@ -31,7 +31,7 @@ export class QuantizedRows {
     this.#words = new Uint32Array(buffer)
   }
 
-  /** The change that added the row's vector; null without a vector. */
+  /** Returns the change that added the row's vector; null if it has none. */
   addedAt(row: number): number | null {
     const { extent, first } = this.#parts.rows.extentOf(row)
     this.#renew()
@@ -40,14 +40,14 @@ export class QuantizedRows {
     return this.#words[identity / 4 + 2] ?? null
   }
 
-  /** For a row with a vector. */
+  /** The row must have a vector. */
   keyOf(row: number): number {
     const { extent, first } = this.#parts.rows.extentOf(row)
     const { buffer } = this.#parts.memory.memory
     return new DataView(buffer).getFloat64(extent.address + (row - first) * IDENTITY_BYTES, true)
   }
 
-  /** Adds a row's vector, decoded, to the sum that starts at `at`. */
+  /** Adds a row's decoded vector to the sum that starts at `at`. */
   addTo(sums: Float32Array, at: number, row: number): void {
     const { stride } = this.#parts.shape
     const { extent, first } = this.#parts.rows.extentOf(row)
@@ -62,14 +62,14 @@ export class QuantizedRows {
     }
   }
 
-  /** A row's vector, decoded, with length 1; null if it is zero. */
+  /** Returns a row's decoded vector scaled to length 1; null if it is zero. */
   unitVector(row: number): Float32Array | null {
     const sum = new Float32Array(this.#parts.shape.stride)
     this.addTo(sum, 0, row)
     return unitOf(sum)
   }
 
-  /** Shared memory that has grown shows its new part only in a new buffer. */
+  /** After shared memory has grown, a new buffer is needed to see the new part. */
   #renew(): void {
     const { buffer } = this.#parts.memory.memory
     if (buffer.byteLength === this.#floats.byteLength) return
@@ -78,7 +78,7 @@ export class QuantizedRows {
   }
 }
 
-/** The same direction with length 1; null for a vector without a direction. */
+/** Scales the vector to length 1; null for a zero or invalid vector. */
 export function unitOf(vector: Float32Array): Float32Array | null {
   let squares = 0
   for (const part of vector) squares += part * part
@@ -87,19 +87,16 @@ export function unitOf(vector: Float32Array): Float32Array | null {
   return vector.map((part) => part / length)
 }
 
-/** How much rounding its parts to float32 changes the length of a unit vector. */
+/** How much the length of a unit vector can change when its parts are rounded to float32. */
 const UNIT_TOLERANCE = 0.000005
 
-/**
- * The vector with length 1.
- * @throws AppError `dimension_mismatch`, `sql_invalid_search` for a vector without a direction
- */
+/** @throws AppError `dimension_mismatch`, `sql_invalid_search` for a zero or invalid vector */
 export function unitQueryVector(vector: Float32Array, dimensions: number): Float32Array {
   if (vector.length !== dimensions) {
     const sizes = `the query vector has ${vector.length}, those of the index ${dimensions}`
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
-  // First by the largest part, so that no square under- or overflows.
+  // Scale by the largest part first, so that no square underflows or overflows.
   let largest = 0
   for (const part of vector) largest = Math.max(largest, Math.abs(part))
   let squares = 0
@@ -109,15 +106,16 @@ export function unitQueryVector(vector: Float32Array, dimensions: number): Float
     const message = 'A query vector has finite numbers that are not all zero'
     throw new AppError('sql_invalid_search', message)
   }
-  // A unit vector stays the same, to the last bit: other scans of it give the same distances.
+  // Leave a unit vector as it is, so that other scans give the same distances for it.
   if (Math.abs(length * largest - 1) <= UNIT_TOLERANCE) return vector
   return vector.map((part) => part / largest / length)
 }
 
 /**
- * The cosine distance of two unit vectors to the last bit as `sql/subquery/distance-rows.ts` has DuckDB measure it: an inner
- * product in float32, added up from the first part to the last, so that a search in memory and a scan in the database give the same rows.
- * A test compares it with DuckDB's own.
+ * The cosine distance of two unit vectors, equal to the last bit to DuckDB's in
+ * `sql/subquery/distance-rows.ts`: an inner product in float32, added up from first to last.
+ * Searches in memory and database scans thus return the same rows. A test compares it with DuckDB's
+ * own.
  * @returns 0 to 2
  */
 export function databaseDistance(one: Float32Array, other: Float32Array): number {

@@ -4,21 +4,16 @@ import type { Block, VectorMemory } from './vector-memory.ts'
 
 const BLOCK_BYTES_MIN = 64 * 1024
 const BLOCK_BYTES_MAX = 16 * 1024 ** 2
-/** Codes and floats of an extent are aligned if its rows are a multiple of this. */
+/** The row count of an extent is a multiple of this, so that codes and floats are aligned. */
 const ROWS_MULTIPLE = 8
 
-/** An extent of one index. */
-export interface PlacedExtent {
+interface PlacedExtent {
   readonly extent: Extent
   readonly block: Block
-  /** Its rows are [first, first + capacity) of the index. */
   readonly first: number
 }
 
-/**
- * The rows of one index and their memory. Rows are numbered through all extents; a removed row is reused when no search can
- * see it any more.
- */
+/** Numbered across extents. A removed row is reused when no search can see it any more. */
 export class RowTable {
   readonly #memory: VectorMemory
   readonly #shape: RowShape
@@ -26,7 +21,7 @@ export class RowTable {
   #capacity = 0
   #bytes = 0
   #rowCount = 0
-  /** In the order of their removal. */
+  /** In order of removal. */
   #free: { readonly row: number; readonly removedAt: number }[] = []
   #freeTaken = 0
   #lastExtent: PlacedExtent | undefined
@@ -40,15 +35,12 @@ export class RowTable {
     return this.#bytes
   }
 
-  /** Rows ever used, including free ones. */
   get rowCount(): number {
     return this.#rowCount
   }
 
   /**
-   * Rows for `count` vectors.
-   * @param unseenFrom the oldest snapshot that a search still sees
-   * @throws AppError `out_of_memory`; no row is taken then
+   * @param unseenFrom the oldest snapshot still seen @throws AppError `out_of_memory`: none taken
    */
   take(count: number, unseenFrom: number): Int32Array {
     let reused = 0
@@ -80,7 +72,7 @@ export class RowTable {
     return found
   }
 
-  /** The rows [from, to) as parts of a scan. */
+  /** Returns the rows [from, to) as parts of a scan. */
   rangeParts(from: number, to: number): Float64Array {
     const parts: number[] = []
     for (const { extent, first } of this.#extents) {
@@ -91,10 +83,10 @@ export class RowTable {
     return Float64Array.from(parts)
   }
 
-  /** Some rows, ascending, as parts of a scan: their numbers are within their extents. */
+  /** Returns some ascending rows as parts of a scan, numbered within their extents. */
   listParts(rows: Int32Array): { readonly parts: Float64Array; readonly rows: Int32Array } {
     const parts: number[] = []
-    // Shared: threads need no copy of it.
+    // Shared, so that threads need no copy.
     const local = new Int32Array(new SharedArrayBuffer(rows.length * 4))
     let current: PlacedExtent | undefined
     for (let index = 0; index < rows.length; index++) {
@@ -110,7 +102,7 @@ export class RowTable {
     return { parts: Float64Array.from(parts), rows: local }
   }
 
-  /** Releases all memory. No search may be reading it. */
+  /** Frees all memory. No search may be reading it. */
   release(): void {
     for (const { block } of this.#extents) this.#memory.release(block)
     this.#extents = []
@@ -133,7 +125,7 @@ export class RowTable {
     return next.row
   }
 
-  /** As much again as there is: few extents, and at most half of the memory is empty. */
+  /** Doubles the size, so that there are few extents, and at most half of the memory is empty. */
   #addExtent(): void {
     const bytesMin = Math.max(BLOCK_BYTES_MIN, rowBytes(this.#shape) * ROWS_MULTIPLE)
     const wanted = Math.max(bytesMin, Math.min(this.#bytes, BLOCK_BYTES_MAX))
@@ -150,7 +142,7 @@ export class RowTable {
   }
 }
 
-/** Tracks the states of an index that searches still see (MVCC). A state is the number of changes before it. */
+/** States that searches still see (MVCC), each the number of changes before it. */
 export class Snapshots {
   #current = 0
   readonly #seen = new Map<number, number>()
@@ -159,7 +151,7 @@ export class Snapshots {
     return this.#current
   }
 
-  /** The oldest that a search still sees, or else the current one. */
+  /** The oldest state that a search still sees, or else the current one. */
   get oldest(): number {
     return Math.min(this.#current, ...this.#seen.keys())
   }
@@ -168,7 +160,7 @@ export class Snapshots {
     this.#current += 1
   }
 
-  /** A search sees the current state, until `leave`. */
+  /** Lets a search see the current state until it calls `leave`. */
   enter(): number {
     this.#seen.set(this.#current, (this.#seen.get(this.#current) ?? 0) + 1)
     return this.#current
@@ -189,14 +181,11 @@ interface Page {
   count: number
 }
 
-/**
- * Which key has which row. Keys come from a counter, so those of one page of 256 mostly exist
- * together: a page costs 1 KB, a lookup two steps, and nothing is ever rehashed.
- */
+/** Keys come from a counter, so most of a page of 256 exist: 1 KB, and nothing is rehashed. */
 export class KeyRows {
   readonly #pages = new Map<number, Page>()
   #size = 0
-  /** The page of the last lookup: ascending keys stay on one. */
+  /** The page of the last lookup, because consecutive keys are usually on the same page. */
   #lastNumber = Number.NaN
   #lastPage: Page | undefined
 
@@ -250,11 +239,7 @@ export class KeyRows {
   }
 }
 
-/**
- * The keys of a BIGINT column as numbers, without a heap BigInt for each. All platforms of Bun are
- * little-endian.
- * @throws Error for a key beyond 2^53, which no counter here reaches
- */
+/** On all platforms of Bun, which are little-endian. @throws Error for a key beyond 2^53 */
 export function numbersOfKeys(keys: BigInt64Array): Float64Array {
   const halves = new Int32Array(keys.buffer, keys.byteOffset, keys.length * 2)
   const numbers = new Float64Array(keys.length)
@@ -267,13 +252,13 @@ export function numbersOfKeys(keys: BigInt64Array): Float64Array {
   return numbers
 }
 
-/** Where a scan looks: all rows of a stretch, or the rows of a list. */
+/** What a scan reads: all rows of a range, or the rows of a list. */
 type ScanPart = Pick<ScanTask, 'parts' | 'rows'>
 
-/** Some rows of an index, ascending and distinct. */
+/** Some rows of an index, in ascending order without duplicates. */
 export interface ChosenRows {
   readonly rows: Int32Array
-  /** All of them for one scan. */
+  /** All of them, for a single scan. */
   readonly whole: ScanPart
 }
 
@@ -282,10 +267,7 @@ interface KnownRows extends ChosenRows {
   readonly state: number
 }
 
-/**
- * The rows of lists of keys. A list is looked up once for each state of the index, for any number of searches among the
- * same keys: it is recognised by identity, so it must not be changed.
- */
+/** Once per list and state of the index. Lists are recognized by identity: must not change. */
 export class ChosenRowsByKeys {
   readonly #rows: RowTable
   readonly #keyRows: KeyRows
@@ -296,7 +278,7 @@ export class ChosenRowsByKeys {
     this.#keyRows = keyRows
   }
 
-  /** @param state another one after each change of the index */
+  /** @param state changes with the index */
   of(keys: BigInt64Array, state: number): ChosenRows {
     const known = this.#known.get(keys)
     if (known?.state === state) return known
@@ -327,7 +309,7 @@ function isAscending(rows: Int32Array): boolean {
   return true
 }
 
-/** As many parts as are worth a thread each, of all rows or the chosen ones. */
+/** Splits all rows, or the chosen ones, into as many parts as are worth a thread each. */
 export function scanParts(
   table: RowTable,
   chosen: ChosenRows | null,

@@ -13,8 +13,7 @@ import {
 import type { FromScanThread, ToScanThread } from './scan-thread.ts'
 import type { VectorMemory } from './vector-memory.ts'
 
-export interface ScanPoolOptions {
-  /** Entry of a scanning thread. */
+interface ScanPoolOptions {
   readonly workerUrl: string
   readonly queueMax: number
   readonly attemptsMax: number
@@ -36,7 +35,6 @@ interface Job {
   isCancelled: boolean
 }
 
-/** The slot of one thread. */
 interface Seat {
   readonly slots: readonly number[]
   readonly cancelled: Int32Array<SharedArrayBuffer>
@@ -44,11 +42,7 @@ interface Seat {
   batch: readonly Job[]
 }
 
-/**
- * The threads that scan, shared by all indexes; each starts with its first scan. When they are busy,
- * scans of one index wait for each other and go through memory together, which is what limits them.
- * A thread that ends is replaced, and its scans are tried again by a thread that is free.
- */
+/** Waiting scans of one index go through memory together, because memory is the bottleneck. */
 export class ScanPool implements ScanRunner {
   readonly #memory: VectorMemory
   readonly #options: ScanPoolOptions
@@ -72,16 +66,13 @@ export class ScanPool implements ScanRunner {
     return this.#seats.length
   }
 
-  /** Idle threads, while nothing waits for others. */
+  /** The number of idle threads, or 0 if work is waiting. */
   get idleCount(): number {
     if (this.#queue.length > 0) return 0
     return this.#seats.filter((seat) => seat.batch.length === 0).length
   }
 
-  /**
-   * Waits for a free thread and lets it work. An abort ends the wait right away, and the work soon.
-   * @throws AppError `too_busy`, `shutting_down`, `internal` when threads end again and again
-   */
+  /** An abort ends the wait at once, and the work soon after. */
   async run<T extends ThreadTask>(task: T, signal: AbortSignal | null): Promise<ResultOf<T>> {
     signal?.throwIfAborted()
     if (this.#isClosed) throw closed()
@@ -96,14 +87,14 @@ export class ScanPool implements ScanRunner {
     this.#queue.push(job)
     this.#startNext()
     try {
-      // A thread answers each task with a result of its kind.
+      // A thread answers each task with the matching kind of result.
       return (await settled.promise) as ResultOf<T>
     } finally {
       stopListening?.()
     }
   }
 
-  /** Ends the threads; waiting jobs fail with `shutting_down`. */
+  /** Ends the threads. Waiting jobs fail with `shutting_down`. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const job of this.#queue.splice(0)) job.settled.reject(closed())
@@ -129,15 +120,12 @@ export class ScanPool implements ScanRunner {
     }
   }
 
-  /** Waiting jobs that could be scanned together with it, itself included. */
+  /** Returns the waiting jobs that could be scanned together with this one, including itself. */
   #matesOf(job: Job): readonly Job[] {
     return this.#queue.filter((other) => other === job || goTogether(job, other))
   }
 
-  /**
-   * Under load a scan waits until as many as possible can be done as one, while others of the same rows are running: that
-   * saves more than a second thread could do meanwhile.
-   */
+  /** Under load, joining scans of the same rows saves more than a second thread would. */
   #shallWait(job: Job): boolean {
     if (!this.#memory.looksTogether || job.attempts > 0 || !scansAllRows(job)) return false
     const running = this.#seats.flatMap(({ batch }) => batch).filter((one) => isSameStart(one, job))
@@ -146,7 +134,7 @@ export class ScanPool implements ScanRunner {
     return running.length + waitingCount > TOGETHER_MIN
   }
 
-  /** The job, which is the first of its mates, and others that read the same memory. */
+  /** Returns the job with others that read the same memory. */
   #batchOf(first: Job, countMax: number): readonly Job[] {
     const batch = this.#matesOf(first).slice(0, countMax)
     for (const job of batch) this.#queue.splice(this.#queue.indexOf(job), 1)
@@ -170,9 +158,9 @@ export class ScanPool implements ScanRunner {
   #startWorker(seat: Seat): WorkerHost {
     const worker: WorkerHost = new WorkerHost({
       url: this.#options.workerUrl,
-      // Our own thread: it posts nothing else.
+      // The thread runs only this program's code and posts nothing else.
       onMessage: (answer) => this.#answered(seat, worker, answer as FromScanThread),
-      // Two threads must never share a slot: the next one starts when this one has certainly ended.
+      // Two threads must never share a slot, so the next one waits until this one has ended.
       onEnd: (cause) => {
         void worker.terminate().finally(() => this.#ended(seat, worker, cause))
       },
@@ -190,7 +178,7 @@ export class ScanPool implements ScanRunner {
     worker.setBusy(false)
     for (const [index, job] of batch.entries()) {
       const result = results[index]
-      // A cancelled one was rejected when it was cancelled.
+      // A cancelled job was already rejected.
       if (result) job.settled.resolve(result)
     }
     this.#startNext()
@@ -221,13 +209,13 @@ export class ScanPool implements ScanRunner {
   }
 }
 
-/** Slot 0 of the memory is the calling thread's. */
+/** Slot 0 of the memory belongs to the calling thread. */
 function slotsOf(seatIndex: number): readonly number[] {
   const { batchMax } = VECTOR_LIMITS
   return Array.from({ length: batchMax }, (_, index) => 1 + seatIndex * batchMax + index)
 }
 
-/** Whole scans with the same start. A job that once crashed a thread is tried alone. */
+/** Full scans with the same start. A job that crashed a thread is tried alone. */
 function goTogether(one: Job, other: Job): boolean {
   return one.attempts === 0 && other.attempts === 0 && isSameStart(one, other)
 }
@@ -236,7 +224,6 @@ function isSameStart(one: Job, other: Job): boolean {
   return scansAllRows(one) && scansAllRows(other) && firstPart(one) === firstPart(other)
 }
 
-/** A scan of all rows of a stretch. */
 function scansAllRows({ task }: Job): boolean {
   return task.kind === 'scan' && task.rows === null
 }

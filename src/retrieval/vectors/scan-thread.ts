@@ -14,25 +14,26 @@ export type ToScanThread =
   | {
       readonly kind: 'open'
       readonly memory: WebAssembly.Memory
-      /** One for each scan of a batch. */
       readonly slots: readonly number[]
       readonly kernel: KernelChoice
-      /** Int32 by position in the batch: the id of a scan that was cancelled. */
+      /** Int32 per position in the batch: the id of a cancelled scan. */
       readonly cancelled: SharedArrayBuffer
     }
   | { readonly kind: 'scan'; readonly batch: readonly BatchedScan[] }
 
-export interface BatchedScan {
+interface BatchedScan {
   readonly id: number
   readonly task: ThreadTask
 }
 
-/** The results of a batch, in its order; null for a scan that was cancelled. */
+/** The results of a batch in order; null for a cancelled scan. */
 export interface FromScanThread {
   readonly results: readonly (ThreadResult | null)[]
 }
 
-/** One thread's side: opened once, then one batch after the other. An error it throws ends the thread. */
+/**
+ * The thread's side: opened once, then runs one batch after the other. An error ends the thread.
+ */
 export class ScanThread {
   readonly #post: (answer: FromScanThread) => void
   #kernels: readonly Kernel[] = []
@@ -52,10 +53,7 @@ export class ScanThread {
     this.#cancelled = new Int32Array(message.cancelled)
   }
 
-  /**
-   * Side by side, a slice each: what one has read, the others find in the cache. Several scans of the same rows are
-   * one, where the kernel can.
-   */
+  /** Slice by slice, so that what one reads is in the cache for the others. */
   #scanAll(batch: readonly BatchedScan[]): readonly (ThreadResult | null)[] {
     const results: (ThreadResult | null)[] = batch.map(() => null)
     const isLeft = (position: number) =>
@@ -103,7 +101,9 @@ export class ScanThread {
   }
 }
 
-/** Work that goes through memory in one pass, and gives a result for each of its positions in the batch. */
+/**
+ * Work that goes through memory in one pass, with a result for each of its positions in the batch.
+ */
 interface Run {
   readonly positions: readonly number[]
   readonly steps: Generator<undefined, readonly ThreadResult[]>

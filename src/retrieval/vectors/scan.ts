@@ -3,37 +3,34 @@ import { AppError } from '../../core/errors.ts'
 import { type Candidate, candidatesOf, type Kernel } from '../kernel/kernel.ts'
 import { PART_WORDS, ROW_LIST_MAX, type RowShape, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 
-/** The input of one thread, as posted to it. */
 export interface ScanTask {
   readonly kind: 'scan'
   readonly shape: RowShape
-  /** Of unit length. */
+  /** Has length 1. */
   readonly queryVector: Float32Array
   readonly k: number
-  /** The state of the rows at this point is searched. */
+  /** The state in which to see the rows. */
   readonly snapshot: number
-  /** `address, capacity, from, to` of each extent; [from, to) are its rows, or indexes into `rows`. */
+  /** `address, capacity, from, to` of each extent. [from, to) are rows, or indexes into `rows`. */
   readonly parts: Float64Array
-  /** Rows within their extents: a search among some only. */
+  /** Row numbers within their extents; null: all rows of the range. */
   readonly rows: Int32Array | null
 }
 
 export type ScanResult =
-  /** The nearest first, equally near ones by key. */
+  /** Nearest first, ties by key. */
   | { readonly kind: 'found'; readonly keys: Float64Array; readonly distances: Float64Array }
-  /** No floats are held: the nearest are among these. */
+  /** Memory does not hold the floats, so the nearest are somewhere among these. */
   | { readonly kind: 'candidates'; readonly candidates: readonly Candidate[] }
 
-/** Runs tasks in threads. */
 export interface ScanRunner {
   readonly threadCount: number
-  /** Idle threads. */
   readonly idleCount: number
-  /** @param signal null for a `StoreTask`, whose vectors move to the thread: it may write only while the rows are the task's */
+  /** @param signal null for a `StoreTask`, which may write only to rows it owns */
   run<T extends ThreadTask>(task: T, signal: AbortSignal | null): Promise<ResultOf<T>>
 }
 
-/** All but scans run alone. */
+/** Only scans are batched. */
 export type ThreadTask = ScanTask | AssignTask | StoreTask
 
 export type ThreadResult = ScanResult | AssignResult | StoreResult
@@ -44,8 +41,8 @@ export type ResultOf<T extends ThreadTask> = T extends ScanTask
     ? AssignResult
     : StoreResult
 
-/** One scan, slice by slice: each step is short, and it can be left between two of them. */
-export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined, ScanResult> {
+/** One scan, slice by slice. It pauses after each short step and can be abandoned there. */
+function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined, ScanResult> {
   const { parts } = task
   const drained: Candidate[] = []
   const sliceRows = sliceRowsOf(task.shape)
@@ -62,17 +59,17 @@ export function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined,
   return resultOf(kernel, task, drained)
 }
 
-/** A scan and the kernel that runs it, alone. */
-export interface OwnScan {
+/** A scan with a kernel of its own. */
+interface OwnScan {
   readonly kernel: Kernel
   readonly task: ScanTask
 }
 
-/** Two in one pass cost as much as two passes. */
+/** Two scans in one pass cost as much as two passes. */
 export const TOGETHER_MIN = 3
 export const TOGETHER_MAX = 4
 
-/** Whether the scans may be joined: all of the same rows, in the same order. */
+/** Whether the scans can be joined, because they read the same rows in the same order. */
 export function areOfSameRows({ task: one }: OwnScan, { task: other }: OwnScan): boolean {
   if (one.rows !== null || other.rows !== null) return false
   return (
@@ -81,7 +78,9 @@ export function areOfSameRows({ task: one }: OwnScan, { task: other }: OwnScan):
   )
 }
 
-/** The same as `scanSteps` for up to `TOGETHER_MAX` scans of the same rows: the first pass over a row is for all of them. */
+/**
+ * Like `scanSteps`, for up to `TOGETHER_MAX` scans of the same rows, which share the first pass.
+ */
 export function* scanStepsTogether(
   scans: readonly OwnScan[],
 ): Generator<undefined, readonly ScanResult[]> {
@@ -129,22 +128,20 @@ function sliceRowsOf({ stride }: RowShape): number {
   return Math.ceil(VECTOR_LIMITS.sliceBytes / stride)
 }
 
-/** Any task, step by step. */
 export function taskSteps(kernel: Kernel, task: ThreadTask): Generator<undefined, ThreadResult> {
   if (task.kind === 'scan') return scanSteps(kernel, task)
   return task.kind === 'assign' ? assignSteps(kernel, task) : storeSteps(kernel, task)
 }
 
-/** The same in one go. */
 export function runTask<T extends ThreadTask>(kernel: Kernel, task: T): ResultOf<T> {
   const steps = taskSteps(kernel, task)
   for (let step = steps.next(); ; step = steps.next()) {
-    // Each task has a result of its kind.
+    // Each task has a matching kind of result.
     if (step.done) return step.value as ResultOf<T>
   }
 }
 
-/** The slice has indexes into `rows`, or rows if that is null */
+/** The slice contains indexes into `rows`, or rows if that is null. */
 function scanSlice(
   kernel: Kernel,
   rows: Int32Array | null,
@@ -161,7 +158,7 @@ function scanSlice(
   }
 }
 
-/** Without floats, the kernel's room for candidates can fill up. */
+/** Without floats, the kernel can run out of space for candidates. */
 function drain(kernel: Kernel, drained: Candidate[]): void {
   for (const candidate of candidatesOf(kernel, kernel.finish())) drained.push(candidate)
   kernel.dropCandidates()
@@ -180,10 +177,10 @@ function resultOf(kernel: Kernel, task: ScanTask, drained: Candidate[]): ScanRes
   }
 }
 
-/** A row of a list takes some four times as long as one in its order. */
+/** A row in a list takes about four times as long as a row in sequence. */
 const LISTED_FACTOR = 4
 
-/** A task's time, as bytes of codes read in order. */
+/** A task's duration, as bytes of codes read in sequence. */
 export function scanBytesOf({ parts, shape, rows: list }: ScanTask): number {
   let rows = 0
   for (let part = 0; part < parts.length; part += PART_WORDS) {
@@ -192,32 +189,31 @@ export function scanBytesOf({ parts, shape, rows: list }: ScanTask): number {
   return rows * shape.stride * (list === null ? 1 : LISTED_FACTOR)
 }
 
-/** Rows that a thread compares with the centroids of all lists. Memory is only read. */
-export interface AssignTask {
+/** Rows that a thread compares with the centroids of all lists. The thread only reads memory. */
+interface AssignTask {
   readonly kind: 'assign'
   readonly shape: RowShape
-  /** `address, capacity, from, to` of each extent; [from, to) are indexes into `rows`. */
+  /** `address, capacity, from, to` of each extent. [from, to) are indexes into `rows`. */
   readonly parts: Float64Array
-  /** Rows within their extents. */
+  /** Row numbers within their extents. */
   readonly rows: Int32Array
   readonly centroids: CentroidCodes
   readonly listCount: number
 }
 
-/** The address of those of all lists, and of their codes, one after the other. */
+/** The addresses of the bounds and codes of all centroids. */
 export interface CentroidCodes {
   readonly boundsAt: number
   readonly codesAt: number
 }
 
-/** The number of the nearest list for each row, in the order of the task. */
-export interface AssignResult {
+interface AssignResult {
   readonly kind: 'assigned'
   readonly lists: Int32Array
 }
 
-/** One task, slice by slice: each step is short, and it can be left between two of them. */
-export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefined, AssignResult> {
+/** One task, slice by slice, in short steps after which it can be abandoned. */
+function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefined, AssignResult> {
   const { parts, rows, shape, centroids, listCount } = task
   const sliceMax = sliceRows(task, VECTOR_LIMITS.sliceProducts)
   const lists = new Int32Array(rows.length)
@@ -237,28 +233,27 @@ export function* assignSteps(kernel: Kernel, task: AssignTask): Generator<undefi
   return { kind: 'assigned', lists }
 }
 
-/** Vectors for rows that no search sees yet. */
+/** Vectors for rows that searches do not see yet. */
 export interface StoreTask {
   readonly kind: 'store'
   readonly shape: RowShape
-  /** Like those of an `AssignTask`. */
+  /** As in an `AssignTask`. */
   readonly parts: Float64Array
   readonly rows: Int32Array
-  /** In the order of `rows`, like the vectors. */
   readonly keys: Float64Array
   readonly vectors: Float32Array
-  /** The state that shows them. */
+  /** The state that makes them visible. */
   readonly addedAt: number
 }
 
 export interface StoreResult {
   readonly kind: 'stored'
-  /** The first whose vector is not of unit length; those after it were not stored. */
+  /** The first key whose vector does not have length 1. It and later ones were not stored. */
   readonly refusedKey: number | null
 }
 
-/** One task; it can be left between two extents. */
-export function* storeSteps(kernel: Kernel, task: StoreTask): Generator<undefined, StoreResult> {
+/** One task, which can be abandoned between two extents. */
+function* storeSteps(kernel: Kernel, task: StoreTask): Generator<undefined, StoreResult> {
   const { parts, rows, keys, vectors, shape, addedAt } = task
   const dimensions = vectors.length / keys.length
   kernel.openIndex(shape.stride, shape.holdsFloats ? 1 : 0)
@@ -278,7 +273,7 @@ export function* storeSteps(kernel: Kernel, task: StoreTask): Generator<undefine
   return { kind: 'stored', refusedKey: null }
 }
 
-/** The number of a task's rows for this many products of two codes; at most the kernel's limit. */
+/** How many rows of a task need this many products of two codes, up to the kernel's limit. */
 export function sliceRows(
   { shape, listCount }: Pick<AssignTask, 'shape' | 'listCount'>,
   products: number,
@@ -286,24 +281,20 @@ export function sliceRows(
   return Math.min(ROW_LIST_MAX, Math.max(4, Math.ceil(products / (shape.stride * listCount))))
 }
 
-/** Vectors by key, as stored: of unit length. A removed key is left out. */
+/** Returns vectors by key as stored, with length 1. Removed keys are missing. */
 export type FetchVectors = (
   keys: readonly bigint[],
   signal: AbortSignal,
 ) => Promise<ReadonlyMap<bigint, Float32Array>>
 
 export interface CandidateSearch {
-  /** Of unit length. */
+  /** Has length 1. */
   readonly queryVector: Float32Array
   readonly k: number
   readonly fetchVectors: FetchVectors
 }
 
-/**
- * The nearest `k` where memory holds codes only: candidates are measured, the most promising first,
- * until no other can be nearer.
- * @throws AppError `internal` if a candidate's vector is gone: the index is behind its table
- */
+/** Computes exact distances, most promising first. @throws AppError if the index is behind */
 export async function rescored(
   candidates: readonly Candidate[],
   search: CandidateSearch,
@@ -316,7 +307,7 @@ export async function rescored(
     const farthest = nearest[search.k - 1]
     const batch = open.slice(from, from + VECTOR_LIMITS.fetchRows)
     const [best] = batch
-    // Equal distance is not excluded yet: the key decides. At 2 everything is equally far.
+    // An equal distance is still possible, and is decided by key. At 2, nothing is farther.
     const isDecided = farthest !== undefined && farthest.distance < 2
     if (isDecided && best !== undefined && 1 - best.upper > farthest.distance) break
     const measured = await measure(batch, search, signal)
@@ -325,7 +316,7 @@ export async function rescored(
   return nearest.map(({ key, distance }) => ({ key: BigInt(key), distance }))
 }
 
-/** Without those farther than `k` others in any case. */
+/** Leaves out those that are certainly farther away than `k` others. */
 function possible(candidates: readonly Candidate[], k: number): readonly Candidate[] {
   const lowers = Float64Array.from(candidates, ({ lower }) => lower).sort()
   const threshold = lowers[lowers.length - k] ?? Number.NEGATIVE_INFINITY
@@ -348,7 +339,7 @@ async function measure(
   })
 }
 
-/** In the kernel's order of additions, so that it gives the kernel's distances to the last bit. */
+/** Adds in the kernel's order, so that the distance equals the kernel's to the last bit. */
 function exactDistance(one: Float32Array, other: Float32Array): number {
   const sums = new Float64Array(4)
   for (let index = 0; index < one.length; index++) {
@@ -364,12 +355,12 @@ export interface Measured {
   readonly distance: number
 }
 
-/** The nearest first; of equally near ones the smaller key. */
-export function compareMeasured(one: Measured, other: Measured): number {
+/** Nearest first, ties by key. */
+function compareMeasured(one: Measured, other: Measured): number {
   return one.distance - other.distance || one.key - other.key
 }
 
-/** The nearest `k` of what several threads have found. */
+/** Returns the nearest `k` of several threads' results. */
 export function nearestOf(results: readonly ScanResult[], k: number): readonly NearestChunk[] {
   const measured = results.flatMap((result) => (result.kind === 'found' ? pairsOf(result) : []))
   if (results.length > 1) measured.sort(compareMeasured)

@@ -3,32 +3,25 @@ import type { Kernel } from '../kernel/kernel.ts'
 import { PAGE_BYTES, slotLayout, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 import { type KernelChoice, openKernel } from '../kernel/open-kernel.ts'
 
-/** Who scans: the calling thread a little, threads the rest. */
 export interface ScanSharing {
-  /** Codes that the calling thread scans itself. */
+  /** Bytes of codes that the calling thread scans itself. */
   readonly inlineBytesMax: number
-  /** Idle threads share a search in parts of at least this many codes. */
+  /** Idle threads share a search in parts of at least this many bytes of codes. */
   readonly partBytesMin: number
 }
 
-/** Blocks are 2^n pages long; memory grows by the largest. */
+/** Blocks have 2^n pages. Memory grows by the largest block. */
 export const BLOCK_BYTES_MAX = 16 * 1024 ** 2
 const ORDER_MAX = Math.log2(BLOCK_BYTES_MAX / PAGE_BYTES)
 
-/**
- * The memory of all vector indexes: one WebAssembly memory that every thread sees. It grows in
- * place, nothing is ever copied, and blocks that were given back serve the next index. It does not
- * shrink. One memory, because JavaScriptCore (Bun 1.4.4) checks the bounds of each access from the
- * ninth memory of a process on, which makes a scan take 1.6 times as long.
- */
+/** Only one: JavaScriptCore (Bun 1.4.4) slows scans 1.6 times from a process's ninth memory on. */
 export class VectorMemory {
   readonly memory: WebAssembly.Memory
   readonly kernelChoice: KernelChoice
-  /** The calling thread's own. */
   readonly kernel: Kernel
   readonly threadCount: number
   readonly sharing: ScanSharing
-  /** Several scans of the same rows are done as one. */
+  /** Whether scans of the same rows are joined. */
   readonly looksTogether: boolean
   readonly #bytesMax: number
   readonly #onTaking: (bytes: number) => void
@@ -36,18 +29,17 @@ export class VectorMemory {
   #end: number
   #usedBytes = 0
   #reservedBytes = 0
-  /** By order n: the starts of free blocks of 2^n pages. */
+  /** For each order n: the starts of free blocks of 2^n pages. */
   readonly #free: readonly Set<number>[]
 
-  /** @throws AppError `out_of_memory` if not even addresses can be reserved */
+  /** @throws AppError `out_of_memory` if not even the addresses can be reserved */
   constructor(asked: {
-    /** For all indexes together, at most 4 GiB. */
     readonly bytesMax: number
-    /** Threads that will scan, besides the calling one. */
+    /** The number of scan threads besides the calling one. */
     readonly threadCount: number
     readonly kernel?: KernelChoice
     readonly sharing?: ScanSharing
-    /** Called before memory is taken from the system; with a negative number when it was given back. */
+    /** Before memory is taken from the system; negative when it is returned. */
     readonly onTaking?: (bytes: number) => void
   }) {
     const {
@@ -67,7 +59,7 @@ export class VectorMemory {
     // Whole blocks only.
     const blockCount = Math.max(0, Math.floor(this.#bytesMax / BLOCK_BYTES_MAX))
     const maximum = (this.#start + blockCount * BLOCK_BYTES_MAX) / PAGE_BYTES
-    // JavaScriptCore (Bun 1.4.4) makes all of it writable for a moment, before it takes that back.
+    // JavaScriptCore (Bun 1.4.4) briefly makes all of it writable before it undoes that.
     onTaking(maximum * PAGE_BYTES)
     try {
       this.memory = new WebAssembly.Memory({
@@ -85,15 +77,12 @@ export class VectorMemory {
     this.sharing = sharing
   }
 
-  /** In blocks that indexes hold, and in their reservations; released memory does not count. */
+  /** The bytes of blocks and reservations that indexes hold, without freed memory. */
   get usedBytes(): number {
     return this.#usedBytes
   }
 
-  /**
-   * A block of at least this many bytes, rounded up to a power of two.
-   * @throws AppError `out_of_memory`; nothing has changed then
-   */
+  /** Rounded up to a power of two. @throws AppError `out_of_memory`; nothing changes then */
   allocate(bytes: number): Block {
     const order = orderFor(bytes)
     const found = this.#free.findIndex((blocks, index) => index >= order && blocks.size > 0)
@@ -109,10 +98,7 @@ export class VectorMemory {
     return { address, bytes: PAGE_BYTES * 2 ** order }
   }
 
-  /**
-   * Reserves memory that an index uses outside this cache, so that it counts.
-   * @throws AppError `out_of_memory`; nothing has changed then
-   */
+  /** Memory outside of this one. @throws AppError `out_of_memory`; nothing changes then */
   reserve(bytes: number): void {
     if (this.#end - this.#start + this.#reservedBytes + bytes > this.#bytesMax) throw this.#full()
     this.#onTaking(bytes)

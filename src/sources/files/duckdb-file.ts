@@ -7,13 +7,12 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import { literal } from '../../core/domain/names.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
-import { converterOf, numberFields, typeName } from '../../core/domain/shown-values.ts'
+import { typeName } from '../../core/domain/shown-values.ts'
 import { tablesOf } from '../source-engine.ts'
 import {
   COLUMNS_MAX,
   columnTypeHere,
   type FileJob,
-  type FileRows,
   type OpenedFile,
   STAGED_FILES,
   type StagedAnswer,
@@ -32,7 +31,7 @@ export class DuckDBFile implements OpenedFile {
     this.#connection = connection
   }
 
-  /** An instance that may read this file and write one other, with its settings locked. */
+  /** Opens an instance with locked settings that may only read this file and write one other. */
   static async open(job: FileJob): Promise<DuckDBFile> {
     const megabytes = Math.floor(job.limits.memoryBytes / 2 / 1024 ** 2)
     const instance = await DuckDBInstance.create(job.path, {
@@ -89,39 +88,7 @@ export class DuckDBFile implements OpenedFile {
     }
   }
 
-  async read({ sql, values }: SourceSelect): Promise<FileRows> {
-    const columns = await this.describe(sql)
-    await this.#connection.run('BEGIN TRANSACTION READ ONLY')
-    const result = await this.#connection.stream(this.#renamed(sql, columns), [...values])
-    const converters = result.columnTypes().map(converterOf)
-    return {
-      columns: columns.map(({ name }, index) => ({
-        name,
-        type: typeName(result.columnType(index)),
-      })),
-      next: async () => {
-        const chunk = await result.fetchChunk()
-        if (chunk === null || chunk.rowCount === 0) {
-          // A failure ends the stream as its last row does, but leaves the transaction aborted: COMMIT would say nothing.
-          await this.#connection.run('SELECT 1').catch(() => {
-            throw new Error('the statement failed after its first rows')
-          })
-          await this.#connection.run('COMMIT')
-          return null
-        }
-        const vectors = converters.map((_, index) => chunk.getColumnVector(index))
-        for (const { type } of vectors) numberFields(type)
-        return Array.from({ length: chunk.rowCount }, (_, rowIndex) =>
-          converters.map((convert, index) => {
-            const value = vectors[index]?.getItem(rowIndex) ?? null
-            return value === null ? null : convert(value)
-          }),
-        )
-      },
-    }
-  }
-
-  async stage({ sql, values }: SourceSelect): Promise<StagedAnswer> {
+  async stage({ sql, values, rowsMax = null }: SourceSelect): Promise<StagedAnswer> {
     const columns = (await this.describe(sql)).map((column) => ({
       ...column,
       isText:
@@ -133,7 +100,8 @@ export class DuckDBFile implements OpenedFile {
       return isText ? `CAST(c${index} AS VARCHAR) AS c${index}` : `c${index}`
     })
     const aliases = columns.map((_, index) => `c${index}`).join(', ')
-    const rows = `SELECT ${cells.join(', ')} FROM (${sql}\n) AS s(${aliases})`
+    const limit = rowsMax === null ? '' : ` LIMIT ${rowsMax}`
+    const rows = `SELECT ${cells.join(', ')} FROM (${sql}\n) AS s(${aliases})${limit}`
     const path = stagedPath(this.#job)
     const copy = `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION snappy, ROW_GROUP_SIZE 30720)`
     await this.#connection.run(copy, [...values])
@@ -145,21 +113,15 @@ export class DuckDBFile implements OpenedFile {
     this.#instance.closeSync()
   }
 
-  /** Other parentheses may contain only a SELECT. */
-  #renamed(sql: string, columns: readonly SourceColumn[]): string {
-    const aliases = columns.map((_, index) => `c${index}`).join(', ')
-    return `SELECT * FROM (${sql}\n) AS s(${aliases})`
-  }
-
   async #rows(sql: string, values: readonly (string | null)[]) {
     return (await this.#connection.runAndReadAll(sql, [...values])).getRows()
   }
 }
 
-/** DuckDB 1.5.5 writes these to Parquet as numbers of another kind, without their zone or fraction, or not at all. */
+/** DuckDB 1.5.5 writes these types to Parquet as other numbers, without their zone or fraction, or not at all. */
 const NOT_IN_PARQUET = /HUGEINT|INTERVAL|\bTIMESTAMP_/
 
-/** A text that is compared by other rules than its bytes is not known to compare as it does here. */
+/** A text with a collation of its own may compare differently here. */
 const COLUMNS_SQL = `SELECT c.schema_name, c.table_name, t.table_name IS NULL, c.column_name, c.data_type, c.is_nullable,
     coalesce(contains(lower(t.sql), 'collate'), true)
   FROM duckdb_columns() c LEFT JOIN duckdb_tables() t

@@ -1,4 +1,7 @@
-/** The messages between the server and a process that reads a database file. The process's messages are checked. */
+/**
+ * The messages between the server and a process that reads a database file. Messages from the
+ * process are checked.
+ */
 import { lstat, realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, sep } from 'node:path'
 import { parseColumnType, typeText } from '../../core/domain/column-type.ts'
@@ -10,7 +13,6 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import { sourceParameters } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
-import type { ResultColumn, ResultValue } from '../../core/domain/query-result.ts'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 
@@ -20,23 +22,17 @@ export type FileAsk =
   | { readonly kind: 'check' | 'tables' }
   | { readonly kind: 'columns'; readonly table: SourceTableName }
   | { readonly kind: 'describe'; readonly sql: string }
-  | { readonly kind: 'read' | 'stage'; readonly select: SourceSelect }
+  | { readonly kind: 'stage'; readonly select: SourceSelect }
 
-/** One question about one file, which is open only as long as that takes. */
+/** A request about one file, which stays open only until it is answered. */
 export interface FileJob {
   readonly id: number
   readonly engine: FileEngine
   readonly path: string
   readonly ask: FileAsk
-  /** For this job only, for its output. */
   readonly folder: string
   readonly limits: { readonly memoryBytes: number; readonly outputBytes: number }
 }
-
-/** `next` asks for the next rows of a `read`. */
-export type FileRequest =
-  | { readonly kind: 'job'; readonly job: FileJob }
-  | { readonly kind: 'next'; readonly id: number }
 
 export type FileReply =
   | { readonly kind: 'answer'; readonly id: number; readonly json: string }
@@ -53,7 +49,7 @@ type FileErrorCode = (typeof ERROR_CODES)[number]
 
 const MESSAGE_CHARS_MAX = 1000
 
-/** null: no reply to this job. */
+/** Returns null if the message is not a valid reply to this job. */
 export function replyOf(message: unknown, id: number): FileReply | null {
   if (!isObject(message) || message.id !== id) return null
   if (message.kind === 'answer' && typeof message.json === 'string') {
@@ -65,41 +61,26 @@ export function replyOf(message: unknown, id: number): FileReply | null {
   return { kind: 'failed', id, code, message: text.slice(0, MESSAGE_CHARS_MAX) }
 }
 
-/** Rows of a `read`; JSON, so that nothing but its values can come. */
-export interface RowsAnswer {
-  readonly rows: readonly (readonly ResultValue[])[]
-  readonly isLast: boolean
-}
-
 export interface StagedAnswer {
   readonly columns: readonly (SourceColumn & {
-    /** The file has it as text, which becomes its type again. */
+    /** True if the file has the column as text, to be converted back to its type. */
     readonly isText: boolean
   })[]
   readonly sizeBytes: number
-  /** The longest line of CSV. */
+  /** The length of the longest CSV line. */
   readonly lineBytesMax: number
 }
 
-/** The file that is written into the folder of a job. */
+/** The name of the file that is written to the job's folder. */
 export const STAGED_FILES: Readonly<Record<FileEngine, string>> = {
   sqlite: 'rows.csv',
   duckdb: 'rows.parquet',
 }
 
-/** DuckDB's type of a column as a metadata type; unsupported ones are read as text. */
+/** Returns the metadata type for a DuckDB column type. Unsupported types are read as text. */
 export function columnTypeHere(type: string): string {
   const parsed = parseColumnType(type)
   return parsed === null ? 'VARCHAR' : typeText(parsed)
-}
-
-export function rowsOf(value: unknown, columnCount: number): RowsAnswer | null {
-  if (!isObject(value) || typeof value.isLast !== 'boolean' || !Array.isArray(value.rows)) {
-    return null
-  }
-  const isRow = (row: unknown) => Array.isArray(row) && row.length === columnCount
-  // Parsed JSON holds nothing but its values.
-  return value.rows.every(isRow) ? (value as unknown as RowsAnswer) : null
 }
 
 export function columnsOf(value: unknown): readonly SourceColumn[] | null {
@@ -116,12 +97,7 @@ function columnOf({ name, type, nativeType, isNullable }: Readonly<Record<string
   }
 }
 
-/** For an answer: names and types for display. */
-export function shownColumnsOf(value: unknown): readonly ResultColumn[] | null {
-  if (!Array.isArray(value) || !value.every(isObject)) return null
-  return value.map(({ name, type }) => ({ name: String(name), type: String(type) }))
-}
-
+/** The columns of an answer, with names and types for display. */
 export function tablesOf(value: unknown): readonly DescribedSourceTable[] | null {
   if (!Array.isArray(value) || !value.every(isObject)) return null
   return value.map(({ schema, name, kind, columns }) => ({
@@ -144,22 +120,19 @@ export function stagedOf(value: unknown): StagedAnswer | null {
   }
 }
 
-/** Where a data source's file is: below one folder only. */
+/** Finds the file of a data source, which must be inside EIDER_SOURCES_DIR. */
 
-/** Files next to a database file that the engines read. */
+/** Files next to a database file that the engines also read. */
 const COMPANIONS = ['-wal', '-shm', '-journal', '.wal']
 
-/**
- * @param folder EIDER_SOURCES_DIR; null: not set
- * @throws AppError `source_failed`
- */
+/** @param folder EIDER_SOURCES_DIR, or null if it is not set @throws AppError `source_failed` */
 export async function filePlace(
   source: DataSource,
   folder: string | null,
 ): Promise<{
-  /** Without a symbolic link in it. */
+  /** A path without symbolic links. */
   readonly path: string
-  /** As its parameter says it, for messages. */
+  /** The path as the parameter gives it, for messages. */
   readonly shown: string
 }> {
   const shown = String(sourceParameters(source.engine, source.parameters).db_file)
@@ -170,26 +143,27 @@ export async function filePlace(
     )
   }
   if (folder === null) {
-    throw refuse('no file may be read; set EIDER_SOURCES_DIR to the folder that it lies in')
+    throw refuse('no file may be read; set EIDER_SOURCES_DIR to the folder that contains it')
   }
   if (isAbsolute(shown) || shown.split(/[/\\]/).includes('..')) {
-    throw refuse('it must be named from the folder of EIDER_SOURCES_DIR on, without ..')
+    throw refuse('its path must be relative to the folder of EIDER_SOURCES_DIR, without ..')
   }
-  // SQLite's client takes blanks off, and would open another file.
-  if (shown.trim() !== shown) throw refuse('its name has blanks at an end')
+  // The SQLite client strips spaces and would open another file.
+  if (shown.trim() !== shown) throw refuse('its name starts or ends with a space')
   const root = await realpath(folder).catch(() => {
-    throw refuse('the folder of EIDER_SOURCES_DIR is not there or may not be read')
+    throw refuse('the folder of EIDER_SOURCES_DIR does not exist or cannot be read')
   })
   const path = await realpath(join(root, shown)).catch((error: unknown) => {
     throw refuse(WHY_NOT[systemCodeOf(error) ?? ''] ?? 'it cannot be opened')
   })
   const inside = root.endsWith(sep) ? root : `${root}${sep}`
   if (!path.startsWith(inside)) throw refuse('it leads out of the folder of EIDER_SOURCES_DIR')
-  // Opening a pipe would wait for ever.
+  // Opening a pipe would wait forever.
   if (!(await stat(path)).isFile()) throw refuse('it is not a regular file')
   for (const ending of COMPANIONS) {
     const beside = await lstat(`${path}${ending}`).catch(() => null)
-    if (beside !== null && !beside.isFile()) throw refuse(`${ending} beside it is no regular file`)
+    if (beside !== null && !beside.isFile())
+      throw refuse(`${ending} next to it is not a regular file`)
   }
   return { path, shown }
 }
@@ -201,25 +175,17 @@ const WHY_NOT: Readonly<Record<string, string | undefined>> = {
   ELOOP: 'its symbolic links lead in a circle',
 }
 
-/** A process's work on one file, with any engine. It may be busy for as long as it likes. */
+/** What a process does with one file, for any engine. Each call may take long. */
 
 export interface OpenedFile {
-  /** Reads a little of it. */
   check(): Promise<void>
   tables(): Promise<readonly DescribedSourceTable[]>
-  /** Empty: the table does not exist. */
+  /** Returns an empty list if the table does not exist. */
   columns(table: SourceTableName): Promise<readonly SourceColumn[]>
   describe(sql: string): Promise<readonly SourceColumn[]>
-  read(select: SourceSelect): Promise<FileRows>
   /** Writes the rows into the folder of the job. */
   stage(select: SourceSelect): Promise<StagedAnswer>
   close(): void
-}
-
-export interface FileRows {
-  readonly columns: readonly ResultColumn[]
-  /** null: no more are left. */
-  next(): Promise<readonly (readonly ResultValue[])[] | null>
 }
 
 export const COLUMNS_MAX = 2000

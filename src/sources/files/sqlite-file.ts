@@ -8,19 +8,17 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
-import { isExactNumber, type ResultValue } from '../../core/domain/query-result.ts'
-import { StagedCsv, textConverter } from '../staged-csv.ts'
+import { StagedCsv } from '../staged-csv.ts'
 import {
   COLUMNS_MAX,
   type FileJob,
-  type FileRows,
   type OpenedFile,
   STAGED_FILES,
   type StagedAnswer,
 } from './file-messages.ts'
 
 const BUSY_MS = 3000
-/** From which the types of columns are taken. */
+/** Infer column types from this many rows. */
 const SAMPLE_ROWS = 500
 const SAMPLE_ROWS_OF_LIST = 100
 const ROWS_PER_STEP = 200
@@ -41,7 +39,7 @@ export class SqliteFile implements OpenedFile {
   }
 
   async tables(): Promise<readonly DescribedSourceTable[]> {
-    // The tables behind a virtual one, such as a full-text index, are internal.
+    // The tables behind a virtual table, such as a full-text index, are internal.
     const sql = `SELECT name, type FROM pragma_table_list
       WHERE schema = 'main' AND type IN ('table', 'view', 'virtual') AND name NOT LIKE 'sqlite~_%' ESCAPE '~' ORDER BY name`
     const rows = this.#database.prepare(sql).values()
@@ -49,7 +47,7 @@ export class SqliteFile implements OpenedFile {
       const kind = type === 'view' ? 'view' : 'table'
       const table = { schema: null, name: String(name), kind } as const
       try {
-        // A view may compute for ever.
+        // Computing a view's rows may never end.
         const sampleRows = kind === 'view' ? 0 : SAMPLE_ROWS_OF_LIST
         return { ...table, columns: this.#columns(table.name, sampleRows) }
       } catch {
@@ -71,39 +69,20 @@ export class SqliteFile implements OpenedFile {
     return this.#cursor({ sql, values: [] }).described(SAMPLE_ROWS)
   }
 
-  async read(select: SourceSelect): Promise<FileRows> {
-    const cursor = this.#cursor(select)
-    const columns = cursor.described(SAMPLE_ROWS)
-    const types = cursor.types
-    return {
-      columns: columns.map(({ name, type }) => ({ name, type })),
-      next: async () => {
-        const rows = cursor.next(ROWS_PER_STEP)
-        return rows.length === 0
-          ? null
-          : rows.map((row) => types.map((type, index) => shownValue(type, row[index] ?? null)))
-      },
-    }
-  }
-
   async stage(select: SourceSelect): Promise<StagedAnswer> {
     const cursor = this.#cursor(select)
     const columns = cursor.described(SAMPLE_ROWS).map((column) => ({ ...column, isText: false }))
-    const { types } = cursor
     const folder = { directory: this.#job.folder, reserveBytes: 0 }
     const csv = await StagedCsv.create(folder, STAGED_FILES.sqlite)
-    for (
-      let rows = cursor.next(ROWS_PER_STEP);
-      rows.length > 0;
-      rows = cursor.next(ROWS_PER_STEP)
-    ) {
-      for (const row of rows) {
-        const cells = types.map((type, index) => fileValue(type, row[index] ?? null))
-        csv.addLine(Buffer.from(`${cells.join(',')}\n`))
-        if (csv.isFull) await csv.drained()
-      }
+    try {
+      await written(cursor, csv, select.rowsMax ?? Number.POSITIVE_INFINITY)
+    } catch (error) {
+      // A file that is left open ends the process later.
+      await csv.remove()
+      throw error
+    } finally {
+      cursor.close()
     }
-    await csv.end()
     return { columns, sizeBytes: csv.sizeBytes, lineBytesMax: csv.lineBytesMax }
   }
 
@@ -135,9 +114,9 @@ export class SqliteFile implements OpenedFile {
     }
     const declared = statement.declaredTypes
     statement.finalize()
-    // Rows come as objects, so that each column needs a unique name.
+    // Rows come as objects, so each column needs a unique name.
     const aliases = names.map((_, index) => `c${index}`).join(', ')
-    // A name that no table of the statement has.
+    // A name that no table in the statement can have.
     const rows = quote(`eider_${crypto.randomUUID()}`)
     const renamed = this.#database.prepare(
       `WITH ${rows}(${aliases}) AS (${sql}\n) SELECT ${aliases} FROM ${rows}`,
@@ -146,10 +125,23 @@ export class SqliteFile implements OpenedFile {
   }
 }
 
-/** Rows at a statement, whose types are known after the first of them. */
+async function written(cursor: SqliteCursor, csv: StagedCsv, rowsMax: number): Promise<void> {
+  let left = rowsMax
+  while (left > 0) {
+    const rows = cursor.next(ROWS_PER_STEP).slice(0, left)
+    if (rows.length === 0) break
+    left -= rows.length
+    for (const row of rows) {
+      const cells = cursor.types.map((type, index) => fileValue(type, row[index] ?? null))
+      csv.addLine(Buffer.from(`${cells.join(',')}\n`))
+      if (csv.isFull) await csv.drained()
+    }
+  }
+  await csv.end()
+}
+
 class SqliteCursor {
   types: readonly SqliteType[] = []
-  /** As the statement has them; they may be empty. */
   readonly statementNames: readonly string[]
   readonly #names: readonly string[]
   readonly #declared: readonly (string | null)[]
@@ -182,6 +174,11 @@ class SqliteCursor {
     }))
   }
 
+  /** Ends the statement, also before its last row. */
+  close(): void {
+    this.#rows.return?.()
+  }
+
   /** @throws Error for a value that does not fit the type of its column */
   next(count: number): readonly Row[] {
     const rows = this.#sample.length > 0 ? this.#sample : this.#taken(count)
@@ -195,7 +192,7 @@ class SqliteCursor {
     while (rows.length < count) {
       const { done, value } = this.#rows.next()
       if (done === true) break
-      // The statement's own columns, by the names that we gave them.
+      // The statement's columns, under the names given to them here.
       const cells = value as Readonly<Record<string, SqliteValue>>
       rows.push(this.#names.map((_, index) => cells[`c${index}`] ?? null))
     }
@@ -214,13 +211,13 @@ class SqliteCursor {
   }
 }
 
-/** @throws Error of SQLite */
+/** @throws Error from SQLite */
 function openedDatabase({ path, limits }: FileJob): Database {
   const database = connected(path)
   const pragmas = [
     `busy_timeout = ${BUSY_MS}`,
     'query_only = ON',
-    // Functions called by the schema of a hostile file.
+    // This prevents the schema of a hostile file from calling functions.
     'trusted_schema = OFF',
     'cell_size_check = ON',
     'mmap_size = 0',
@@ -241,14 +238,14 @@ function connected(path: string): Database {
     database.close()
     const hasLog = JOURNALS.some((ending) => existsSync(path + ending))
     if (!isWithoutWriting(error) || hasLog) throw error
-    // In WAL mode reading needs files next to it, which cannot be created here; no process has it open, since they are
-    // missing.
+    // In WAL mode, reading needs files next to this one, which cannot be created here. They are
+    // missing, so no process has it open.
     const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI
     return new Database(`${pathToFileURL(path).href}?immutable=1`, flags)
   }
 }
 
-/** Where what is in the file is not all, or not what was committed. */
+/** If one of these files exists, the database is incomplete or has uncommitted changes. */
 const JOURNALS = ['-wal', '-journal']
 
 function isWithoutWriting(error: unknown): boolean {
@@ -256,13 +253,15 @@ function isWithoutWriting(error: unknown): boolean {
   return code.startsWith('SQLITE_CANTOPEN') || code.startsWith('SQLITE_READONLY')
 }
 
-/** SQLite's values have types, its columns only wish for one: which type of DuckDB a column gets, and what fits it. */
+/**
+ * SQLite values have types, columns only prefer one. Chooses the DuckDB type that fits the values.
+ */
 
 type SqliteValue = null | bigint | number | string | Uint8Array
 
 type SqliteType = 'BIGINT' | 'DOUBLE' | 'VARCHAR' | 'BLOB' | 'BOOLEAN' | 'DATE' | 'TIMESTAMP'
 
-/** What its declaration says, by the rules of SQLite's own affinities; null: nothing. */
+/** Returns the type for a declaration by SQLite's affinity rules, or null. */
 function declaredType(declared: string | null): SqliteType | null {
   const name = (declared ?? '').toUpperCase()
   if (name === '') return null
@@ -275,7 +274,7 @@ function declaredType(declared: string | null): SqliteType | null {
   return /^DATE\b/.test(name) ? 'DATE' : 'VARCHAR'
 }
 
-/** The declared type where the first values fit it; else one that fits them all. */
+/** Returns the declared type if the first values fit it, or else one that fits them all. */
 function columnType(declared: string | null, values: readonly SqliteValue[]): SqliteType {
   const wished = declaredType(declared)
   const candidates = [...(wished === null ? [] : [wished]), 'BIGINT', 'DOUBLE', 'BLOB'] as const
@@ -316,43 +315,25 @@ const MOMENT =
 function isDate(text: string): boolean {
   if (!DATE_TEXT.test(text) || text.startsWith('0000')) return false
   const date = new Date(`${text}T00:00:00Z`)
-  // A day that its month does not have becomes another one, or none.
+  // For a date such as 30 February, the result is another day or invalid.
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
 }
 
-/** `2024-05-06 07:08:09.000000`; null: not one that is known to mean the same here. */
+/** For example `2024-05-06 07:08:09.000000`, or null if SQLite may read the text differently. */
 function momentOf(text: string): string | null {
   const [, date = '', time = '00:00', seconds = '00', fraction = ''] = MOMENT.exec(text) ?? []
   if (!isDate(date) || time > '23:59' || time.slice(3) > '59' || seconds > '59') return null
   return `${date} ${time}:${seconds}.${fraction.padEnd(6, '0')}`
 }
 
-const textOfBlob = (bytes: Uint8Array, encoding: 'hex' | 'base64') => {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding)
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 }
 
-/** A value that fits, in the form of answers. */
-function shownValue(type: SqliteType, value: SqliteValue): ResultValue {
-  if (value === null) return null
-  if (value instanceof Uint8Array) return textOfBlob(value, 'base64')
-  switch (type) {
-    case 'BIGINT':
-      return typeof value === 'bigint' && !isExactNumber(value) ? String(value) : Number(value)
-    case 'DOUBLE':
-      return Number.isFinite(Number(value)) ? Number(value) : null
-    case 'BOOLEAN':
-      return value === 1n
-    case 'TIMESTAMP':
-      return textConverter('TIMESTAMP')(momentOf(String(value)) ?? '')
-    default:
-      return realText(value)
-  }
-}
-
-/** A value that fits, as the file of staged rows has it. */
+/** Returns a fitting value in the form for the file of staged rows. */
 function fileValue(type: SqliteType, value: SqliteValue): string {
   if (value === null) return ''
-  if (value instanceof Uint8Array) return `"${textOfBlob(value, 'hex')}"`
+  if (value instanceof Uint8Array) return `"${hexOf(value)}"`
   switch (type) {
     case 'BOOLEAN':
       return value === 1n ? 'true' : 'false'
@@ -365,7 +346,7 @@ function fileValue(type: SqliteType, value: SqliteValue): string {
   }
 }
 
-/** As SQLite writes a number as text: a REAL is known by its point. */
+/** Writes a number as SQLite does, where a REAL always has a decimal point. */
 function realText(value: string | number | bigint): string {
   return typeof value === 'number' && Number.isInteger(value) && Math.abs(value) < 1e15
     ? `${value}.0`

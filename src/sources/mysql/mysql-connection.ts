@@ -1,9 +1,8 @@
-/** One connection to a MySQL or MariaDB. Rows come as the server's own texts. */
+/** A connection to MySQL or MariaDB. Values arrive as the server's own texts. */
 import mysql from 'mysql2'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
-import type { RowReader } from '../streamed-rows.ts'
 import {
   broken,
   checkedColumnCount,
@@ -14,7 +13,6 @@ import {
   type WireStream,
 } from '../wire-messages.ts'
 
-/** A column of a result, as the server describes it. */
 export interface MysqlField {
   readonly name: string
   readonly columnType: number
@@ -22,26 +20,29 @@ export interface MysqlField {
   readonly characterSet: number
   readonly flags: number
   readonly decimals: number
-  /** MariaDB: `json`. */
+  /** For example `json` in MariaDB. */
   readonly extendedFormat?: string
-  /** MariaDB: `uuid`, `inet6`. */
+  /** For example `uuid` or `inet6` in MariaDB. */
   readonly extendedTypeName?: string
 }
 
-/** Takes the rows of one statement; the bytes of a value are gone when the next row comes. */
-interface MysqlReader extends RowReader<Uint8Array> {
+/** Takes the rows of one statement. A value's bytes are only valid until the next row arrives. */
+interface MysqlReader {
   fields(fields: readonly MysqlField[]): void
+  /** Returns false to get no more rows until `resume`. */
+  row(values: readonly (Uint8Array | null)[]): boolean
 }
 
-/** Takes nothing. */
 const NO_READER: MysqlReader = { fields: () => {}, row: () => true }
 
 const CANCEL_MS = 1000
 
-/** The library keeps a parser for each kind of rows, which a server could make as large as it likes. */
+/** The library caches a parser for each shape of rows, which a server could make huge. */
 mysql.setMaxParserCache(200)
 
-/** Names in backticks, backslashes in texts, under all settings of the server. */
+/**
+ * With this, backticks for names and backslashes in texts work under all settings of the server.
+ */
 const SESSION_SQL = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION', time_zone = '+00:00'"
 
 export class MysqlConnection {
@@ -49,7 +50,7 @@ export class MysqlConnection {
   readonly #wire: Wire
   readonly #open: (signal: AbortSignal) => Promise<MysqlConnection>
   readonly isMariadb: boolean
-  /** The statement that runs; the library says nothing to it when its connection is destroyed. */
+  /** Fails the running statement, because the library does not when its connection is destroyed. */
   #fail: (error: Error) => void = () => {}
   #hasEnded = false
 
@@ -90,7 +91,7 @@ export class MysqlConnection {
       charset: 'UTF8MB4_GENERAL_CI',
       multipleStatements: false,
       connectTimeout: 10_000,
-      // No file of this machine is sent because a server asks for it.
+      // Otherwise a server could request files from this machine.
       flags: ['-LOCAL_FILES'],
       ...(encryption.mode === 'off'
         ? {}
@@ -142,7 +143,7 @@ export class MysqlConnection {
     return rows
   }
 
-  /** Ends with the last row. */
+  /** Resolves with the last row. */
   stream(sql: string, reader: MysqlReader): Promise<void> {
     return this.#query(sql, {
       fields: (fields) => reader.fields(fields),
@@ -159,21 +160,21 @@ export class MysqlConnection {
     const query = this.#connection.query({ sql, rowsAsArray: true, typeCast: false })
     query.on('error', reject)
     query.on('fields', (fields) => {
-      // The declarations know neither what describes a column, nor rows of bytes.
+      // The library's type declarations omit the column descriptions and rows of bytes.
       const described = checkedFields((fields ?? []) as unknown as readonly MysqlField[])
       format.expectRows(described.length)
       reader.fields(described)
     })
     query.on('result', (row) => {
       if (!Array.isArray(row)) return
-      // As above.
+      // The declarations omit this, too.
       if (!reader.row(row as unknown as readonly (Uint8Array | null)[])) messages.hold()
     })
     query.on('end', () => resolve())
     return promise
   }
 
-  /** Ends the running statement when the connection ends, which the library does not report. */
+  /** Fails the running statement when the connection ends, which the library does not report. */
   #begun<T>() {
     const running = Promise.withResolvers<T>()
     running.promise.catch(() => {})
@@ -186,25 +187,19 @@ export class MysqlConnection {
     this.#wire.messages.release()
   }
 
-  /** The columns of one statement, which is prepared and not run. */
+  /** Prepares a statement without running it, and returns its columns. */
   describe(sql: string): Promise<readonly MysqlField[]> {
     const { promise, resolve, reject } = this.#begun<readonly MysqlField[]>()
     this.#connection.prepare(sql, (error, statement) => {
       if (error !== null) return reject(error)
       const columns: unknown = Reflect.get(statement, 'columns')
       statement.close()
-      // As above.
+      // The declarations omit this, too.
       resolve(checkedFields((Array.isArray(columns) ? columns : []) as readonly MysqlField[]))
     })
     return promise
   }
 
-  /** The remaining rows are not needed: the server would send them all. */
-  leave(): Promise<void> {
-    return this.cancel()
-  }
-
-  /** Ends the connection, and what the server does for it. */
   async cancel(): Promise<void> {
     const { threadId } = this.#connection
     this.#destroy()
@@ -229,7 +224,7 @@ export class MysqlConnection {
     this.#destroy()
   }
 
-  /** The library would only end what it sends, and go on reading what the server sends without an end. */
+  /** The library would only stop sending, and keep reading from a server that never stops. */
   #destroy(): void {
     this.#hasEnded = true
     this.#connection.destroy()
@@ -243,9 +238,9 @@ interface Wire {
   readonly format: MysqlPackets
 }
 
-/** For everything the server sends, also within TLS: the library's parser gets complete, checked packets. */
+/** Checks packets before the library parses them, also within TLS. */
 function wireOf(connection: mysql.Connection): Wire {
-  // The declarations leave out what every version of it has.
+  // Every version of the library has these, but its declarations omit them.
   const inner = connection as unknown as {
     stream: WireStream
     packetParser: { execute(bytes: Buffer): void }
@@ -258,30 +253,30 @@ function wireOf(connection: mysql.Connection): Wire {
     (message) => parser.execute(message),
   )
   inner.packetParser = { execute: (bytes) => messages.take(bytes) }
-  // It would write a line for each.
+  // Without this, the library would log a line for each.
   connection.on('warn', () => broken('packets that are not in their order'))
   return { messages, format }
 }
 
-/** How MySQL parts its messages, and which of them its client library may be given. */
+/** Splits MySQL's byte stream into packets and decides which of them reach the client library. */
 
 const HEADER_BYTES = 4
-/** A packet of this size is followed by another one of the same message. */
+/** A packet of this size is continued by another one. */
 const CONTINUED = 0xffffff
 const ERROR_BYTES_MAX = 64 * 1024
 const ERROR = 0xff
 const EOF = 0xfe
-/** For a packet that looks like an end, and is one. */
+/** A longer packet that starts like an end marker is not one. */
 const EOF_PACKET_BYTES_MAX = 12
 const NULL = 0xfb
-/** Bytes of a size by the mark before it. */
+/** How many bytes follow each prefix to give the size. */
 const SIZE_BYTES: Readonly<Record<number, number>> = { 252: 2, 253: 3 }
 
 class MysqlPackets implements WireFormat {
   readonly headerBytes = HEADER_BYTES
-  /** For the incoming rows; null: none. */
+  /** The number of columns in the incoming rows, or null outside of a result. */
   #columnCount: number | null = null
-  /** For incoming rows: their description has not ended. */
+  /** For incoming rows, true once their description has ended. */
   #isDescribed = false
 
   expectRows(columnCount: number): void {
@@ -316,14 +311,14 @@ class MysqlPackets implements WireFormat {
   }
 }
 
-/** By the head of a result, which is a size alone; 0: another packet. */
+/** The number in a result header, which contains nothing else, or 0 for any other packet. */
 function announcedColumns(packet: Buffer): number {
   const sizeBytes = SIZE_BYTES[packet[HEADER_BYTES] ?? 0]
   if (sizeBytes === undefined || packet.length !== HEADER_BYTES + 1 + sizeBytes) return 0
   return packet.readUIntLE(HEADER_BYTES + 1, sizeBytes)
 }
 
-/** The library reads beyond its packet if a size says so. */
+/** Checks the sizes, because a wrong one would make the library read past the packet's end. */
 function requireValues(packet: Buffer, count: number): void {
   let at = HEADER_BYTES
   for (let index = 0; index < count; index += 1) {

@@ -9,20 +9,18 @@ import type { Guard } from '../../core/runtime/address-policy.ts'
 import { MYSQL_DIALECT } from '../../core/text/native-sql.ts'
 import { oneSelect, requireFields, valuesInText } from '../native-select.ts'
 import { endpointOf } from '../server-endpoint.ts'
-import { failureOf, type ServerProtocol, ServerSessions } from '../server-sessions.ts'
+import { type ServerProtocol, ServerSessions } from '../server-sessions.ts'
 import {
   type CopiedRows,
   requireColumns,
   type ServerDeps,
   type SourceEngine,
-  type SourceRows,
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
 import { StagedCsv, stagedColumn } from '../staged-csv.ts'
-import { StreamedRows } from '../streamed-rows.ts'
 import { MysqlConnection, type MysqlField } from './mysql-connection.ts'
-import { bytesConverter, declaredType, fieldType, fileWriter } from './mysql-types.ts'
+import { declaredType, fieldType, fileWriter } from './mysql-types.ts'
 
 function mysqlProtocol(guard: Guard): ServerProtocol<MysqlConnection, null> {
   return {
@@ -81,7 +79,7 @@ export class MysqlSource implements SourceEngine {
       const scope = `c.TABLE_SCHEMA = ${schema} AND c.TABLE_NAME = ?`
       const sql = withValues(catalogColumnsSql(connection, scope), values)
       const rows = await connection.texts(sql)
-      // Names of tables may differ in case alone on some servers.
+      // On some servers, table names may differ only in case.
       const exact = rows.filter(([, name]) => name === table.name)
       return requireColumns(
         exact.map((row) => declaredColumn(row.slice(3))),
@@ -98,29 +96,13 @@ export class MysqlSource implements SourceEngine {
     })
   }
 
-  async open(
-    source: DataSource,
-    { sql, values }: SourceSelect,
-    work: SourceWork,
-  ): Promise<SourceRows> {
-    const select = withValues(mysqlSelect(sql), values)
-    const session = await this.#sessions.begin(source, work)
-    const rows = new StreamedRows<Uint8Array>(session, work.signal)
-    try {
-      await beginRows(select, rows, session.connection)
-      return rows
-    } catch (error) {
-      await rows.close()
-      throw failureOf(error, session.endpoint, work.signal)
-    }
-  }
-
-  copy(source: DataSource, { sql, values }: SourceSelect, work: SourceWork): Promise<CopiedRows> {
-    const select = withValues(mysqlSelect(sql), values)
+  copy(source: DataSource, select: SourceSelect, work: SourceWork): Promise<CopiedRows> {
+    const sql = withValues(mysqlSelect(select.sql), select.values)
+    const asked = { ...select, sql }
     return this.#sessions.within(source, work, async ({ connection }) => {
       const csv = await StagedCsv.create(this.#deps.staging)
       try {
-        const fields = await writtenFields(select, csv, connection)
+        const fields = await writtenFields(asked, csv, connection)
         await csv.end()
         return {
           path: csv.path,
@@ -147,7 +129,7 @@ export class MysqlSource implements SourceEngine {
 const SYSTEM_LEFT_OUT =
   "c.TABLE_SCHEMA NOT IN ('mysql', 'information_schema', 'performance_schema', 'sys')"
 
-/** MariaDB's JSON is a text that a condition of its column calls JSON. */
+/** In MariaDB, JSON is a text column with a check constraint for JSON. */
 function catalogColumnsSql({ isMariadb }: MysqlConnection, scope: string): string {
   const isJson = isMariadb
     ? `EXISTS (SELECT 1 FROM information_schema.CHECK_CONSTRAINTS k WHERE k.CONSTRAINT_SCHEMA = c.TABLE_SCHEMA
@@ -185,25 +167,30 @@ function resultColumns(fields: readonly MysqlField[]): readonly SourceColumn[] {
 }
 
 async function writtenFields(
-  select: string,
+  { sql, rowsMax }: Pick<SourceSelect, 'sql' | 'rowsMax'>,
   csv: StagedCsv,
   connection: MysqlConnection,
 ): Promise<readonly MysqlField[]> {
   let fields: readonly MysqlField[] = []
   let writers: readonly ((bytes: Uint8Array) => string)[] = []
   let failure: unknown = null
+  let left = rowsMax ?? Number.POSITIVE_INFINITY
   await connection
-    .stream(select, {
+    .stream(sql, {
       fields: (found) => {
         fields = found
         writers = found.map(fileWriter)
       },
       row: (row) => {
+        if (left <= 0) return false
+        left -= 1
         const cells = row.map((bytes, index) =>
           bytes === null ? '' : (writers[index]?.(bytes) ?? ''),
         )
         csv.addLine(Buffer.from(`${cells.join(',')}\n`, 'latin1'))
-        if (!csv.isFull) return true
+        // The server would send the other rows, too.
+        if (left === 0) void connection.cancel()
+        if (!csv.isFull) return left > 0
         csv.drained().then(
           () => connection.resume(),
           (error) => {
@@ -214,37 +201,18 @@ async function writtenFields(
         return false
       },
     })
-    .catch((error) => Promise.reject(failure ?? error))
+    .catch((error) => {
+      if (left > 0 || failure !== null) throw failure ?? error
+    })
   return requireFields(fields)
 }
 
-/** Until the columns are known. */
-async function beginRows(
-  select: string,
-  rows: StreamedRows<Uint8Array>,
-  connection: MysqlConnection,
-): Promise<void> {
-  const described = Promise.withResolvers<void>()
-  const over = connection.stream(select, {
-    fields: (fields) => {
-      rows.describe(
-        fields.map((field) => ({ name: field.name, type: fieldType(field) })),
-        fields.map(bytesConverter),
-      )
-      described.resolve()
-    },
-    row: (row) => rows.row(row),
-  })
-  rows.follow(over)
-  await Promise.race([described.promise, over])
-}
-
-/** They act outside of the transaction, or reach more than tables. */
+/** Functions that act outside of the transaction or reach more than tables. */
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set(
   `get_lock release_lock release_all_locks load_file nextval setval sys_exec sys_eval sys_set
     master_pos_wait source_pos_wait wait_for_executed_gtid_set`.split(/\s+/),
 )
-/** `INTO OUTFILE` writes files; `FOR UPDATE` and `LOCK IN SHARE MODE` hold rows. */
+/** `INTO OUTFILE` writes files; `FOR UPDATE` and `LOCK IN SHARE MODE` lock rows. */
 const FORBIDDEN_WORDS: ReadonlySet<string> = new Set([
   'INTO',
   'UPDATE',
@@ -258,7 +226,7 @@ export function mysqlSelect(sql: string): string {
   return oneSelect(sql, MYSQL_DIALECT, { functions: FORBIDDEN_FUNCTIONS, words: FORBIDDEN_WORDS })
 }
 
-/** @param sql with a `?` for each value */
+/** @param sql a statement with a `?` for each value */
 export function withValues(sql: string, values: readonly SourceValue[]): string {
   return valuesInText(sql, values, { dialect: MYSQL_DIALECT, literalOf })
 }
@@ -266,6 +234,6 @@ export function withValues(sql: string, values: readonly SourceValue[]): string 
 function literalOf(value: SourceValue): string {
   if (value === null) return 'NULL'
   if (typeof value !== 'string') return String(value)
-  // With our sql_mode nothing but quotes and backslashes means something in it.
+  // With this connection's sql_mode, only quotes and backslashes have to be escaped.
   return `'${value.replaceAll('\\', '\\\\').replaceAll("'", "''").replaceAll('\0', '\\0')}'`
 }

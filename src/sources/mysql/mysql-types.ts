@@ -1,6 +1,3 @@
-/** MySQL's and MariaDB's types and what DuckDB's are for them. */
-import type { ResultValue } from '../../core/domain/query-result.ts'
-import { textConverter } from '../staged-csv.ts'
 import type { MysqlField } from './mysql-connection.ts'
 
 const UNSIGNED = 32
@@ -31,7 +28,6 @@ const OTHERS: Readonly<Record<number, string>> = {
 const DECIMALS: ReadonlySet<number> = new Set([0, 246])
 const BIT = 16
 
-/** For a column of a result. */
 export function fieldType(field: MysqlField): string {
   const { columnType, columnLength, decimals, flags, characterSet } = field
   if (field.extendedFormat === 'json') return 'JSON'
@@ -81,7 +77,7 @@ const NAMED: Readonly<Record<string, string>> = {
 const BINARY_NAMES =
   /^(var)?binary|blob$|^(geometry|point|linestring|polygon|multi\w+|geomcollection|geometrycollection|vector)$/
 
-/** For a column as declared in a table: `decimal(10,2) unsigned`. */
+/** Returns the type of a column from its declaration, such as `decimal(10,2) unsigned`. */
 export function declaredType(declared: string): string {
   const [, name = '', first, second] = /^(\w+)(?:\((\d+)(?:,(\d+))?\))?/.exec(declared) ?? []
   if (name === 'decimal') return decimalType(Number(first ?? 10), Number(second ?? 0))
@@ -94,29 +90,7 @@ export function declaredType(declared: string): string {
     : known
 }
 
-/** From the server's bytes to what an answer shows. */
-export function bytesConverter(field: MysqlField): (bytes: Uint8Array) => ResultValue {
-  const type = fieldType(field)
-  if (type === 'BLOB') return (bytes) => Buffer.from(bytes).toString('base64')
-  const convert = textConverter(type)
-  if (field.columnType === BIT) {
-    return (bytes) => (type === 'BOOLEAN' ? bytes[0] === 1 : convert(bitsOf(bytes).toString()))
-  }
-  if (isDated(type)) {
-    return (bytes) => {
-      const text = asText(bytes)
-      return hasZeros(text) ? null : convert(text)
-    }
-  }
-  if (type === 'INTERVAL') return (bytes) => withoutZeros(asText(bytes))
-  return (bytes) => convert(asText(bytes))
-}
-
-function asText(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
-}
-
-/** One character a byte: what is written so comes out as the same bytes. */
+/** Makes one character of each byte, which is written as the same byte again. */
 function asBytes(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
@@ -125,21 +99,16 @@ function isDated(type: string): boolean {
   return type === 'DATE' || type.startsWith('TIMESTAMP')
 }
 
-/** `0000-00-00`, `2024-00-10`: no date. */
+/** Whether the date has a zero part, such as `0000-00-00` or `2024-00-10`. */
 function hasZeros(text: string): boolean {
   return text.startsWith('0000') || text.slice(5, 7) === '00' || text.slice(8, 10) === '00'
-}
-
-/** `01:02:03.500000` → `01:02:03.5`, as DuckDB writes it. */
-function withoutZeros(text: string): string {
-  return text.includes('.') ? text.replace(/\.?0+$/, '') : text
 }
 
 function bitsOf(bytes: Uint8Array): bigint {
   return bytes.reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
 }
 
-/** The format of a column's bytes in the file of staged rows. */
+/** Returns a function that writes a column's bytes for the file of staged rows. */
 export function fileWriter(field: MysqlField): (bytes: Uint8Array) => string {
   const type = fieldType(field)
   if (type === 'BLOB') return (bytes) => `"${Buffer.from(bytes).toString('hex')}"`

@@ -1,15 +1,12 @@
-/** One connection to a PostgreSQL server, with the parts that its library lacks. */
-import { connect } from 'node:net'
+/** A connection to a PostgreSQL server, with the features that its library lacks. */
 import pg from 'pg'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
-import { abortable } from '../../core/runtime/cancellation.ts'
+import { abortable, silence } from '../../core/runtime/cancellation.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
-import type { RowReader } from '../streamed-rows.ts'
 import { broken, checkedFields, WireMessages, type WireStream } from '../wire-messages.ts'
-import { type CopySink, PostgresMessages } from './postgres-messages.ts'
+import { CANCEL_MS, type CopySink, PostgresMessages, sendCancel } from './postgres-messages.ts'
 
-/** A column of a result, as the server describes it. */
 export interface PostgresField {
   readonly name: string
   readonly tableID: number
@@ -20,10 +17,9 @@ export interface PostgresField {
 
 export type TextRow = readonly (string | null)[]
 
-const CANCEL_MS = 1000
-/** Rows requested from a portal: few at first, for readers that stop early. */
-const ROWS_FIRST = 100
-const PORTAL_ROWS_MAX = 1000
+/** Asks what kind of server it is. After that, the session only reads. */
+const FIRST_SQL = `SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.current_setting('transaction_read_only');
+  SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY`
 
 export class PostgresConnection {
   readonly #client: pg.Client
@@ -31,13 +27,7 @@ export class PostgresConnection {
   readonly #port: number
   readonly #wire: Wire
   #hasEnded = false
-  /** The statement that runs. */
-  #running: Promise<void> = Promise.resolve()
   #fail: (error: unknown) => void = () => {}
-  /** Asks the portal that runs for more rows; null: it has not sent those before. */
-  #askForMore: (() => void) | null = null
-  /** The reader waits, and no row has come since. */
-  #isAwaited = false
 
   private constructor(client: pg.Client, wire: Wire, address: string, port: number) {
     this.#client = client
@@ -52,7 +42,7 @@ export class PostgresConnection {
     })
   }
 
-  /** @throws AppError `address_refused`; every error of the library */
+  /** @throws AppError `address_refused`; every error of the library, and one for a server of another kind */
   static async open(
     endpoint: Endpoint,
     guard: Guard,
@@ -76,13 +66,14 @@ export class PostgresConnection {
     isEncrypted: boolean,
     signal: AbortSignal,
   ) {
-    const { host, port, user, password, database, encryption } = endpoint
+    const { host, port, user, password, database, encryption, wanted } = endpoint
     const socket = pinnedSocket(address)
     const client = new pg.Client({
       host: host.replace(/^\[(.*)\]$/, '$1'),
       port,
       user,
-      // As a function: an empty text would make the library read the server's environment.
+      // A function, because for an empty text the library would use the server's environment
+      // variables.
       password: () => password,
       database: database ?? user,
       ssl: isEncrypted ? tlsOptions(encryption) : false,
@@ -95,13 +86,12 @@ export class PostgresConnection {
       encryption.mode === 'off' || (isEncrypted && encryption.check !== 'nothing')
     const wire = wireOf(client, new PostgresMessages(mayAskForClearText))
     try {
-      await abortable(client.connect(), AbortSignal.any([signal, silence()]))
+      await abortable(client.connect(), AbortSignal.any([signal, silence(LOGIN_MS)]))
       const connection = new PostgresConnection(client, wire, address, port)
-      await abortable(
-        connection.rows('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY'),
-        signal,
-      )
-      return connection
+      const [[isStandby, isReadOnly] = []] = await abortable(connection.rows(FIRST_SQL), signal)
+      const kind = `${isStandby === 't' ? 'standby' : 'primary'} ${isReadOnly === 'on' ? 'read-only' : 'read-write'}`
+      if (`any ${kind}`.split(' ').includes(wanted)) return connection
+      throw new Error(`it is ${kind}, and target_session_attrs asks for ${wanted}`)
     } catch (error) {
       socket.destroy()
       throw error
@@ -112,14 +102,14 @@ export class PostgresConnection {
     return this.#hasEnded
   }
 
-  /** While it is idle it does not keep the process up. */
+  /** An idle connection does not keep the process running. */
   setBusy(isBusy: boolean): void {
     const { stream } = connectionOf(this.#client)
     if (isBusy) stream.ref?.()
     else stream.unref?.()
   }
 
-  /** All rows of an internal statement, or of several without values. */
+  /** Returns all rows of an internal statement, or of several statements without values. */
   async rows(sql: string, values: readonly SourceValue[] = []): Promise<readonly TextRow[]> {
     const rows: TextRow[] = []
     await this.#submit({
@@ -134,7 +124,41 @@ export class PostgresConnection {
     return rows
   }
 
-  /** The columns of one statement, which is parsed and not run; empty: it has no rows. */
+  /** Runs two statements in one transaction and one round trip. @returns `rows` of the second */
+  rowsAfter(
+    first: string,
+    sql: string,
+    values: readonly SourceValue[],
+  ): { readonly begun: Promise<void>; readonly rows: Promise<readonly TextRow[]> } {
+    const { promise: begun, resolve, reject } = Promise.withResolvers<void>()
+    const rows: TextRow[] = []
+    let isBegun = false
+    const ended = this.#submit({
+      submit(connection) {
+        const { stream } = connection
+        stream.cork?.()
+        bind(connection, first, [])
+        connection.execute({ portal: '', rows: 0 })
+        // A server that lives shows it at once.
+        connection.flush()
+        bind(connection, sql, values)
+        connection.execute({ portal: '', rows: 0 })
+        connection.sync()
+        stream.uncork?.()
+      },
+      handleDataRow: ({ fields }) => {
+        if (isBegun) rows.push(fields)
+      },
+      handleCommandComplete() {
+        isBegun = true
+        resolve()
+      },
+    })
+    ended.catch(reject)
+    return { begun, rows: ended.then(() => rows) }
+  }
+
+  /** Returns the columns of a statement, which is not run. The list is empty if it has no rows. */
   async describe(sql: string): Promise<readonly PostgresField[]> {
     let fields: readonly PostgresField[] = []
     await this.#submit({
@@ -150,52 +174,7 @@ export class PostgresConnection {
     return fields
   }
 
-  /** Ends with the last row. */
-  stream(sql: string, values: readonly SourceValue[], reader: RowReader<string>): Promise<void> {
-    const connection = connectionOf(this.#client)
-    let asked = ROWS_FIRST
-    const execute = () => {
-      connection.execute({ portal: '', rows: asked })
-      connection.flush()
-      asked = Math.min(PORTAL_ROWS_MAX, asked * 4)
-    }
-    this.#running = this.#submit({
-      submit() {
-        bind(connection, sql, values)
-        execute()
-      },
-      handleDataRow: ({ fields }) => {
-        this.#isAwaited = false
-        this.#wire.messages.noteTaken()
-        if (!reader.row(fields)) this.#wire.messages.hold()
-      },
-      handlePortalSuspended: () => {
-        this.#askForMore = execute
-        if (this.#isAwaited) this.resume()
-      },
-      handleCommandComplete: () => connection.sync(),
-      handleError: () => connection.sync(),
-    })
-    return this.#running
-  }
-
-  resume(): void {
-    const askForMore = this.#askForMore
-    this.#askForMore = null
-    this.#isAwaited = true
-    askForMore?.()
-    this.#wire.messages.release()
-  }
-
-  async leave(): Promise<void> {
-    if (this.#askForMore === null) return this.cancel()
-    this.#askForMore = null
-    connectionOf(this.#client).sync()
-    // It is incomplete, which is reported by another part.
-    await this.#running.catch(() => {})
-  }
-
-  /** Runs `COPY (…) TO STDOUT` and gives its rows to `sink`. @param full what must be awaited before more */
+  /** Runs `COPY (…) TO STDOUT` and passes its rows to `sink`. @param full what to await before more */
   async copyOut(sql: string, sink: CopySink, full: () => Promise<void> | null): Promise<void> {
     const { messages, format } = this.#wire
     format.sink = {
@@ -227,7 +206,7 @@ export class PostgresConnection {
     this.#fail = reject
     this.#wire.messages.noteTaken()
     const ignored = () => {}
-    const unasked = () => broken('it sends what was not asked for')
+    const unasked = () => broken('it sends rows that were not asked for')
     let isComplete = query.handleRowDescription !== undefined
     const whole: Submitted = {
       handleRowDescription: ignored,
@@ -250,12 +229,11 @@ export class PostgresConnection {
         else reject(new Error('the server ended the statement before its end'))
       },
     }
-    // The library's own declaration of it has one method only.
+    // The library declares only one method of this interface.
     this.#client.query(whole as unknown as pg.Submittable)
     return promise
   }
 
-  /** Ends what the server does for it, and the connection. */
   async cancel(): Promise<void> {
     const { processID, secretKey } = cancelKeyOf(this.#client)
     this.#hasEnded = true
@@ -297,8 +275,8 @@ interface WireConnection {
   query(sql: string): void
   flush(): void
   sync(): void
-  readonly stream: WireStream & { ref?(): void; unref?(): void }
-  /** Called once, when there is a socket that speaks the protocol. */
+  readonly stream: WireStream & { ref?(): void; unref?(): void; cork?(): void; uncork?(): void }
+  /** Called once, as soon as the socket speaks the protocol. */
   attachListeners(stream: { on(event: string, listener: (bytes: Buffer) => void): unknown }): void
 }
 
@@ -308,7 +286,7 @@ function bind(connection: WireConnection, sql: string, values: readonly SourceVa
   connection.bind({ portal: '', values: texts })
 }
 
-/** The library's declarations leave out what every version of it has. */
+/** Every version of the library has these, but its declarations omit them. */
 function connectionOf(client: pg.Client): WireConnection {
   return (client as unknown as { connection: WireConnection }).connection
 }
@@ -318,7 +296,7 @@ interface Wire {
   readonly format: PostgresMessages
 }
 
-/** For everything the server sends from now on: the library gets complete, checked messages. */
+/** Checks messages before the library parses them. */
 function wireOf(client: pg.Client, format: PostgresMessages): Wire {
   const connection = connectionOf(client)
   let pass: (bytes: Buffer) => void = () => {}
@@ -341,41 +319,9 @@ function wireOf(client: pg.Client, format: PostgresMessages): Wire {
 }
 
 function cancelKeyOf(client: pg.Client) {
-  // As above.
+  // The declarations omit this, too.
   return client as unknown as { processID: number | null; secretKey: number | null }
 }
 
-const CANCEL_REQUEST = 80_877_102
-
-/** PostgreSQL takes it on a separate connection, before any login. */
-async function sendCancel(
-  { host, port }: { readonly host: string; readonly port: number },
-  processID: number,
-  secretKey: number,
-): Promise<void> {
-  const request = Buffer.alloc(16)
-  request.writeInt32BE(16, 0)
-  request.writeInt32BE(CANCEL_REQUEST, 4)
-  request.writeInt32BE(processID, 8)
-  request.writeInt32BE(secretKey, 12)
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const socket = connect({ host, port }, () => socket.end(request))
-  const timer = setTimeout(resolve, CANCEL_MS)
-  // The server closes it when the signal has been sent.
-  socket.on('close', () => resolve())
-  socket.on('error', () => resolve())
-  socket.resume()
-  await promise
-  clearTimeout(timer)
-  socket.destroy()
-}
-
-/** For a server that accepts a connection: until it has identified itself and the login is done. */
+/** How long a server that accepts a connection may take to identify itself and to log in. */
 const LOGIN_MS = 10_000
-
-function silence(): AbortSignal {
-  const controller = new AbortController()
-  const error = Object.assign(new Error('no answer to the login'), { code: 'ETIMEDOUT' })
-  setTimeout(() => controller.abort(error), LOGIN_MS).unref()
-  return controller.signal
-}

@@ -1,8 +1,9 @@
-/** How PostgreSQL parts its messages, and which of them its client library may be given. */
+/** Splits PostgreSQL's stream into messages and decides which of them reach the client library. */
+import { connect } from 'node:net'
 import { broken, checkedSize, type WireFormat } from '../wire-messages.ts'
 
 const HEADER_BYTES = 5
-/** Errors, notices, descriptions: all but rows. */
+/** The most bytes of errors, notices and descriptions: of all messages except rows. */
 const OTHERS_BYTES_MAX = 1024 ** 2
 const KIND = {
   copyData: 0x64,
@@ -13,28 +14,27 @@ const KIND = {
   login: 0x52,
 } as const
 const CLEAR_TEXT_PASSWORD = 3
-/** For a column's description, after its name. */
+/** The size of a column's description after its name. */
 const FIELD_BYTES = 18
 
 export interface CopySink {
-  /** Whole rows; they are not changed afterwards. */
+  /** Takes whole rows. The bytes are not changed afterwards. */
   take(bytes: Uint8Array): void
-  /** Each row before its bytes, by its size. */
+  /** Called with the size of each row before its bytes arrive. */
   row(sizeBytes: number): void
 }
 
 export class PostgresMessages implements WireFormat {
   readonly headerBytes = HEADER_BYTES
   readonly #mayAskForClearText: boolean
-  /** While a COPY runs. */
   sink: CopySink | null = null
 
-  /** @param mayAskForClearText whether the password itself may be sent */
+  /** @param mayAskForClearText whether the password may be sent in clear text */
   constructor(mayAskForClearText: boolean) {
     this.#mayAskForClearText = mayAskForClearText
   }
 
-  /** The size in a header counts itself and not the kind before it. */
+  /** The size in a header counts itself but not the message type before it. */
   sizeOf(bytes: Buffer, at: number): number {
     const size = bytes.readUInt32BE(at + 1) + 1
     if (size < HEADER_BYTES) broken(`a message of ${size - 1} bytes`)
@@ -51,7 +51,7 @@ export class PostgresMessages implements WireFormat {
         return 0
       case KIND.error:
       case KIND.notice:
-        // The library searches the end without checking the size.
+        // The library looks for a zero byte without checking where the message ends.
         if (message.length > HEADER_BYTES + 1 && message.at(-2) !== 0)
           broken('an error without end')
         if (message.at(-1) !== 0) broken('an error without end')
@@ -76,8 +76,7 @@ export class PostgresMessages implements WireFormat {
   }
 
   /**
-   * The library makes an object and an event of each row of a COPY, which is most of what a million rows cost. Rows that follow
-   * each other are moved together instead, each over the header before it.
+   * Moves consecutive rows of a COPY together. An object and an event per row would cost the most.
    */
   readonly skip = (bytes: Buffer, from: number): number => {
     const { sink } = this
@@ -98,9 +97,8 @@ export class PostgresMessages implements WireFormat {
 }
 
 const CLEAR_TEXT_REFUSED =
-  'the server asks for the password in clear text; set sslmode to verify-full (or verify-ca), or to disable where the network is trusted'
+  'the server asks for the password in clear text; set sslmode to verify-full (or verify-ca), or to disable if you trust the network'
 
-/** How many values a row has. */
 function rowValues(message: Buffer): number {
   let at = HEADER_BYTES + 2
   const count = countOf(message)
@@ -127,5 +125,32 @@ function requireFields(message: Buffer): void {
 
 function countOf(message: Buffer): number {
   const count = message.length < HEADER_BYTES + 2 ? -1 : message.readInt16BE(HEADER_BYTES)
-  return count < 0 ? broken('a count of columns that is none') : count
+  return count < 0 ? broken('an invalid number of columns') : count
+}
+
+export const CANCEL_MS = 1000
+
+const CANCEL_REQUEST = 80_877_102
+
+/** PostgreSQL accepts it on a separate connection, before any login. */
+export async function sendCancel(
+  { host, port }: { readonly host: string; readonly port: number },
+  processID: number,
+  secretKey: number,
+): Promise<void> {
+  const request = Buffer.alloc(16)
+  request.writeInt32BE(16, 0)
+  request.writeInt32BE(CANCEL_REQUEST, 4)
+  request.writeInt32BE(processID, 8)
+  request.writeInt32BE(secretKey, 12)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const socket = connect({ host, port }, () => socket.end(request))
+  const timer = setTimeout(resolve, CANCEL_MS)
+  // The server closes the socket once it has sent the signal.
+  socket.on('close', () => resolve())
+  socket.on('error', () => resolve())
+  socket.resume()
+  await promise
+  clearTimeout(timer)
+  socket.destroy()
 }

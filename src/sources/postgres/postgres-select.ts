@@ -1,12 +1,15 @@
-/** A SELECT for PostgreSQL: checked, and with its values in its text where a command takes none. */
+/**
+ * Checks a SELECT for PostgreSQL, and writes values into it for commands that take none. Begins
+ * transactions with their settings.
+ */
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
+import type { RemoteBegin } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { POSTGRES_DIALECT } from '../../core/text/native-sql.ts'
 import { oneSelect, valuesInText } from '../native-select.ts'
 
 /**
- * They act outside of the transaction, run SQL given as text, or reach more than tables. A role without rights to them is
- * the better wall.
+ * Functions that act outside the transaction, run SQL given as text, or access more than tables.
  */
 const FORBIDDEN_FUNCTIONS: ReadonlySet<string> = new Set(
   `brin_summarize_new_values brin_summarize_range cursor_to_xml cursor_to_xmlschema
@@ -36,7 +39,7 @@ export function postgresSelect(sql: string): string {
   })
 }
 
-/** COPY takes no values: they become literals, whose types PostgreSQL finds as it finds those of values. */
+/** COPY takes no parameters. PostgreSQL infers the types of literals in the same way. */
 export function withLiterals(sql: string, values: readonly SourceValue[]): string {
   return valuesInText(sql, values, { dialect: POSTGRES_DIALECT, literalOf })
 }
@@ -46,6 +49,38 @@ function literalOf(value: SourceValue): string {
   const text = String(value)
   if (text.includes('\0'))
     throw new AppError('invalid_request', 'PostgreSQL has no character NUL in texts')
-  // With standard_conforming_strings nothing but a quote means something in it.
+  // With standard_conforming_strings, only quotes have to be escaped.
   return `'${text.replaceAll("'", "''")}'`
+}
+
+const TIMEOUT_MS_MAX = 2 ** 31 - 1
+
+/** These belong to the transaction and end with it, so they also work through poolers. */
+export function settingsSql(timeoutMs: number, others: RemoteBegin['settings']): string {
+  const timeout = `'${Math.min(TIMEOUT_MS_MAX, timeoutMs)}'`
+  const all = Object.entries({ ...SETTINGS, statement_timeout: timeout, ...others })
+  const each = all.map(([name, value]) => `pg_catalog.set_config('${name}', ${value}, true)`)
+  return `SELECT ${each.join(', ')}`
+}
+
+const SETTINGS: RemoteBegin['settings'] = {
+  client_encoding: "'UTF8'",
+  DateStyle: "'ISO, YMD'",
+  IntervalStyle: "'postgres'",
+  TimeZone: "'UTC'",
+  extra_float_digits: "'1'",
+  bytea_output: "'hex'",
+  standard_conforming_strings: "'on'",
+  xmloption: "'content'",
+}
+/** All statements of a reading transaction see the same state. */
+export const BEGINNINGS: Readonly<Record<RemoteBegin['mode'], string>> = {
+  read: 'BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY;',
+  write: 'BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE;',
+}
+
+export function searchPath(schemas: readonly string[]): RemoteBegin['settings'] {
+  if (schemas.length === 0) return {}
+  const names = schemas.map((name) => `"${name.replaceAll('"', '""')}"`)
+  return { search_path: `'${names.join(', ').replaceAll("'", "''")}'` }
 }

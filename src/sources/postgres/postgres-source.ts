@@ -7,7 +7,9 @@ import type {
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RunRemote } from '../../core/domain/ports/storage-ports.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
+import { abortable, silence } from '../../core/runtime/cancellation.ts'
 import { requireFields } from '../native-select.ts'
+import { type Endpoint, shownAddress } from '../server-endpoint.ts'
 import {
   failureOf,
   type ServerProtocol,
@@ -16,41 +18,34 @@ import {
 } from '../server-sessions.ts'
 import {
   type CopiedRows,
+  causeOf,
   requireColumns,
   type ServerDeps,
   type SourceEngine,
-  type SourceRows,
   type SourceWork,
   tablesOf,
 } from '../source-engine.ts'
 import { StagedCsv } from '../staged-csv.ts'
-import { StreamedRows } from '../streamed-rows.ts'
 import { PostgresConnection, type PostgresField, type TextRow } from './postgres-connection.ts'
-import { postgresSelect, withLiterals } from './postgres-select.ts'
 import {
-  castExpression,
-  columnInFile,
-  fileExpression,
-  type PostgresType,
-  PostgresTypes,
-  valueConverter,
-} from './postgres-types.ts'
+  BEGINNINGS,
+  postgresSelect,
+  searchPath,
+  settingsSql,
+  withLiterals,
+} from './postgres-select.ts'
+import { columnInFile, fileExpression, type PostgresType, PostgresTypes } from './postgres-types.ts'
 
 export class PostgresSource implements SourceEngine {
   readonly #deps: ServerDeps
   readonly #sessions: ServerSessions<PostgresConnection, PostgresTypes>
-  /** With separate connections: readers wait for no write. */
+  /** Storage has connections of its own, so that readers do not wait for writes. */
   readonly #storage: ServerSessions<PostgresConnection, PostgresTypes>
 
   constructor(deps: ServerDeps) {
     this.#deps = deps
     this.#sessions = new ServerSessions(postgresProtocol(deps.guard))
-    this.#storage = new ServerSessions({
-      ...postgresProtocol(deps.guard),
-      begin: async (connection, _endpoint, timeoutMs, opening) => {
-        await connection.rows(`${opening};${timeoutSql(timeoutMs)}`)
-      },
-    })
+    this.#storage = new ServerSessions(postgresProtocol(deps.guard))
   }
 
   check(source: DataSource, work: SourceWork): Promise<void> {
@@ -91,41 +86,17 @@ export class PostgresSource implements SourceEngine {
     })
   }
 
-  async open(
-    source: DataSource,
-    { sql, values }: SourceSelect,
-    work: SourceWork,
-  ): Promise<SourceRows> {
-    const select = postgresSelect(sql)
-    const session = await this.#sessions.begin(source, work)
-    try {
-      const { fields, types } = await described(select, session)
-      const rows = new StreamedRows<string>(session, work.signal)
-      rows.describe(
-        fields.map(({ name }, index) => ({ name, type: types[index]?.duckdb ?? 'VARCHAR' })),
-        fields.map((field, index) => {
-          const type = types[index]
-          return type === undefined ? String : valueConverter(type, field)
-        }),
-      )
-      rows.follow(session.connection.stream(castSelect(select, types), values, rows))
-      return rows
-    } catch (error) {
-      await session.end()
-      throw failureOf(error, session.endpoint, work.signal)
-    }
-  }
-
-  copy(source: DataSource, { sql, values }: SourceSelect, work: SourceWork): Promise<CopiedRows> {
-    const select = postgresSelect(sql)
+  copy(source: DataSource, select: SourceSelect, work: SourceWork): Promise<CopiedRows> {
+    const sql = postgresSelect(select.sql)
     return this.#sessions.within(source, work, async (session) => {
-      const described_ = await described(select, session)
-      return this.#staged(withLiterals(select, values), described_, session)
+      const described_ = await described(sql, session)
+      const asked = { ...select, sql: withLiterals(sql, select.values) }
+      return this.#staged(asked, described_, session)
     })
   }
 
   async #staged(
-    select: string,
+    { sql, rowsMax = null }: SourceSelect,
     { fields, types }: Described,
     { connection }: Session,
   ): Promise<CopiedRows> {
@@ -133,7 +104,8 @@ export class PostgresSource implements SourceEngine {
     const values = types.map((type, index) => {
       return fileExpression(type, fields[index]?.dataTypeID ?? 0, `s.c${index}`)
     })
-    const rows = `SELECT ${values.join(', ')} FROM (${select}\n) AS s(${names.join(', ')})`
+    const limit = rowsMax === null ? '' : ` LIMIT ${rowsMax}`
+    const rows = `SELECT ${values.join(', ')} FROM (${sql}\n) AS s(${names.join(', ')})${limit}`
     const csv = await StagedCsv.create(this.#deps.staging)
     try {
       await connection.copyOut(
@@ -157,13 +129,16 @@ export class PostgresSource implements SourceEngine {
 
   async transaction<T>(
     source: DataSource,
-    { mode, opening }: RemoteBegin,
+    { mode, settings, failure }: RemoteBegin,
     work: SourceWork,
     use: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
-    const session = await this.#storage.begin(source, work, `${BEGINNINGS[mode]} ${opening}`)
+    const session = await this.#storage.begin(source, work, async (connection, _, timeoutMs) => {
+      const sql = `${BEGINNINGS[mode]} ${settingsSql(timeoutMs, settings)}`
+      await abortable(connection.rows(sql), silence(BEGIN_MS))
+    })
     const { connection, endpoint } = session
-    // A reader has everything by now and need not wait for its end.
+    // A reader has received everything by then and need not wait for the end of its transaction.
     let isEnded = mode === 'read'
     try {
       const result = await use((sql, values) => connection.rows(sql, values))
@@ -171,10 +146,34 @@ export class PostgresSource implements SourceEngine {
       return result
     } catch (error) {
       isEnded = false
-      throw failureOf(error, endpoint, work.signal)
+      throw failureOf(failure(error), endpoint, work.signal)
     } finally {
       const end = session.end()
       if (!isEnded) await end
+    }
+  }
+
+  async select(
+    source: DataSource,
+    { settings, failure }: Omit<RemoteBegin, 'mode'>,
+    work: SourceWork,
+    { sql, values }: SourceSelect,
+  ): Promise<readonly TextRow[]> {
+    let rows: Promise<readonly TextRow[]> = Promise.resolve([])
+    const session = await this.#storage.begin(source, work, async (connection, _, timeoutMs) => {
+      const first = settingsSql(timeoutMs, { ...settings, transaction_read_only: "'on'" })
+      const running = connection.rowsAfter(first, sql, values)
+      rows = running.rows
+      rows.catch(() => {})
+      await abortable(running.begun, silence(BEGIN_MS))
+    })
+    try {
+      return await rows
+    } catch (error) {
+      throw failureOf(failure(error), session.endpoint, work.signal)
+    } finally {
+      // Without BEGIN, the transaction ends with the statement.
+      await session.end(false)
     }
   }
 
@@ -187,14 +186,6 @@ export class PostgresSource implements SourceEngine {
   }
 }
 
-/** The statement itself if no column is cast. */
-function castSelect(select: string, types: Described['types']): string {
-  if (types.every(({ cast }) => cast === undefined)) return select
-  const names = types.map((_, index) => `c${index}`)
-  const values = types.map((type, index) => castExpression(type, `s.c${index}`))
-  return `SELECT ${values.join(', ')} FROM (${select}\n) AS s(${names.join(', ')})`
-}
-
 function resultColumns({ fields, types }: Described): readonly SourceColumn[] {
   return fields.map(({ name }, index) => ({
     name,
@@ -204,8 +195,6 @@ function resultColumns({ fields, types }: Described): readonly SourceColumn[] {
   }))
 }
 
-/** What PostgreSQL says of its tables, and of a statement before it runs. */
-
 const COLUMN = `a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid, a.atttypmod,
     a.attndims, NOT a.attnotnull`
 
@@ -213,8 +202,7 @@ const IS_COLUMN = `a.attnum > 0 AND NOT a.attisdropped
     AND pg_catalog.has_column_privilege(a.attrelid, a.attnum, 'SELECT')`
 
 /**
- * Columns of all tables that the login may read, each with its table. A schema is null for the one that is looked in first.
- * A partition is in no list: its rows are in its table.
+ * All tables that the login may read; schema null for the first in the search path. No partitions.
  */
 const TABLES_SQL = `SELECT ${COLUMN}, NULLIF(n.nspname, current_schema()), c.relname,
     CASE WHEN c.relkind IN ('v', 'm') THEN 'view' ELSE 'table' END
@@ -226,7 +214,7 @@ const TABLES_SQL = `SELECT ${COLUMN}, NULLIF(n.nspname, current_schema()), c.rel
     AND pg_catalog.has_any_column_privilege(c.oid, 'SELECT')
   ORDER BY n.nspname <> coalesce(current_schema(), ''), n.nspname, c.relname, c.oid, a.attnum`
 
-/** $1: the schema, or null: the first in the search path that has such a table. */
+/** $1 is the schema, or null for the first in the search path that has such a table. */
 const COLUMNS_SQL = `SELECT ${COLUMN}
   FROM pg_catalog.pg_attribute a
   WHERE ${IS_COLUMN} AND a.attrelid = (
@@ -236,7 +224,7 @@ const COLUMNS_SQL = `SELECT ${COLUMN}
       ORDER BY pg_catalog.array_position(pg_catalog.current_schemas(true), n.nspname) LIMIT 1)
   ORDER BY a.attnum`
 
-/** $1, $2: numbers of tables and of their columns. */
+/** $1 and $2 are the OIDs of tables and the numbers of their columns. */
 const LEVELS_SQL = `SELECT w.position, a.attndims
   FROM unnest($1::pg_catalog.oid[], $2::int2[]) WITH ORDINALITY AS w(relation, number, position)
   JOIN pg_catalog.pg_attribute a ON a.attrelid = w.relation AND a.attnum = w.number`
@@ -248,7 +236,9 @@ interface Described {
 
 const ARRAY_LEVELS_UNKNOWN = 0
 
-/** The statement is parsed alone, so that it is one, and whole. @throws AppError `sql_not_supported` */
+/**
+ * The statement is parsed by itself, so it must be a single one. @throws AppError `sql_not_supported`
+ */
 async function described(select: string, { connection, kept }: Session): Promise<Described> {
   const fields = requireFields(await connection.describe(select))
   const levels = await arrayLevels(fields, connection)
@@ -266,7 +256,7 @@ const SCALAR_OIDS: ReadonlySet<number> = new Set([
   2950, 3802,
 ])
 
-/** As the tables declare them; a result does not say. */
+/** Returns the declared nesting of arrays, which a result does not show. */
 async function arrayLevels(
   fields: readonly PostgresField[],
   connection: PostgresConnection,
@@ -286,7 +276,6 @@ async function arrayLevels(
   )
 }
 
-/** For rows that start with a column, as the catalog describes it. */
 async function catalogColumns(
   rows: readonly TextRow[],
   { connection, kept }: Session,
@@ -303,42 +292,41 @@ async function catalogColumns(
   }))
 }
 
-/** How a session with PostgreSQL starts and ends. */
-
 type Session = ServerSession<PostgresConnection, PostgresTypes>
 
-const TIMEOUT_MS_MAX = 2 ** 31 - 1
+/** Beginning a transaction is quick. If it takes longer, the server or the network is down. */
+const BEGIN_MS = 5000
 
 function postgresProtocol(guard: Guard): ServerProtocol<PostgresConnection, PostgresTypes> {
   return {
-    open: (endpoint, signal) => PostgresConnection.open(endpoint, guard, signal),
+    open: (endpoint, signal) => firstFitting(endpoint, guard, signal),
     async begin(connection, { schemas }, timeoutMs) {
-      await connection.rows(BEGIN_SQL + timeoutSql(timeoutMs) + searchPath(schemas))
+      const settings = settingsSql(timeoutMs, searchPath(schemas))
+      await connection.rows(`BEGIN TRANSACTION READ ONLY; ${settings}; SAVEPOINT eider`)
     },
-    // All settings and locks of a statement end with it.
+    // All settings and locks of a statement end with its transaction.
     rollback: (connection) =>
       connection.rows('ROLLBACK; SELECT pg_catalog.pg_advisory_unlock_all()'),
     kept: ({ numericAs }) => new PostgresTypes(numericAs),
   }
 }
 
-function timeoutSql(timeoutMs: number): string {
-  return ` SET LOCAL statement_timeout = ${Math.min(TIMEOUT_MS_MAX, timeoutMs)};`
-}
-
-/** In the transaction, so that it works through poolers, too, and ends with it. */
-const SETTINGS_SQL = `SET LOCAL client_encoding = 'UTF8'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL IntervalStyle = 'postgres';
-SET LOCAL TimeZone = 'UTC'; SET LOCAL extra_float_digits = 1; SET LOCAL bytea_output = 'hex';
-SET LOCAL standard_conforming_strings = on; SET LOCAL xmloption = 'content';`
-const BEGIN_SQL = `BEGIN TRANSACTION READ ONLY; ${SETTINGS_SQL} SAVEPOINT eider;`
-/** Each statement of one that reads sees the same state. */
-const BEGINNINGS: Readonly<Record<RemoteBegin['mode'], string>> = {
-  read: `BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${SETTINGS_SQL}`,
-  write: `BEGIN TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE; ${SETTINGS_SQL}`,
-}
-
-function searchPath(schemas: readonly string[]): string {
-  if (schemas.length === 0) return ''
-  const names = schemas.map((name) => `"${name.replaceAll('"', '""')}"`)
-  return ` SET LOCAL search_path = ${names.join(', ')};`
+/** @throws the error of a single server, or one that names the error of each */
+async function firstFitting(
+  endpoint: Endpoint,
+  guard: Guard,
+  signal: AbortSignal,
+): Promise<PostgresConnection> {
+  const { servers } = endpoint
+  if (servers.length === 1) return PostgresConnection.open(endpoint, guard, signal)
+  const failures: string[] = []
+  for (const server of servers) {
+    try {
+      return await PostgresConnection.open({ ...endpoint, ...server }, guard, signal)
+    } catch (error) {
+      if (signal.aborted) throw error
+      failures.push(`${shownAddress(server)}: ${causeOf(error)}`)
+    }
+  }
+  throw new Error(failures.join('; '))
 }

@@ -1,24 +1,20 @@
-/** PostgreSQL's types and what DuckDB's are for them. */
-import type { ResultValue } from '../../core/domain/query-result.ts'
-import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { type StagedColumn, stagedColumn, textConverter } from '../staged-csv.ts'
-import type { PostgresConnection, PostgresField } from './postgres-connection.ts'
+import { type StagedColumn, stagedColumn } from '../staged-csv.ts'
+import type { PostgresConnection } from './postgres-connection.ts'
 
-/** A column's type here, with all that reading it needs. */
 export interface PostgresType {
-  /** DuckDB's name of it. */
+  /** Its name in DuckDB. */
   readonly duckdb: string
-  /** For lists, the type of the items; the same for others. */
+  /** The type of a list's items; for other types, the type itself. */
   readonly item: string
-  /** Levels of lists. */
+  /** How deeply lists are nested; 0 if it is not a list. */
   readonly levels: number
   readonly native: string
-  /** PostgreSQL's type that a value is cast to before it is read. */
+  /** The PostgreSQL type to cast a value to before reading it. */
   readonly cast?: string
 }
 
-/** By their numbers, which are the same in every PostgreSQL. */
+/** Types by OID. These OIDs are the same in every PostgreSQL. */
 const BY_OID: Readonly<Record<number, string>> = {
   16: 'BOOLEAN',
   17: 'BLOB',
@@ -43,27 +39,28 @@ const PADDED_TEXT = 1042
 const KNOWN_TYPES_MAX = 10_000
 const DOMAIN_LEVELS_MAX = 20
 
-/** For one data source. User-defined types are requested once. */
 export class PostgresTypes {
   readonly #known = new LruMap<
     number,
     {
       readonly name: string
-      /** For a domain: its base type; 0 for others. */
+      /** The base type of a domain, otherwise 0. */
       readonly base: number
       readonly baseModifier: number
-      /** For an array: its element type; 0 for others. */
+      /** The element type of an array, otherwise 0. */
       readonly element: number
     }
   >({ sizeMax: KNOWN_TYPES_MAX })
   readonly #numericAs: string
 
-  /** @param numericAs what a numeric without digits becomes: `text`, `decimal(p,s)`, else a DOUBLE */
+  /**
+   * @param numericAs the type for a numeric without precision: `text`, `decimal(p,s)`, or a DOUBLE
+   */
   constructor(numericAs: string) {
     this.#numericAs = numericAs
   }
 
-  /** @param levels of arrays, where the table says so */
+  /** @param levels the nesting of arrays, if the table declares it */
   async typesOf(
     fields: readonly { readonly oid: number; readonly modifier: number; readonly levels: number }[],
     connection: PostgresConnection,
@@ -84,7 +81,7 @@ export class PostgresTypes {
     if (row !== undefined && row.element !== 0) {
       const item = this.#typeOf(row.element, modifier, 0)
       const depth = Math.max(1, levels)
-      // Arrays of domains over arrays do not become lists.
+      // Arrays of domains over arrays are not read as lists.
       if (item.levels > 0) return plain('VARCHAR', row.name)
       const duckdb = `${item.duckdb}${'[]'.repeat(depth)}`
       const native = `${item.native}${'[]'.repeat(depth)}`
@@ -118,7 +115,7 @@ export class PostgresTypes {
   }
 }
 
-/** int2vector and oidvector are written otherwise than arrays, those of box are parted by semicolons. */
+/** int2vector and oidvector are not written like arrays, and boxes are separated by semicolons. */
 const TYPES_SQL = `SELECT t.typname, t.oid, CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE 0 END, t.typtypmod,
     CASE WHEN t.typcategory = 'A' AND t.typlen = -1 AND t.typname NOT IN ('int2vector', 'oidvector')
       AND e.typdelim = ',' THEN t.typelem ELSE 0 END
@@ -130,10 +127,10 @@ function plain(duckdb: string, native: string): PostgresType {
 }
 
 const DIGITS_MAX = 38
-/** Before the digits that its modifier holds. */
+/** PostgreSQL adds this to the type modifier. */
 const MODIFIER_OFFSET = 4
 
-/** With more digits than DuckDB has it is a text: a DOUBLE would lose digits without a word. */
+/** A number with more digits than DuckDB supports is read as text: a DOUBLE would lose digits. */
 function numericType(modifier: number): PostgresType {
   const bits = modifier - MODIFIER_OFFSET
   const digits = (bits >> 16) & 0xffff
@@ -146,71 +143,6 @@ function numericType(modifier: number): PostgresType {
   return plain(`DECIMAL(${duckdbDigits},${duckdbScale})`, native)
 }
 
-/** From the server's text to what an answer shows. */
-export function valueConverter(
-  { duckdb, item, levels }: PostgresType,
-  field: Pick<PostgresField, 'name' | 'dataTypeID'>,
-): (text: string) => ResultValue {
-  if (levels > 0) {
-    const convert = item === 'BLOB' ? blobText : textConverter(item)
-    return (text) => arrayValue(text, convert, { levels, name: field.name })
-  }
-  if (duckdb === 'BLOB') return blobText
-  if (field.dataTypeID === PADDED_TEXT) return (text) => text.replace(/ +$/, '')
-  return textConverter(duckdb)
-}
-
-/** `\x0aff` → base64. */
-function blobText(text: string): ResultValue {
-  return Buffer.from(text.slice(2), 'hex').toString('base64')
-}
-
-/** `{1,NULL,"a\"b"}`, also within others, also with bounds before it: `[0:1]={1,2}`. */
-function arrayValue(
-  text: string,
-  convert: (text: string) => ResultValue,
-  { levels, name }: { readonly levels: number; readonly name: string },
-): ResultValue {
-  let at = text.startsWith('[') ? text.indexOf('=') + 1 : 0
-  const list = (level: number): ResultValue[] => {
-    if (level > levels) throw otherDimensions(name, levels)
-    const items: ResultValue[] = []
-    at += 1
-    while (at < text.length && text[at] !== '}') {
-      if (text[at] === '{') items.push(list(level + 1))
-      else items.push(scalar(level))
-      if (text[at] === ',') at += 1
-    }
-    at += 1
-    return items
-  }
-  const scalar = (level: number): ResultValue => {
-    if (level < levels) throw otherDimensions(name, levels)
-    if (text[at] === '"') return convert(quoted())
-    const start = at
-    while (at < text.length && text[at] !== ',' && text[at] !== '}') at += 1
-    const word = text.slice(start, at)
-    return word === 'NULL' ? null : convert(word)
-  }
-  const quoted = (): string => {
-    let value = ''
-    at += 1
-    while (at < text.length && text[at] !== '"') {
-      if (text[at] === '\\') at += 1
-      value += text[at]
-      at += 1
-    }
-    at += 1
-    return value
-  }
-  return list(1)
-}
-
-function otherDimensions(name: string, levels: number): AppError {
-  const message = `Column ${name} has an array of other than ${levels} dimensions; write to_json(${name}) in native SQL`
-  return new AppError('source_failed', message)
-}
-
 const EPOCH_FORMS: Readonly<Record<string, string>> = {
   DATE: `'0001-01-01'::pg_catalog.date`,
   TIMESTAMP: `'0001-01-01'::pg_catalog.timestamp`,
@@ -218,7 +150,7 @@ const EPOCH_FORMS: Readonly<Record<string, string>> = {
 }
 const BC_PATTERN = `'(\\d+-\\d\\d-\\d\\d)( [^" ]*)? BC', '\\1 (BC)\\2', 'g'`
 
-/** The column in the file: values that DuckDB would misread are converted to its notation. */
+/** An expression for the column in the file. Values that DuckDB would misread are converted. */
 export function fileExpression(type: PostgresType, oid: number, name: string): string {
   const { duckdb, item, levels } = type
   const column = castExpression(type, name)
@@ -234,8 +166,7 @@ export function fileExpression(type: PostgresType, oid: number, name: string): s
   return oid === PADDED_TEXT ? `${column}::text` : column
 }
 
-/** The column as its type says it is read. */
-export function castExpression({ cast }: PostgresType, column: string): string {
+function castExpression({ cast }: PostgresType, column: string): string {
   return cast === undefined ? column : `(${column})::pg_catalog.${cast}`
 }
 

@@ -13,9 +13,9 @@ import {
 
 /** Columns whose comparison is a search, a search option or a limit. */
 const SEARCH_COLUMN =
-  /^(?:content|relevance|distance|rank|reranking|fusion|feedback|mode|min_relevance|per_document|group_by|hybrid\w*)$/i
+  /^(?:content|relevance|distance|rank|reranking|fusion|feedback|mode|min_relevance|per_document|allow_partial|group_by|hybrid\w*)$/i
 
-/** Places where a value affects nothing else. */
+/** Kinds of expressions in which changing a value affects nothing else. */
 const EXPRESSIONS = new Set([
   'COMPARISON',
   'BETWEEN',
@@ -28,10 +28,11 @@ const FREE_FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 
 const OPERATORS = /^(?:COMPARE_(?:NOT_)?IN|OPERATOR_(?:NOT|IS_NULL|IS_NOT_NULL|COALESCE))$/
 
 /**
- * The marks of `statement-shape.ts` where neither the guard nor the rewriting looks at the value: in comparisons with a
- * column, in arithmetic, in results. Excluded are values that limit, order, are cast or are arguments of a function.
- * @param tree as DuckDB read it
- * @returns how often each mark appears in such a position
+ * Finds the marks of `statement-shape.ts` in places where neither the guard nor the rewriting looks
+ * at the value: comparisons with a column, arithmetic, results. Values that limit, order, are cast
+ * or are function arguments do not count.
+ * @param tree as DuckDB parsed it
+ * @returns how often each mark occurs in such a place
  */
 export function freeMarks(tree: TreeNode): ReadonlyMap<string, number> {
   const found = new Map<string, number>()
@@ -87,7 +88,7 @@ function visitExpression(node: TreeValue | undefined, found: Found): void {
     if (isNode(value)) visitExpression(value, found)
     for (const inner of nodesOf(value)) {
       if (inner.class !== undefined) visitExpression(inner, found)
-      // The WHENs of a CASE.
+      // The WHENs of a CASE are nodes without a class.
       else for (const part of Object.keys(inner)) visitExpression(inner[part], found)
     }
   }
@@ -108,7 +109,7 @@ function comparesSearch(node: TreeNode): boolean {
   })
 }
 
-/** The mark as written in the statement. */
+/** Returns the mark as written in the statement. */
 function markOf(node: TreeNode): string | undefined {
   if (!isNode(node.value)) return undefined
   const { type, value } = node.value
@@ -119,6 +120,6 @@ function markOf(node: TreeNode): string | undefined {
   }
   if (!isNumber(value) || !holdsMarks(value.rawJSON)) return undefined
   if (id === 'INTEGER') return value.rawJSON
-  // Stored as an integer, with a scale of one.
+  // DuckDB stores it as an integer with a scale of one.
   return id === 'DECIMAL' ? `${value.rawJSON.slice(0, -1)}.${value.rawJSON.slice(-1)}` : undefined
 }

@@ -1,10 +1,10 @@
-import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { AppError } from '../../core/errors.ts'
+import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
 import { hasNativeNames } from '../lexer/database-names.ts'
 import { lineAndColumn } from '../lexer/tokens.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
 
-/** A failure that belongs to a place in the statement: an offset in characters into the text that DuckDB read. */
+/** The offset is in characters of the text that DuckDB parsed. */
 export class PlacedError extends Error {
   readonly failure: AppError
   readonly offset: number
@@ -16,10 +16,12 @@ export class PlacedError extends Error {
   }
 }
 
-/** `query_location` of what was not written but made. */
+/** The `query_location` of nodes that have no position in the text. */
 const UNPLACED = 2 ** 62
 
-/** Runs work on a node; its failure gets the node's position, unless it has one. */
+/**
+ * Runs work on a node. If it fails, the error gets the node's position, unless it already has one.
+ */
 export function placed<T>(node: TreeNode, work: () => T): T {
   const offset = offsetOf(node)
   try {
@@ -30,7 +32,7 @@ export function placed<T>(node: TreeNode, work: () => T): T {
   }
 }
 
-/** For `a = b` DuckDB gives the position of the operator: the first operand precedes it. */
+/** For `a = b` DuckDB gives the position of the operator, so use that of the first operand. */
 function offsetOf(node: TreeNode): number {
   const parts = [node, node.left, ...nodesOf(node.children)].filter(isNode)
   const offsets = parts.map(({ query_location: location }) => {
@@ -41,17 +43,14 @@ function offsetOf(node: TreeNode): number {
 
 const EXCERPT_CHARS = 120
 
-/**
- * `line 2, column 5:`, the line of the text, and a caret under the place.
- * @param offset in characters (code points)
- */
+/** `line 2, column 5:`, the line, and a caret below. @param offset in code points */
 export function excerptAt(text: string, offset: number): string {
   const at = [...text].slice(0, offset).join('').length
   const line = caretAt(text, at)
   return line === undefined ? lineAndColumn(text, at) : `${lineAndColumn(text, at)}:\n${line}`
 }
 
-/** The line around a place and a caret under it; undefined: it must not be shown. @param at in code units */
+/** With a caret below; undefined if it must not be shown. @param at in UTF-16 code units */
 export function caretAt(text: string, at: number): string | undefined {
   if (mayHoldSecrets(text) || hasNativeNames(text)) return undefined
   const lineStart = text.lastIndexOf('\n', at - 1) + 1

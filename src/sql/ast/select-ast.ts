@@ -1,10 +1,10 @@
 /**
- * The part of DuckDB's serialised syntax tree that Eider uses (`json_serialize_sql`, DuckDB 1.5). Its shape depends on the
- * version: the corpus in tests/sql shows changes.
+ * Reads the parts of DuckDB's serialized syntax tree that Eider uses (`json_serialize_sql`, DuckDB
+ * 1.5). Its shape depends on the version; the corpus in tests/sql shows changes.
  */
 import { AppError } from '../../core/errors.ts'
 
-/** A value of the tree. Numbers are kept as they were written: `query_location` is 2^64-1 and doubles end in `.0`. */
+/** A value in the tree. Numbers stay text: `query_location` is 2^64-1, and doubles end in `.0`. */
 export type TreeValue = null | boolean | string | RawNumber | TreeValue[] | TreeNode
 
 export interface TreeNode {
@@ -15,7 +15,8 @@ interface RawNumber {
   readonly rawJSON: string
 }
 
-// TypeScript's library does not know JSON.rawJSON and the reviver's third argument yet; Bun 1.4 has both.
+// TypeScript's library does not declare JSON.rawJSON and the reviver's third argument yet. Bun 1.4
+// has both.
 const lossless = JSON as unknown as {
   parse(
     text: string,
@@ -25,7 +26,8 @@ const lossless = JSON as unknown as {
 }
 
 export function parseTree(text: string): TreeNode {
-  // DuckDB writes the constant `1e400` like this, which is not JSON. Within a string the quotes would be escaped.
+  // DuckDB writes the constant `1e400` in this form, which is not JSON. Inside a string its quotes
+  // would be escaped.
   const json = text
     .replaceAll('"value":Infinity', '"value":1e999')
     .replaceAll('"value":-Infinity', '"value":-1e999')
@@ -40,7 +42,7 @@ function parsedJson(json: string): unknown {
       return typeof value === 'number' ? lossless.rawJSON(context.source) : value
     })
   } catch (cause) {
-    // The stack holds some two thousand objects within objects.
+    // The call stack is enough for about two thousand nested objects.
     if (!(cause instanceof RangeError)) throw cause
     throw new AppError('sql_not_supported', 'The statement is nested too deeply', { cause })
   }
@@ -50,10 +52,7 @@ export function treeText(tree: TreeNode): string {
   return JSON.stringify(tree)
 }
 
-/**
- * DuckDB prints the DOUBLE constant `1e10` as `10000000000.0`, which it reads back as a DECIMAL, and the DECIMAL `5.` as the
- * INTEGER `5`. A cast keeps value and type; a column of only that keeps a readable name.
- */
+/** DuckDB prints the DOUBLE `1e10` as a DECIMAL, and `5.` as an INTEGER. A cast keeps the type. */
 export function keepConstants(tree: TreeNode): void {
   for (const node of [...walk(tree)]) {
     for (const item of nodesOf(node.select_list)) {
@@ -65,7 +64,7 @@ export function keepConstants(tree: TreeNode): void {
   }
 }
 
-/** The cast that replaces a constant which would not be read back unchanged. */
+/** Returns the cast to use for a constant that would not be read back unchanged. */
 function exactCast(node: TreeNode): TreeNode | undefined {
   if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
   const { type, value } = node.value
@@ -79,7 +78,7 @@ function exactCast(node: TreeNode): TreeNode | undefined {
   return { ...castNode(digits, 'DECIMAL', false), cast_type: copyOf(type) }
 }
 
-/** What DuckDB would call the column. A DECIMAL of more than 64 bits is stored in two halves: it gets no name. */
+/** None for a DECIMAL of more than 64 bits, which is stored in two halves. */
 function constantName({ value: constant }: TreeNode): string {
   const value = isNode(constant) ? constant.value : undefined
   return isNumber(value) ? value.rawJSON : ''
@@ -96,7 +95,7 @@ function copyOfValue(value: TreeValue): TreeValue {
   return isNode(value) ? copyOf(value) : value
 }
 
-/** Copies of the nodes of a tree before it is changed. */
+/** Copies the nodes of a tree before it is changed. */
 export function originalsOf(tree: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   const copies = walk(copyOf(tree))
   return new Map([...walk(tree)].map((node) => [node, copies.next().value ?? node]))
@@ -110,12 +109,11 @@ export function isNumber(value: unknown): value is RawNumber {
   return typeof value === 'object' && value !== null && 'rawJSON' in value
 }
 
-/** The nodes in a list field. */
 export function nodesOf(value: TreeValue | undefined): TreeNode[] {
   return Array.isArray(value) ? value.filter(isNode) : []
 }
 
-/** The strings in a list field. */
+/** Returns the strings in a list field. */
 export function textsOf(value: TreeValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
 }
@@ -128,42 +126,41 @@ export function treeNumber(value: TreeValue | undefined): number {
   return isNumber(value) ? Number(value.rawJSON) : Number.NaN
 }
 
-/** The single statement of a tree. */
 export function statementOf(tree: TreeNode): TreeNode {
   const [statement, ...others] = nodesOf(tree.statements)
   if (statement === undefined || others.length > 0) throw new Error('expected one statement')
   return statement
 }
 
-/** The query (SELECT, set operation …) of a statement or of a sub-query's statement. */
+/** Returns the query (SELECT, set operation, …) of a statement or a subquery. */
 export function queryNode(statement: TreeValue | undefined): TreeNode {
   const query = isNode(statement) ? statement.node : undefined
   if (!isNode(query)) throw new Error('a statement must hold a query')
   return query
 }
 
-/** Replaces one node by another; everything that refers to it sees the new one. */
+/** Replaces a node in place, so that all references to it see the new one. */
 export function replace(node: TreeNode, by: TreeNode): void {
   for (const field of Object.keys(node)) delete node[field]
   Object.assign(node, by)
 }
 
-/** This node and all below it, parents first, in written order. */
+/** Yields this node and all nodes below it: parents first, in written order. */
 export function walk(value: TreeValue): Generator<TreeNode> {
   return walkFields(value, NO_FIELDS)
 }
 
 const NO_FIELDS: ReadonlySet<string> = new Set()
 
-/** The start of another query: a sub-query of an expression or a FROM, the CTEs, the query of DESCRIBE. */
+/** Fields with another query: a subquery in an expression or FROM, CTEs, the query of DESCRIBE. */
 const QUERY_FIELDS: ReadonlySet<string> = new Set(['subquery', 'cte_map', 'query'])
 
-/** Each node of an expression or a SELECT, without the queries inside it: their names mean something else. */
+/** Except nodes of inner queries, where names mean something else. */
 export function walkExpression(value: TreeValue): Generator<TreeNode> {
   return walkFields(value, QUERY_FIELDS)
 }
 
-/** A stack instead of generators within generators: those pass each node through every level above it. */
+/** Uses a stack, because nested generators would pass each node through every level above. */
 function* walkFields(value: TreeValue, leftOut: ReadonlySet<string>): Generator<TreeNode> {
   const stack: TreeValue[] = [value]
   while (stack.length > 0) {
@@ -186,21 +183,18 @@ export function isColumn(node: TreeValue | undefined): node is TreeNode {
   return isNode(node) && node.class === 'COLUMN_REF'
 }
 
-/** The parts of a column's name: `["k", "price"]`. */
+/** Returns the parts of a column's name, for example `["k", "price"]`. */
 export function columnNames(node: TreeNode): string[] {
   return textsOf(node.column_names)
 }
 
-/** The text of a constant, or undefined for anything else. */
+/** Returns the text of a constant, or undefined for any other node. */
 export function constantText(node: TreeValue | undefined): string | undefined {
   if (!isNode(node) || node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
   return typeof node.value.value === 'string' ? node.value.value : undefined
 }
 
-/**
- * The value of a numeric constant (a DECIMAL is stored as an integer and a scale), or of the cast that replaces one, see
- * `keepConstants`; undefined for anything else.
- */
+/** Also of the cast that `keepConstants` made of one. Undefined for any other node. */
 export function constantNumber(node: TreeValue | undefined): number | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'CAST') return castNumber(node)
@@ -219,7 +213,7 @@ function castNumber({ child, cast_type: type }: TreeNode): number | undefined {
   return Number.isNaN(value) ? undefined : value
 }
 
-/** True or false as written: a boolean constant, or DuckDB's cast of 't' / 'f'. */
+/** Returns the value of a boolean constant, or of DuckDB's cast of 't' or 'f'. */
 export function constantTruth(node: TreeValue | undefined): boolean | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'CAST') {
@@ -279,14 +273,14 @@ export function castNode(child: TreeNode, typeId: string, isTry: boolean): TreeN
   }
 }
 
-/** `ORDER BY` over columns, ascending, nulls last. */
+/** `ORDER BY` these columns in ascending order, nulls last. */
 export function orderNodes(...columns: TreeNode[]): TreeNode[] {
   return columns.map((expression) => {
     return { type: 'ASCENDING', null_order: 'NULLS LAST', expression }
   })
 }
 
-/** The same, descending. */
+/** The same in descending order. */
 export function descendingOrderNodes(...columns: TreeNode[]): TreeNode[] {
   return orderNodes(...columns).map((order) => ({ ...order, type: 'DESCENDING' }))
 }
@@ -295,13 +289,13 @@ export function limitNode(rows: number): TreeNode {
   return { type: 'LIMIT_MODIFIER', limit: integerNode(rows), offset: null }
 }
 
-/** SQL still to be parsed, and how it changes the tree. */
+/** SQL that must still be parsed, and how to insert it into the tree. */
 export interface TreeEdit {
   readonly sql: string
   apply(parsed: TreeNode): void
 }
 
-/** A SELECT without clauses, with the fields that DuckDB expects. */
+/** A SELECT without clauses, with all the fields that DuckDB expects. */
 export function emptySelect(like: TreeNode): TreeNode {
   return {
     ...like,
@@ -315,7 +309,6 @@ export function emptySelect(like: TreeNode): TreeNode {
   }
 }
 
-/** The tree of `SELECT item`. */
 export function selectOf(item: TreeNode): TreeNode {
   const node = emptySelect({
     modifiers: [],
@@ -327,13 +320,12 @@ export function selectOf(item: TreeNode): TreeNode {
   return { error: false, statements: [{ node, named_param_map: [] }] }
 }
 
-/** Replaces a table's name by a sub-query. */
 export function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): void {
   const { sample = null, column_name_alias = [], query_location = null } = ref
   replace(ref, { type: 'SUBQUERY', alias, sample, query_location, subquery, column_name_alias })
 }
 
-/** Expressions as DuckDB's parser writes them, for inserting into a tree without parsing. */
+/** Builds expressions in the form of DuckDB's parser, to insert into a tree without parsing. */
 
 export function callNode(name: string, ...children: readonly TreeNode[]): TreeNode {
   return {
@@ -353,7 +345,7 @@ export function callNode(name: string, ...children: readonly TreeNode[]): TreeNo
   }
 }
 
-/** `CASE WHEN condition THEN value ELSE other END`; NULL without `other`. */
+/** `CASE WHEN condition THEN value ELSE other END`; without `other`, NULL. */
 export function caseNode(condition: TreeNode, value: TreeNode, other?: TreeNode): TreeNode {
   return {
     ...columnNode('x'),
@@ -369,7 +361,7 @@ export function greaterNode(left: TreeNode, right: TreeNode): TreeNode {
   return { ...common, class: 'COMPARISON', type: 'COMPARE_GREATERTHAN', left, right }
 }
 
-/** `argument[1]` of `list_transform([{…fields}], lambda name: body)`: the fields are computed once. */
+/** `argument[1]` of `list_transform([{…fields}], lambda name: body)` computes fields once. */
 export function boundNode(
   fields: Readonly<Record<string, TreeNode>>,
   name: string,

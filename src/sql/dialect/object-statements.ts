@@ -1,4 +1,7 @@
-/** CREATE, ALTER, DROP, DESCRIBE and EVALUATE of knowledge bases, agents, jobs, views, vector indexes, keys and users. */
+/**
+ * CREATE, ALTER, DROP, DESCRIBE and EVALUATE of knowledge bases, agents, jobs, views, vector
+ * indexes, keys and users.
+ */
 import { type Narrowing, narrowing } from './parse-show.ts'
 import { type SourceSelect, takeSourceSelect } from './source-select.ts'
 import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
@@ -35,18 +38,16 @@ export type KnowledgeBaseStatement =
   | Named<'describe_knowledge_base'>
   | SourceStatement
 
-/** The sources that a knowledge base follows. */
 export type SourceStatement =
   | (Created<'sources'> & { readonly change: 'add' | 'alter'; readonly source: string })
   | (Dropped<'sources'> & { readonly change: 'drop'; readonly source: string })
-  /** @param source null: all of them */
+  /** @param source null: all sources */
   | (Named<'sources'> & { readonly change: 'refresh'; readonly source: string | null })
 
 export type EvaluateStatement = Altered<'evaluate_knowledge_base'>
 /** The option `questions` may be the text of a SELECT. */
 export type EvaluateAgentStatement = Altered<'evaluate_agent'>
 
-/** How a knowledge base's vectors are searched. */
 export type IndexStatement =
   | {
       readonly kind: 'create_index'
@@ -60,7 +61,7 @@ export type IndexStatement =
     }
   | {
       readonly kind: 'show_indexes'
-      /** null: of all knowledge bases. */
+      /** Null: the indexes of all knowledge bases. */
       readonly knowledgeBase: QualifiedName | null
       readonly narrowing: Narrowing
     }
@@ -85,7 +86,6 @@ export type ViewStatement =
   | (Named<'alter_view'> & { readonly source: SourceSelect })
   | Dropped<'drop_view'>
 
-/** Keys, and users with a password. */
 export type AccessStatement =
   | Altered<'create_key', string>
   | Dropped<'drop_key', string>
@@ -104,7 +104,6 @@ export type ObjectStatement =
   | KnowledgeBaseStatement
   | ViewStatement
 
-/** How messages call them. */
 const SHOWN = {
   knowledge_base: 'a knowledge base',
   agent: 'an agent',
@@ -116,7 +115,6 @@ const SHOWN = {
 
 const SOURCE = 'the name of a source'
 
-/** The readers of these statements, tried in order. */
 const READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)[] = [
   (read) => definedObject(read, 'knowledge_base'),
   (read) => definedObject(read, 'agent'),
@@ -135,7 +133,7 @@ export function objectStatement(read: StatementReader): ObjectStatement | undefi
   return undefined
 }
 
-/** Knowledge bases and agents have the same statements. */
+/** Parses statements that exist for both knowledge bases and agents. */
 function definedObject(
   read: StatementReader,
   what: 'knowledge_base' | 'agent',
@@ -178,7 +176,7 @@ function requiredOptions(read: StatementReader): Options {
 
 function droppedObject(read: StatementReader): ObjectStatement | undefined {
   for (const what of ['knowledge_base', 'agent', 'job', 'view'] as const) {
-    // An existing client drops its views as models.
+    // MindsDB clients may drop a view as a model.
     const isModel = what === 'view' && read.takeWords('drop', 'model')
     if (!isModel && !read.takeWords('drop', what)) continue
     const ifExists = read.takeWords('if', 'exists')
@@ -192,7 +190,7 @@ function droppedObject(read: StatementReader): ObjectStatement | undefined {
   return undefined
 }
 
-/** `ADD SOURCE name USING …`, `ALTER SOURCE name USING …`, `DROP SOURCE name`. */
+/** Parses `ADD SOURCE name USING …`, `ALTER SOURCE name USING …` or `DROP SOURCE name`. */
 function sourceStatement(name: QualifiedName, read: StatementReader): SourceStatement | undefined {
   const isNew = read.takeWords('add', 'source')
   if (isNew || read.takeWords('alter', 'source')) {
@@ -225,12 +223,12 @@ function jobStatement(read: StatementReader): JobStatement | undefined {
   return { kind: 'create_job', name, ifNotExists, query, start, end, every, ifQuery }
 }
 
-/** `now`, or a time in quotes. */
+/** Parses `now`, or a time in quotes. */
 function wordOrText(read: StatementReader, what: string): string {
   return read.peekWord() === undefined ? read.string() : read.name(`a ${what}`)
 }
 
-/** `hour`, `2 hours`, or either of them or a cron expression in quotes. */
+/** Parses `hour` or `2 hours`, with or without quotes, or a cron expression in quotes. */
 function period(read: StatementReader): string {
   const count = read.takeNumber()
   return count === undefined ? wordOrText(read, 'period') : `${count} ${read.name('a period')}`
@@ -247,7 +245,7 @@ function viewStatement(read: StatementReader): ViewStatement | undefined {
   return { kind: 'alter_view', name: read.qualifiedName(SHOWN.view), source: viewSource(read) }
 }
 
-/** `AS SELECT …`, also `FROM project AS (SELECT …)`, as an existing client sends it. */
+/** Parses `AS SELECT …`, or `FROM project AS (SELECT …)` as MindsDB clients send it. */
 function viewSource(read: StatementReader): SourceSelect {
   const database = read.takeWords('from') ? read.name('the name of a project') : null
   read.expectWord('as')
@@ -271,13 +269,13 @@ function indexStatement(read: StatementReader): IndexStatement | undefined {
   return showIndexes(read)
 }
 
-/** An index has no name: a knowledge base has one at most. */
+/** An index has no name, because a knowledge base has at most one. */
 function expectKnowledgeBase(read: StatementReader): void {
   if (!read.takeWords('on')) throw read.expected('ON KNOWLEDGE_BASE')
   read.expectWord('knowledge_base')
 }
 
-/** `SHOW INDEXES FROM t` is about a table's columns and another statement. */
+/** `SHOW INDEXES FROM t` is another statement, about a table's columns. */
 function showIndexes(read: StatementReader): IndexStatement | undefined {
   const isOfTable = read.peekWord(2) === 'from' || read.peekWord(2) === 'in'
   if (isOfTable) return undefined
@@ -290,7 +288,7 @@ function showIndexes(read: StatementReader): IndexStatement | undefined {
   return { kind: 'show_indexes', knowledgeBase, narrowing: narrowing(read) }
 }
 
-/** `SHOW KEYS FROM t` is about a table's columns, as MySQL has it, and another statement. */
+/** `SHOW KEYS FROM t` is another statement, about a table's columns, as in MySQL. */
 function accessStatement(read: StatementReader): AccessStatement | undefined {
   if (read.takeWords('create', 'key')) {
     return { kind: 'create_key', name: read.name(SHOWN.key), options: requiredOptions(read) }

@@ -7,28 +7,27 @@ export interface Assignment {
   readonly value: string
 }
 
-/** What `INSERT … ON CONFLICT` does with a row whose key is there already. */
+/** What `INSERT … ON CONFLICT` does with a row whose key already exists. */
 export interface ConflictAction {
   /** The columns of the key; null: any key. */
   readonly columns: readonly string[] | null
-  /** null: DO NOTHING. */
+  /** Null: DO NOTHING. */
   readonly update: {
     readonly assignments: readonly Assignment[]
     readonly where: string | null
   } | null
 }
 
-/** Statements over the rows of a knowledge base or a table. */
 export type RowStatement =
   | {
       readonly kind: 'insert'
       readonly table: QualifiedName
-      /** null: the names of the source's columns. */
+      /** Null: the names of the source's columns. */
       readonly columns: readonly string[] | null
-      /** `VALUES …` or a SELECT, as written; `DEFAULT VALUES`. */
+      /** `VALUES …`, a SELECT or `DEFAULT VALUES`, as written. */
       readonly source: string
       readonly options: Options
-      /** Options of tables only; unset: none. */
+      /** Options that only tables support. */
       readonly ofTable?: TableInsert
     }
   | {
@@ -36,9 +35,9 @@ export type RowStatement =
       readonly table: QualifiedName
       readonly alias: string | null
       readonly assignments: readonly Assignment[]
-      /** Its condition as SQL. */
+      /** The condition as SQL. */
       readonly where: string | null
-      /** `FROM` of an UPDATE, `USING` of a DELETE, and `RETURNING`: only tables have them. */
+      /** `FROM` of an UPDATE, `USING` of a DELETE. Only tables support these. */
       readonly from: string | null
       readonly returning: string | null
     }
@@ -52,9 +51,9 @@ export type RowStatement =
     }
   | { readonly kind: 'truncate'; readonly table: QualifiedName }
 
-export interface TableInsert {
+interface TableInsert {
   readonly alias: string | null
-  /** `INSERT OR REPLACE`, `INSERT OR IGNORE`. */
+  /** Set by `INSERT OR REPLACE` and `INSERT OR IGNORE`. */
   readonly instead: 'replace' | 'ignore' | null
   readonly conflict: ConflictAction | null
   readonly returning: string | null
@@ -74,7 +73,9 @@ export function rowStatement(read: StatementReader): RowStatement | undefined {
   return { kind: 'truncate', table: read.qualifiedName('a table') }
 }
 
-/** What may follow the rows of an INSERT. `JOIN t ON conflict = 1` is a condition. */
+/**
+ * What can follow the rows of an INSERT. `JOIN t ON conflict = 1` is a condition, not one of these.
+ */
 const AFTER_SOURCE = ['on conflict do', 'on conflict (', 'returning'] as const
 
 function insertStatement(read: StatementReader, instead: TableInsert['instead']): RowStatement {

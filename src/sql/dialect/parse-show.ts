@@ -9,7 +9,7 @@ export type ShowStatement =
       readonly what: 'table' | 'view'
       readonly name: QualifiedName
     }
-  /** `DESCRIBE name`; what is described by its SELECT is DuckDB's to read. */
+  /** `DESCRIBE name`. DuckDB itself describes a SELECT. */
   | { readonly kind: 'describe'; readonly name: QualifiedName }
 
 export interface ShowRows {
@@ -23,15 +23,15 @@ export interface ShowRows {
   readonly narrowing: Narrowing
 }
 
-/** What follows SHOW, as written. */
+/** The clauses after SHOW, as written. */
 export interface Narrowing {
   readonly like: string | null
   readonly where: string | null
-  /** `ORDER BY …`, `LIMIT …`. */
+  /** `ORDER BY …` and `LIMIT …`. */
   readonly order: string | null
 }
 
-/** How each is written. */
+/** The SQL keywords for each subject. */
 const SUBJECTS = {
   agents: ['agents'],
   character_sets: ['charset', 'character set'],
@@ -65,11 +65,11 @@ const SUBJECTS = {
   warnings: ['warnings'],
 } as const
 
-export type ShowSubject = keyof typeof SUBJECTS
+type ShowSubject = keyof typeof SUBJECTS
 
 const WRITTEN = Object.entries(SUBJECTS).flatMap(([subject, forms]) => {
   return forms.map((form) => ({
-    // The keys of a constant.
+    // The keys of the constant are the subjects.
     subject: subject as ShowSubject,
     words: form.split(' '),
   }))

@@ -1,4 +1,7 @@
-/** The dialect's own statements: what DuckDB's parser does not know. One file for each thing they are about. */
+/**
+ * Statements of Eider's dialect that DuckDB's parser does not accept. Each kind of object has its
+ * own file.
+ */
 import { AppError } from '../../core/errors.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { variableOf } from '../lexer/variable-names.ts'
@@ -13,22 +16,21 @@ import {
 } from './parse-table.ts'
 import { StatementReader } from './statement-reader.ts'
 
-/** What changes nothing but what the answer says, or a variable. */
 export type SessionStatement =
   | { readonly kind: 'use'; readonly database: string }
   | {
       readonly kind: 'set'
       readonly variables: readonly Setting[]
-      /** Server settings: none can be changed, some are accepted. */
+      /** Server settings. None can be changed; some are accepted without effect. */
       readonly settings: readonly Setting[]
     }
-  /** BEGIN, COMMIT, ROLLBACK: each statement is a separate transaction. */
+  /** BEGIN, COMMIT and ROLLBACK have no effect: each statement is a transaction of its own. */
   | { readonly kind: 'transaction' }
 
 export interface Setting {
   /** In lower case. */
   readonly name: string
-  /** As written: an expression for a variable. */
+  /** As written. For a variable, an expression. */
   readonly value: string
 }
 
@@ -49,7 +51,7 @@ function sessionStatement(read: StatementReader): SessionStatement | undefined {
   return undefined
 }
 
-/** `SET @a = …, @b = …`, or settings as MySQL's clients send them. */
+/** Parses `SET @a = …, @b = …`, or settings that MySQL clients send. */
 function setStatement(read: StatementReader): SessionStatement {
   const variables: Setting[] = []
   const settings: Setting[] = []
@@ -81,15 +83,14 @@ function assigned(name: string, read: StatementReader): Setting {
 
 export interface ExplainStatement {
   readonly kind: 'explain'
-  /** True for EXPLAIN ANALYZE, which runs the SELECT and says where its time went. */
+  /** True for EXPLAIN ANALYZE, which runs the SELECT and shows where its time went. */
   readonly isAnalyzed: boolean
-  /** `json`: the plan as a tree, for programs. */
+  /** `json` returns the plan as a tree, for programs. */
   readonly format: 'text' | 'json'
-  /** The SELECT as written. */
   readonly select: string
 }
 
-/** `EXPLAIN [ANALYZE] SELECT …`, or with options as DuckDB and PostgreSQL write them: `EXPLAIN (ANALYZE, FORMAT JSON) SELECT …`. */
+/** `EXPLAIN [ANALYZE] SELECT …`, or options: `EXPLAIN (ANALYZE, FORMAT JSON) SELECT …`. */
 function explainStatement(read: StatementReader): ExplainStatement | undefined {
   if (!read.takeWords('explain')) return undefined
   const hasOptions = read.isAt('(') && ['analyze', 'format'].includes(read.peekWord(1) ?? '')
@@ -118,7 +119,7 @@ function explainOptions(read: StatementReader): Pick<ExplainStatement, 'isAnalyz
   return { isAnalyzed, format }
 }
 
-/** `SELECT query_cancel(id)` and `SELECT query_resume(id)`: what clients of the reference end background inserts with. */
+/** `SELECT query_cancel(id)` and `query_resume(id)`, with which clients control inserts. */
 export interface QueryControlStatement {
   readonly kind: 'query_cancel' | 'query_resume'
   readonly id: number
@@ -158,7 +159,6 @@ export type Statement =
   | ShowStatement
   | TableStatement
 
-/** Each parses its own kind of statement, or nothing. */
 const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   objectStatement,
   databaseStatement,
@@ -169,10 +169,7 @@ const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
   explainStatement,
 ]
 
-/**
- * The statement, or undefined if DuckDB should parse it.
- * @throws AppError `sql_syntax` with line and column, what was expected and what was found
- */
+/** Undefined if DuckDB should parse it. @throws AppError `sql_syntax` with the position */
 export function parseStatement(sql: string, all: readonly Token[]): Statement | undefined {
   const read = new StatementReader(sql, withoutClosingSemicolons(all, isJob(all)))
   const control = queryControlStatement(read)
@@ -191,12 +188,12 @@ export function parseStatement(sql: string, all: readonly Token[]): Statement | 
   return undefined
 }
 
-/** Its statements are in parentheses, separated by semicolons. */
+/** A job's statements are in parentheses and separated by semicolons. */
 function isJob([first, second]: readonly Token[]): boolean {
   return first?.text.toLowerCase() === 'create' && second?.text.toLowerCase() === 'job'
 }
 
-/** First words of queries, which are DuckDB's. */
+/** First words of queries, which DuckDB parses. */
 export const QUERY_WORDS: ReadonlySet<string> = new Set([
   'select',
   'with',
@@ -216,7 +213,9 @@ const WRITING_WORDS = new Set(
 const KNOWN =
   'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, TRUNCATE, EVALUATE KNOWLEDGE_BASE, EVALUATE AGENT, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE, KEY, USER and INDEX ON KNOWLEDGE_BASE'
 
-/** What DuckDB would read as something else, or only refuse with its own words. */
+/**
+ * Refuses statements that DuckDB would misread, or refuse with a message about its own features.
+ */
 function refuseOthers(read: StatementReader): void {
   const first = read.peekWord()
   if (first === undefined || !WRITING_WORDS.has(first)) return

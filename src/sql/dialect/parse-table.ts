@@ -8,7 +8,6 @@ import {
   tableDefinition,
 } from './table-definition.ts'
 
-/** Tables of a project, and `files.<name>`. */
 export type TableStatement =
   | {
       readonly kind: 'create_table'
@@ -19,10 +18,10 @@ export type TableStatement =
     }
   | AlterTable
   | { readonly kind: 'drop_table'; readonly name: QualifiedName; readonly ifExists: boolean }
-  /** A table, a file or a knowledge base; null: everything. */
+  /** What to vacuum: a table, a file or a knowledge base; null: everything. */
   | { readonly kind: 'vacuum'; readonly name: QualifiedName | null }
 
-/** The start of a query. */
+/** Matches the start of a query. */
 const QUERY = /^(\(|(select|with|from|values|table|pivot|unpivot|describe|show|summarize)\b)/i
 
 const WHAT = 'a table'
@@ -32,7 +31,7 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
   if (orReplace || read.takeWords('create', 'table')) {
     const ifNotExists = read.takeWords('if', 'not', 'exists')
     const name = read.qualifiedName(WHAT)
-    // An existing client writes `CREATE TABLE t (SELECT …)` and `CREATE TABLE t SELECT …`, without AS.
+    // MindsDB clients omit AS: `CREATE TABLE t (SELECT …)` and `CREATE TABLE t SELECT …`.
     const isQuery = read.takeWords('as') || isEnclosedQuery(read) || read.peekWord() === 'select'
     if (!isQuery && !read.isAt('(')) throw read.expected('AS and a SELECT, or "(" and the columns')
     const source = isQuery ? querySource(read) : tableDefinition(read)
@@ -61,14 +60,14 @@ function querySource(read: StatementReader): SourceSelect {
   throw new AppError('sql_not_supported', message)
 }
 
-/** A project is a database as well: existing clients make one as `CREATE DATABASE p ENGINE = 'mindsdb'`. */
+/** MindsDB clients create a project as `CREATE DATABASE p ENGINE = 'mindsdb'`. */
 export type DatabaseStatement =
   | {
       readonly kind: 'create_database'
       readonly name: string
       readonly ifNotExists: boolean
       readonly orReplace: boolean
-      /** null: a project. */
+      /** Null for a project. */
       readonly engine: string | null
       readonly parameters: Options
     }
@@ -82,7 +81,7 @@ export type DatabaseStatement =
       readonly kind: 'drop_database'
       readonly name: string
       readonly ifExists: boolean
-      /** Written as DROP PROJECT, which never means a data source. */
+      /** True for DROP PROJECT, which never drops a data source. */
       readonly isProject: boolean
     }
   | { readonly kind: 'describe_database'; readonly name: string }
@@ -131,7 +130,7 @@ function create(read: StatementReader, orReplace: boolean) {
   return { kind, name, ifNotExists, orReplace, engine: isProject ? null : engine, parameters }
 }
 
-/** `[WITH] ENGINE = 'e', PARAMETERS = {…}`, as far as they are there, in any order. */
+/** Parses `[WITH] ENGINE = 'e', PARAMETERS = {…}`. Both are optional and may come in any order. */
 function definition(read: StatementReader): { engine?: string; parameters?: Options } {
   const found: { engine?: string; parameters?: Options } = {}
   read.takeWords('with')

@@ -1,13 +1,13 @@
 /**
- * `PIVOT … ON column` without `IN (…)`: DuckDB's parser makes two statements of it, the first of which finds the values.
- * Here an ordinary SELECT finds them, and they are written into the text.
+ * Handles `PIVOT … ON column` without `IN (…)`. DuckDB's parser would turn it into two statements,
+ * the first of which finds the values. Instead, an ordinary SELECT finds them, and they are written
+ * into the text.
  */
 import { literal } from '../../core/domain/names.ts'
-import { type Token, tokenize } from '../lexer/tokens.ts'
+import { isWord, type Token, tokenize } from '../lexer/tokens.ts'
 
-/** A column of a PIVOT without a list of values. */
-export interface PivotColumn {
-  /** Where `IN (…)` belongs in the statement's text. */
+interface PivotColumn {
+  /** Where to insert `IN (…)` in the statement. */
   readonly at: number
   /** A SELECT of the values as strings, in order. */
   readonly select: string
@@ -17,7 +17,7 @@ export function hasPivot(sql: string): boolean {
   return /\bpivot(_wider)?\b/i.test(sql)
 }
 
-/** @throws AppError `sql_syntax` for a text that cannot be cut into tokens */
+/** @throws AppError `sql_syntax` for text that cannot be tokenized */
 export function pivotColumns(sql: string): readonly PivotColumn[] {
   const tokens = tokenize(sql)
   return tokens.flatMap((token, index) => {
@@ -49,7 +49,7 @@ function columnsOf(sql: string, tokens: readonly Token[], pivot: number): readon
   if (on === undefined || first === undefined) return []
   const end = nextAtDepth(tokens, on + 1, (token) => isWord(token, ...CLAUSES)) ?? endOf(tokens, on)
   const source = sql.slice(first.start, tokens[on - 1]?.end)
-  // CTEs before it can be named in it.
+  // The PIVOT may use CTEs that come before it.
   const isMain = depthAt(tokens, pivot) === 0 && isWord(tokens[0], 'with')
   const ctes = isMain ? sql.slice(0, tokens[pivot]?.start) : ''
   const columns: PivotColumn[] = []
@@ -69,11 +69,7 @@ function columnsOf(sql: string, tokens: readonly Token[], pivot: number): readon
   return columns
 }
 
-function isWord(token: Token | undefined, ...words: readonly string[]): boolean {
-  return token?.kind === 'word' && words.includes(token.value.toLowerCase())
-}
-
-/** The next token at this depth, before the surrounding parentheses close. */
+/** Returns the next such token at this depth, before the surrounding parentheses close. */
 function nextAtDepth(
   tokens: readonly Token[],
   from: number,

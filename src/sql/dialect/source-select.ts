@@ -1,17 +1,14 @@
 import { type Token, tokenize } from '../lexer/tokens.ts'
 import { type Options, StatementReader } from './statement-reader.ts'
 
-/** A SELECT at the end of a statement. */
 export interface SourceSelect {
-  /** As written, without surrounding parentheses. */
+  /** As written, without parentheses around all of it. */
   readonly select: string
-  /** The project of its unqualified names; null: the request's. */
+  /** The project of its unqualified names; null: the request's project. */
   readonly database: string | null
 }
 
-/**
- * Parses the remaining SELECT. An existing client writes one for another project as `SELECT * FROM project (SELECT …)`.
- */
+/** For another project, MindsDB clients write `SELECT * FROM project (SELECT …)`. */
 export function takeSourceSelect(read: StatementReader): SourceSelect {
   const select = read.restAsSelect()
   return projectSelect(select) ?? { select, database: null }
@@ -31,7 +28,6 @@ function projectSelect(sql: string): SourceSelect | undefined {
   return { select: sql.slice(open.end, last.start).trim(), database: project.value }
 }
 
-/** The place of the parenthesis that closes the first one. */
 function closeOf(texts: readonly string[]): number {
   let depth = 0
   return texts.findIndex((text) => {
@@ -42,17 +38,13 @@ function closeOf(texts: readonly string[]): number {
 }
 
 export interface SelectWithOptions {
-  /** The SELECT alone. */
+  /** The SELECT without its options. */
   readonly sql: string
-  /** null: it does not end with USING. */
+  /** Null if it does not end with USING. */
   readonly options: Options | null
 }
 
-/**
- * `SELECT … FROM agent WHERE question = '…' USING timeout = 5, model = {…}`: the options at the end, which DuckDB does not
- * know.
- * @throws AppError `sql_syntax` for options that cannot be read
- */
+/** `… WHERE question = '…' USING timeout = 5`, which DuckDB cannot parse. @throws AppError */
 export function takeUsingOptions(sql: string, tokens: readonly Token[]): SelectWithOptions {
   if (!tokens.some(({ value }) => value.toLowerCase() === 'using')) return { sql, options: null }
   const { query, options } = new StatementReader(sql, tokens).queryAndOptions()

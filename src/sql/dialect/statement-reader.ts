@@ -1,23 +1,23 @@
-import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { FILES_DATABASE } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { endOfText, lineAndColumn, type Token } from '../lexer/tokens.ts'
 
-/** Option name in lower case → value: string, number, boolean, null, list or object. */
+/** Options by lower-case name. A value is a string, number, boolean, null, list or object. */
 export type Options = Readonly<Record<string, unknown>>
 
-/** A name in a project, or in that of the request. */
+/** A name in a project; null: the request's project. */
 export interface QualifiedName {
   readonly project: string | null
   readonly name: string
-  /** For a table of a data source: `source.schema.table`. */
+  /** For a data source's table with a schema: `source.schema.table`. */
   readonly schema?: string
 }
 
 const DEPTH_MAX = 50
 
-/** Two words that mean one key word of the dialect: `KNOWLEDGE BASE` is `KNOWLEDGE_BASE`. */
+/** Pairs of words that mean one keyword, for example `KNOWLEDGE BASE` for `KNOWLEDGE_BASE`. */
 const SPLIT_WORDS: Readonly<Record<string, readonly [string, string]>> = {
   knowledge_base: ['knowledge', 'base'],
   knowledge_bases: ['knowledge', 'bases'],
@@ -25,7 +25,7 @@ const SPLIT_WORDS: Readonly<Record<string, readonly [string, string]>> = {
 
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
-/** Reads a dialect statement from left to right. Anything unexpected is a `sql_syntax` error with its position. */
+/** Reads from left to right. Anything unexpected is a `sql_syntax` error with its position. */
 export class StatementReader {
   readonly #sql: string
   readonly #tokens: readonly Token[]
@@ -37,18 +37,18 @@ export class StatementReader {
     this.#tokens = tokens
   }
 
-  /** It may contain passwords: errors do not quote the statement. */
+  /** Stops errors from quoting the statement, which may contain passwords. */
   hideTexts(): void {
     this.#isSecret = true
   }
 
-  /** The next key word in lower case, or one further on, not taken. */
+  /** Returns the next keyword in lower case, or one further ahead, without taking it. */
   peekWord(ahead = 0): string | undefined {
     const token = this.#tokens[this.#at + ahead]
     return token?.kind === 'word' ? token.value.toLowerCase() : undefined
   }
 
-  /** Takes these key words, all or none. */
+  /** Takes these keywords: all of them or none. */
   takeWords(...words: readonly string[]): boolean {
     const start = this.#at
     for (const word of words) {
@@ -75,38 +75,35 @@ export class StatementReader {
     if (!this.takeSymbol(symbol)) throw this.expected(`"${symbol}"`)
   }
 
-  /** Whether that symbol comes next, or `ahead` tokens later; does not take it. */
+  /** Whether that symbol comes next, or `ahead` tokens later. Does not take it. */
   isAt(symbol: string, ahead = 0): boolean {
     const token = this.#tokens[this.#at + ahead]
     return token?.kind === 'symbol' && token.text === symbol
   }
 
-  /** Takes the rest as written. */
+  /** Takes the rest of the statement as written. */
   rest(): string {
     return this.#takeText(this.#tokens.length)
   }
 
-  /**
-   * Takes the text up to one of these key words, symbols or phrases outside parentheses, to an unmatched closing
-   * parenthesis, or to the end.
-   */
+  /** Outside parentheses, up to an unmatched closing one or the end. */
   textUntil(...ends: readonly string[]): string {
     return this.#takeText(endOfText(this.#tokens, this.#at, ends))
   }
 
-  /** True where `textUntil` would stop before the end. */
+  /** Whether `textUntil` would stop before the end. */
   isAhead(...ends: readonly string[]): boolean {
     return endOfText(this.#tokens, this.#at, ends) < this.#tokens.length
   }
 
-  /** True before `(a, b)`: a list of names in parentheses. */
+  /** Whether a list of names in parentheses comes next, such as `(a, b)`. */
   isList(): boolean {
     const [open, name, next] = this.#tokens.slice(this.#at, this.#at + 3)
     const isName = name?.kind === 'name' || (name?.kind === 'word' && !QUERY_WORDS.has(name.text))
     return open?.text === '(' && isName && (next?.text === ',' || next?.text === ')')
   }
 
-  /** `(a, b)`. */
+  /** Parses a list such as `(a, b)`. */
   nameList(what: string): readonly string[] {
     const names: string[] = []
     this.expectSymbol('(')
@@ -116,7 +113,7 @@ export class StatementReader {
     return names
   }
 
-  /** Takes the rest: a query, and the options of a USING at its end. `JOIN t USING (column)` does not count. */
+  /** A query, and the options of USING at its end. `JOIN t USING (column)` is part of the query. */
   queryAndOptions(): { readonly query: string; readonly options: Options | null } {
     const at = this.#tokens.findLastIndex((token, index) => {
       const isUsing = token.kind === 'word' && token.value.toLowerCase() === 'using'
@@ -142,7 +139,7 @@ export class StatementReader {
     return this.#sql.slice(first.end, last.start).trim()
   }
 
-  /** The text between these parentheses, unread. */
+  /** Takes the text between these parentheses without parsing it. */
   enclosedText(): string {
     const first = this.#tokens[this.#at]
     if (first?.text !== '(') throw this.expected('"("')
@@ -160,7 +157,6 @@ export class StatementReader {
     return token.value
   }
 
-  /** The place of the parenthesis that closes this one. */
   #closeOf(open: number): number {
     let depth = 0
     for (let at = open; at < this.#tokens.length; at += 1) {
@@ -190,7 +186,7 @@ export class StatementReader {
     if (!this.isAtEnd()) throw this.expected('the end of the statement')
   }
 
-  /** A name, plain or quoted. */
+  /** Parses a name with or without quotes. */
   name(what: string): string {
     const token = this.#tokens[this.#at]
     if (token === undefined || (token.kind !== 'word' && token.kind !== 'name')) {
@@ -200,12 +196,12 @@ export class StatementReader {
     return token.value
   }
 
-  /** @param what `a knowledge base`, for the message when the name is missing */
+  /** @param what for the message if the name is missing, for example `a knowledge base` */
   qualifiedName(what: string): QualifiedName {
     const first = this.name(`the name of ${what}`)
     if (!this.takeSymbol('.')) return { project: null, name: first }
     const name = this.name(`the name of ${what}`)
-    // A file's name may have dots, also without quotes: files.teas.csv.
+    // A file's name may contain dots even without quotes: files.teas.csv.
     if (first.toLowerCase() === FILES_DATABASE) {
       const parts = [name]
       while (this.takeSymbol('.')) parts.push(this.name(`the name of ${what}`))
@@ -218,7 +214,7 @@ export class StatementReader {
     return { project: first, name }
   }
 
-  /** A name of one to three parts: that of a table may have a schema. */
+  /** Parses a name of one to three parts, because a table may have a schema. */
   tableName(what: string): QualifiedName {
     const isOfThree = this.isAt('.', 1) && this.isAt('.', 3)
     if (!isOfThree || this.peekWord() === FILES_DATABASE) return this.qualifiedName(what)
@@ -246,8 +242,7 @@ export class StatementReader {
   }
 
   /**
-   * `key = value, key = value`; the commas may be missing, as an existing client leaves them out.
-   * @param queries the keys whose value may be a SELECT in parentheses: its text with them
+   * Commas are optional; some clients omit them. @param queries keys whose value may be a SELECT
    */
   options(queries: readonly string[] = []): Readonly<Record<string, unknown>> {
     const options = new Map<string, unknown>()
@@ -256,7 +251,7 @@ export class StatementReader {
     return Object.fromEntries(options)
   }
 
-  /** `(key = value, …)`, or the same to the end of the statement without parentheses. */
+  /** Parses `(key = value, …)`, or the same without parentheses up to the end of the statement. */
   enclosedOptions(): Readonly<Record<string, unknown>> {
     if (!this.takeSymbol('(')) return this.options()
     const options = new Map<string, unknown>()
@@ -297,13 +292,12 @@ export class StatementReader {
     return split !== undefined && this.takeWords(...split)
   }
 
-  /** `{key: value, …}` */
   object(): Options {
     if (!this.isAt('{')) throw this.expected('"{"')
     return this.#json() ?? this.#object(0)
   }
 
-  /** An object as programs write it. JSON has its own escapes. */
+  /** Parses an object in JSON, which has escapes of its own. */
   #json(): Options | undefined {
     const first = this.#tokens[this.#at]
     let depth = 0
@@ -335,11 +329,11 @@ export class StatementReader {
     return token.kind === 'word' ? this.#wordValue(depth) : this.string()
   }
 
-  /** `true`, `false`, `null`, or a name as `project.table`. */
+  /** Parses `true`, `false`, `null`, or a name such as `project.table`. */
   #wordValue(depth: number): unknown {
     const word = this.name('a value')
     if (Object.hasOwn(CONSTANTS, word.toLowerCase())) return CONSTANTS[word.toLowerCase()]
-    // Python's form within an object.
+    // Python's null, inside an object.
     if (depth > 0 && word === 'None') return null
     let path = word
     while (this.takeSymbol('.')) path += `.${this.name('a name')}`
@@ -378,7 +372,7 @@ const CONSTANTS: Readonly<Record<string, unknown>> = {
 
 function jsonObject(text: string): Options | undefined {
   try {
-    // It starts with a brace.
+    // The text starts with a brace, so the value is an object.
     return JSON.parse(text) as Options
   } catch {
     return undefined

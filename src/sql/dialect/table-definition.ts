@@ -1,4 +1,7 @@
-/** The columns and constraints of `CREATE TABLE name (…)`, and their changes by `ALTER TABLE`. */
+/**
+ * Parses the columns and constraints of `CREATE TABLE name (…)`, and changes to them in `ALTER
+ * TABLE`.
+ */
 import { AppError } from '../../core/errors.ts'
 import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
@@ -6,7 +9,7 @@ export interface ColumnDefinition {
   readonly name: string
   /** As written. */
   readonly type: string
-  /** The SQL of its default value. */
+  /** The SQL of the default value. */
   readonly default: string | null
   readonly isNotNull: boolean
   readonly key: 'PRIMARY KEY' | 'UNIQUE' | null
@@ -18,7 +21,7 @@ export interface TableDefinition {
     readonly kind: 'PRIMARY KEY' | 'UNIQUE'
     readonly columns: readonly string[]
   }[]
-  /** The SQL of conditions that each row meets. */
+  /** The SQL of conditions that each row must meet. */
   readonly checks: readonly string[]
 }
 
@@ -35,7 +38,7 @@ export interface AlterTable {
   readonly change: TableChange
 }
 
-/** What may follow the expression of a DEFAULT. */
+/** What can follow the expression of a DEFAULT. */
 const AFTER_DEFAULT = [
   ',',
   ...'not null default primary unique check constraint references collate generated'.split(' '),
@@ -43,7 +46,7 @@ const AFTER_DEFAULT = [
 
 const COLUMN = 'the name of a column'
 
-/** `(a INTEGER PRIMARY KEY, b VARCHAR DEFAULT 'x', UNIQUE (b), …)` */
+/** Parses `(a INTEGER PRIMARY KEY, b VARCHAR DEFAULT 'x', UNIQUE (b), …)`. */
 export function tableDefinition(read: StatementReader): TableDefinition {
   const columns: ColumnDefinition[] = []
   const keys: { kind: 'PRIMARY KEY' | 'UNIQUE'; columns: readonly string[] }[] = []
@@ -61,7 +64,7 @@ export function tableDefinition(read: StatementReader): TableDefinition {
   return { columns, keys, checks }
 }
 
-/** `UNIQUE (`, `CHECK (`, `PRIMARY KEY`: what could be the name of a column is followed by a type. */
+/** `UNIQUE (`, `CHECK (` or `PRIMARY KEY`. After a column of that name comes a type. */
 function isTableConstraint(read: StatementReader): boolean {
   const word = read.peekWord() ?? ''
   if (/^(primary|foreign)$/.test(word)) return read.peekWord(1) === 'key'
@@ -77,7 +80,7 @@ function takeKey(read: StatementReader): 'PRIMARY KEY' | 'UNIQUE' | null {
   return read.takeWords('unique') ? 'UNIQUE' : null
 }
 
-/** @param checks gets the conditions written with the column */
+/** @param checks receives conditions written with the column */
 function columnDefinition(read: StatementReader, checks: string[]): ColumnDefinition {
   refuseForeign(read)
   const name = read.name(COLUMN)
@@ -116,7 +119,7 @@ function refuseForeign(read: StatementReader): void {
   throw new AppError('sql_not_supported', `${what} is not supported: columns have ${has}`)
 }
 
-/** `DECIMAL(10, 2)`, `TIMESTAMP WITH TIME ZONE`, `STRUCT(a INTEGER)[]`. */
+/** Parses types such as `DECIMAL(10, 2)`, `TIMESTAMP WITH TIME ZONE` and `STRUCT(a INTEGER)[]`. */
 function columnType(read: StatementReader): string {
   const parts = [read.name('the type of the column')]
   const isQuoted = !/^\w+$/.test(parts[0] ?? '')

@@ -1,10 +1,11 @@
 import { isNode, type TreeNode, type TreeValue, textValue, walk } from '../ast/select-ast.ts'
 
 /**
- * The scalar functions and macros of DuckDB 1.5 that a statement may call: those that compute from their arguments.
- * Left out are those that read settings, variables, sequences, the session or the catalog, that sleep or write a log,
- * that run SQL given as text, and DuckDB's internal ones. tests/sql/functions.test.ts compares the list with the
- * engine's own, so that a new version cannot add a function unseen.
+ * Scalar functions and macros of DuckDB 1.5 that a statement may call: those that only compute from
+ * their arguments. Left out are functions that read settings, variables, sequences, the session or
+ * the catalog, that sleep or write a log, that run SQL given as text, and DuckDB's internal ones.
+ * tests/sql/functions.test.ts compares the list with the engine's, so that no new version adds a
+ * function unnoticed.
  */
 const SCALAR_NAMES = `
   !__postfix abs acos acosh add age aggregate ago alias apply array_aggr array_aggregate array_append
@@ -73,7 +74,7 @@ export function isScalarFunction(name: string): boolean {
   return SCALAR_FUNCTIONS.has(name.toLowerCase())
 }
 
-/** The aggregate functions of DuckDB 1.5: one value from many rows. Window functions are not among them. */
+/** Aggregates of DuckDB 1.5, without window functions. */
 const AGGREGATE_NAMES = `
   any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max arg_max_null
   arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and
@@ -100,17 +101,10 @@ export function isWindowFunction(name: string): boolean {
   return WINDOW_FUNCTIONS.has(name.toLowerCase())
 }
 
-/**
- * Whether an expression gives the same value for the same arguments: always, within one statement only (the clock, the
- * session), or not even there.
- */
+/** Always the same for the same arguments, within one statement (clock, session), or never. */
 export type Stability = 'consistent' | 'within_query' | 'volatile'
 
-/**
- * The functions that a statement may call and that are not consistent, as `duckdb_functions()` of DuckDB 1.5 says: a
- * function with several forms counts as the least stable of them, a macro as what it calls. A test compares these with the
- * engine's own.
- */
+/** By `duckdb_functions()` of DuckDB 1.5, in their least stable form. A test compares. */
 const VOLATILE_FUNCTIONS: ReadonlySet<string> = new Set(
   'error gen_random_uuid json_group_object random uuid uuidv4 uuidv7'.split(' '),
 )
@@ -120,24 +114,24 @@ const QUERY_FUNCTIONS: ReadonlySet<string> = new Set(
   transaction_timestamp`.split(/\s+/),
 )
 
-/** DuckDB calls these consistent although they read the clock: `age` does so with one argument. */
+/** DuckDB calls these consistent although they read the clock; `age` does so with one argument. */
 export const CLOCK_FUNCTIONS: ReadonlySet<string> = new Set(
   'age current_localtime current_localtimestamp'.split(' '),
 )
 
-/** @param name of a function or an operator; one that no statement may call counts as volatile */
+/** @param name a function or operator. One that statements may not call counts as volatile */
 export function stabilityOfFunction(name: string): Stability {
   const key = name.toLowerCase()
   if (VOLATILE_FUNCTIONS.has(key)) return 'volatile'
   if (QUERY_FUNCTIONS.has(key) || CLOCK_FUNCTIONS.has(key)) return 'within_query'
   const isOperator = !/[\p{L}\p{N}]/u.test(key)
-  // Ours, which changes no value.
+  // Eider's own functions, which do not change values.
   if (/^eider_steps(_total)?$/.test(key)) return 'consistent'
   const isKnown = isScalarFunction(key) || isAggregateFunction(key) || isWindowFunction(key)
   return isOperator || isKnown ? 'consistent' : 'volatile'
 }
 
-/** The stability of its least stable function, including sub-queries. Columns are always stable. */
+/** The stability of the least stable function, including subqueries. Columns count as stable. */
 export function stabilityOf(expression: TreeValue): Stability {
   let least: Stability = 'consistent'
   for (const { class: kind, function_name: name } of walk(expression)) {
@@ -149,7 +143,9 @@ export function stabilityOf(expression: TreeValue): Stability {
   return least
 }
 
-/** Whether two evaluations may differ, so that it must be evaluated exactly once per row. */
+/**
+ * Whether two evaluations may give different values, so it must be evaluated exactly once per row.
+ */
 export function isVolatile(expression: TreeValue): boolean {
   return stabilityOf(expression) === 'volatile'
 }
@@ -157,10 +153,7 @@ export function isVolatile(expression: TreeValue): boolean {
 /** `current_date` and the like appear as column names. */
 const CHANGING = new Set(['SUBQUERY', 'PARAMETER', 'COLUMN_REF', 'STAR', 'POSITIONAL_REFERENCE'])
 
-/**
- * Whether a query always returns the same rows: it has no FROM, no nested query and no parameter, and calls nothing that
- * depends on the clock, the session or chance.
- */
+/** No FROM, nested query or parameter; no clock, session or chance. */
 export function isConstantQuery(query: TreeNode): boolean {
   if (query.type !== 'SELECT_NODE') return false
   for (const node of walk(query)) {

@@ -17,7 +17,7 @@ import { variableOf } from '../lexer/variable-names.ts'
 import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 import { checkDepth, checkExpandedSize } from './statement-limits.ts'
 
-/** Kinds of expression that compute from values. All others are refused. */
+/** Kinds of expressions that only compute from values. All others are refused. */
 const EXPRESSIONS = new Set([
   'BETWEEN',
   'CASE',
@@ -38,7 +38,7 @@ const EXPRESSIONS = new Set([
   'WINDOW',
 ])
 
-/** Table functions that derive rows from their arguments alone. */
+/** Table functions that compute rows from their arguments alone. */
 export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   'range',
   'generate_series',
@@ -49,15 +49,15 @@ export const TABLE_FUNCTIONS: ReadonlySet<string> = new Set([
   'json_tree',
 ])
 
-/** `a.b.c`: DuckDB 1.5.5 ends the process for ten thousand. */
+/** In `a.b.c`, ten thousand parts crash DuckDB 1.5.5. */
 const NAME_PARTS_MAX = 50
 
-/** They call the aggregate function that a text names. */
+/** Functions that call an aggregate function given by name. */
 const LIST_AGGREGATES = new Set(
   'aggregate array_aggr array_aggregate list_aggr list_aggregate'.split(' '),
 )
 
-/** Functions that turn JSON into the shape of their second argument: DuckDB 1.5.5 crashes if it is deep. */
+/** Functions that convert JSON to the shape of an argument. A deep shape crashes DuckDB 1.5.5. */
 const SHAPED_FUNCTIONS = new Set([
   'from_json',
   'from_json_strict',
@@ -67,10 +67,10 @@ const SHAPED_FUNCTIONS = new Set([
 const SHAPE_BRACKETS_MAX = 500
 
 /**
- * The second gate: the client's text may only compute. Runs on the parsed statement before names are resolved and Eider's
- * sub-queries are inserted, so that it never has to allow functions that only those use. Tables are not checked here:
- * rewriting resolves each name or refuses it.
- * @throws AppError `sql_forbidden` that names the function or the construct
+ * Checks that a client's statement only computes. It runs on the parsed statement before names are
+ * resolved and Eider's own subqueries are inserted, so functions that only those use need not be
+ * allowed. Tables are not checked here, because rewriting resolves or refuses each name.
+ * @throws AppError `sql_forbidden` naming the function or construct
  */
 export function guard(tree: TreeNode): void {
   if (nodesOf(tree.statements).length > 1) {
@@ -92,7 +92,7 @@ export function guard(tree: TreeNode): void {
   }
 }
 
-/** DuckDB takes seconds to bind more of them, and the memory of joins grows with the square of their number. */
+/** Beyond, DuckDB takes seconds to bind; memory for joins grows with the square. */
 const SELECTS_MAX = 2000
 const RELATIONS_MAX = 64
 const COLUMNS_MAX = 5000
@@ -139,7 +139,9 @@ function checkFunction(node: TreeNode): void {
   if (LIST_AGGREGATES.has(name.toLowerCase())) checkAggregate(name, second)
 }
 
-/** @throws AppError `sql_forbidden` unless it names an aggregate function that a statement may call itself */
+/**
+ * @throws AppError `sql_forbidden` unless it names an aggregate function that statements may call
+ */
 function checkAggregate(name: string, aggregate: TreeNode | undefined): void {
   const called = constantText(aggregate)
   if (called === undefined) {
@@ -149,7 +151,7 @@ function checkAggregate(name: string, aggregate: TreeNode | undefined): void {
   if (!isAggregateFunction(called)) throw forbidden(`Function ${called}`)
 }
 
-/** @throws AppError `sql_forbidden` unless the shape is written in the statement and is not deep */
+/** @throws AppError `sql_forbidden` unless the shape is a literal in the statement and not deep */
 function checkShape(name: string, shape: TreeNode | undefined): void {
   const text = shape?.class === 'CAST' ? constantText(shape.child) : constantText(shape)
   const opened = text?.match(/[[{]/g)?.length ?? 0

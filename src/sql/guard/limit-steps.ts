@@ -1,7 +1,7 @@
 /**
- * Bounds the time of functions that DuckDB 1.5.5 cannot interrupt: it checks for interrupts between sets of up to 2,048
- * rows, but not within a call. Memory needs no bounds here: the kernel limits it
- * (docs/decisions/0021-memory-of-the-process.md).
+ * Limits the time of functions that DuckDB 1.5.5 cannot interrupt: it checks for interrupts between
+ * sets of up to 2,048 rows, but not within a call. Memory is not limited here, because the kernel
+ * does that (docs/decisions/0021-memory-of-the-process.md).
  */
 
 import { AppError } from '../../core/errors.ts'
@@ -30,19 +30,20 @@ import {
 import { isAggregateFunction, isVolatile } from './function-lists.ts'
 import { hardLike, isConstantLike, isLike } from './statement-limits.ts'
 
-/** Below this a row is not counted: 2,048 of them take a tenth of a second. */
+/** Rows with fewer steps are not counted: 2,048 of them take a tenth of a second. */
 const ROW_STEPS = 50_000
 
 const BOUND = 'eider_arguments'
 
-/** A select item without an alias that gained a limit: DuckDB would name the column after it. */
+/**
+ * A SELECT item without an alias that got a limit. DuckDB would name its column after the limit.
+ */
 export interface UnnamedItem {
   readonly item: TreeNode
   readonly original: TreeNode
 }
 
 interface Visit {
-  /** The number of limits so far. */
   count: number
   readonly unnamed: UnnamedItem[]
 }
@@ -61,7 +62,7 @@ function visit(value: TreeValue, isInLambda: boolean, state: Visit): void {
   }
   if (!isNode(value)) return
   const { select_list: items = null, expr, ...parts } = value
-  // COLUMNS(name -> …) is computed over names, while the statement is bound.
+  // COLUMNS(name -> …) runs over names, while the statement is bound.
   const others = value.class === 'STAR' || expr === undefined ? parts : { ...parts, expr }
   for (const item of value.type === 'SELECT_NODE' ? nodesOf(items) : []) {
     visitItem(item, isInLambda, state)
@@ -81,7 +82,7 @@ function visitItem(item: TreeNode, isInLambda: boolean, state: Visit): void {
   else if (!isMany(original)) state.unnamed.push({ item, original })
 }
 
-/** True for a select item that gives several columns. */
+/** Whether a SELECT item expands to several columns. */
 function isMany(item: TreeNode): boolean {
   return [...walk(item)].some(({ class: kind }) => kind === 'STAR')
 }
@@ -102,22 +103,19 @@ function visitCall(call: TreeNode, isInLambda: boolean, state: Visit): void {
   state.count += 1
 }
 
-/** `*COLUMNS(…)` is several arguments, and DuckDB considers two equal `COLUMNS(name -> …)` different. */
+/** `*COLUMNS(…)` expands to several arguments; DuckDB tells equal lambdas in it apart. */
 function isUnpacked(node: TreeNode): boolean {
   if (node.type === 'OPERATOR_UNPACK') return true
   if (node.class !== 'STAR') return false
   return [...walk(node.expr ?? null)].some(({ class: kind }) => kind === 'LAMBDA')
 }
 
-/**
- * `CASE WHEN steps > few THEN CASE WHEN eider_steps(steps) THEN argument END ELSE argument END`.
- * @param isUnbound no argument may be bound to a name: within a lambda, and of an aggregate
- */
+/** `eider_steps` is called above `few` steps. @param isUnbound in lambdas and aggregates */
 function limitCall(call: TreeNode, isUnbound: boolean): void {
   const name = textValue(call.function_name)
   const fields: Record<string, TreeNode> = {}
-  // Anything but a column is first bound to a name, so that it is computed once. Within a lambda the sum would restart for
-  // each set of elements.
+  // Bind anything but a column to a name first, so that it is computed once. Not within a lambda,
+  // where the sum would restart for each set of elements.
   const given = nodesOf(call.children).map((argument, index) => {
     const isPlain = argument.class === 'LAMBDA' || isConstant(argument) || isLeaf(argument)
     if (isPlain || isUnbound) return argument
@@ -148,18 +146,17 @@ function limitCall(call: TreeNode, isUnbound: boolean): void {
   )
 }
 
-/** Whether the statement's text alone determines the value. */
 function isConstant(expression: TreeNode): boolean {
   const changing = /^(?:COLUMN_REF|PARAMETER|SUBQUERY|STAR|POSITIONAL_REFERENCE|WINDOW)$/
   for (const node of walk(expression)) if (changing.test(textValue(node.class))) return false
   return !isVolatile(expression)
 }
 
-/** Functions that give a part of what their first argument holds. */
+/** Functions that return a part of their first argument. */
 const PART_FUNCTIONS =
   /^(?:->>?|struct_extract|list_extract|list_element|array_extract|element_at|map_extract_value|union_extract)$/i
 
-/** A column, a parameter or a part of one, which costs nothing to compute twice. */
+/** Whether it is a column, a parameter or a part of one, which is cheap to compute twice. */
 function isLeaf(node: TreeNode): boolean {
   const { class: kind } = node
   if (kind === 'CAST') return isNode(node.child) && isLeaf(node.child)
@@ -174,7 +171,7 @@ function isLeaf(node: TreeNode): boolean {
   )
 }
 
-/** How many steps of a nanosecond or two expensive functions take, as SQL over their arguments. */
+/** Steps of one or two nanoseconds that an expensive function takes; SQL over its arguments. */
 
 type Steps = (args: readonly TreeNode[]) => TreeNode | null
 
@@ -210,10 +207,7 @@ const eachElement =
   (args) =>
     args.length === 0 ? null : times(number, length(args, 0))
 
-/**
- * Aggregates whose state grows with the list. DuckDB 1.5.5 frees the states of all rows at once, those not made yet too: where
- * memory ends before the last list, the process does.
- */
+/** DuckDB 1.5.5 frees all states at once, even ones not created, and crashes out of memory. */
 const GROWING_AGGREGATES =
   /^(?:mode|entropy|histogram\w*|median|quantile\w*|mad|approx_\w+|string_agg|group_concat|listagg|list|array_agg)$/i
 
@@ -223,19 +217,19 @@ const listAggregate: Steps = (args) => {
 
 const twoLists: Steps = (args) => times(500, callNode('+', length(args, 0), length(args, 1)))
 
-/** Compiling a pattern counts as this many bytes of text. */
+/** Compiling a pattern counts like matching this many bytes of text. */
 const PATTERN_BYTES = 2000
 
 const pattern: Steps = (args) => {
   const written = constantText(args[1])
   const states = written === undefined ? null : patternStates(written)
-  // One pass, as for any other function that reads a text.
+  // One pass, like any other function that reads a text.
   if (states === 1) return null
   const each = states === null ? times(2, bytes(args, 1)) : double(integerNode(states))
   return callNode('*', each, callNode('+', bytes(args, 0), integerNode(PATTERN_BYTES)))
 }
 
-/** RE2 takes a step or two per byte with a simple pattern, and as many as it has states with a hard one. */
+/** RE2 takes one or two steps per byte for a simple pattern, and one per state for a hard one. */
 function patternStates(text: string): number {
   const counts = [...text.matchAll(/\{(\d*),?(\d*)\}/g)].map(([, least = '', most = '']) => {
     return Math.max(1, Number(least), Number(most))
@@ -244,7 +238,7 @@ function patternStates(text: string): number {
   return states === 1 && text.length < 100 ? 1 : Math.min(1e6, text.length + states)
 }
 
-/** DuckDB tries every position for each wildcard but one; known patterns become regular expressions. */
+/** DuckDB tries every position for each wildcard but one. Constants become regular expressions. */
 const manyWildcards: Steps = (args) => {
   const without = callNode('translate', argument(args, 1), textNode('%*'), textNode(''))
   const wildcards = callNode('-', bytes(args, 1), double(callNode('strlen', without)))
@@ -258,11 +252,11 @@ const merging: Steps = (args) => {
   return callNode('+', times(100, callNode('+', bytes(args, 0), bytes(args, 1))), descending(args))
 }
 
-/** Objects and lists of one JSON value: there are at most as many levels. */
+/** The most objects and lists in one JSON value, which also limits its depth. */
 const BRACKETS_MAX = 5000
 const TOO_DEEP = `JSON has at most ${BRACKETS_MAX} objects and lists where its structure is compared`
 
-/** These descend by recursion and end the process at some fifteen thousand levels, which 100 KB can have. */
+/** These recursive functions crash at about fifteen thousand levels, which fit in 100 KB. */
 function nested(args: readonly TreeNode[], index: number): TreeNode {
   const text = castNode(argument(args, index), 'VARCHAR', false)
   const without = callNode('translate', text, textNode('{['), textNode(''))
@@ -319,14 +313,14 @@ const STEPS: ReadonlyMap<string, Steps> = new Map(
   RULES.flatMap(([steps, names]) => names.split(/\s+/).map((name) => [name, steps] as const)),
 )
 
-/** A DOUBLE; null: too cheap to count, with any arguments. */
+/** A DOUBLE. Null if the function is cheap with any arguments. */
 function stepsOf(name: string, args: readonly TreeNode[]): TreeNode | null {
   return STEPS.get(name.toLowerCase())?.(args) ?? null
 }
 
 const LAMBDAS: ReadonlySet<string> = new Set(`${LAMBDA_NAMES} ${REDUCING_NAMES}`.split(' '))
 
-/** Functions with a lambda: in others the same arrow reads a value from JSON. */
+/** Whether the function takes a lambda. For others, the same arrow reads a value from JSON. */
 function isLambdaFunction(name: string): boolean {
   return LAMBDAS.has(name.toLowerCase())
 }

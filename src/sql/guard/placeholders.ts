@@ -11,7 +11,7 @@ import {
 import { displayedName, variableParameter } from '../lexer/variable-names.ts'
 import type { UnnamedItem } from './limit-steps.ts'
 
-/** Functions that return the database of the request, under all the names that clients use. */
+/** Functions that return the request's database, under all the names that clients use. */
 const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set([
   'database',
   'schema',
@@ -19,14 +19,9 @@ const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set([
   'current_schema',
 ])
 
-/** The parameter bound to the request's database. */
 export const DATABASE_PARAMETER = variableParameter('system', 'database')
 
-/**
- * Replaces `database()`, which differs between requests, by a parameter, and names the columns of a SELECT that are such a
- * function or variable as they were written. Changes the tree in place.
- * @returns whether anything changed
- */
+/** `database()` becomes a parameter, as it differs per request. @returns whether any changed */
 export function bindSystemFunctions(tree: TreeNode): boolean {
   let isChanged = false
   for (const node of walk(tree)) {
@@ -42,7 +37,6 @@ export function bindSystemFunctions(tree: TreeNode): boolean {
   return isChanged
 }
 
-/** True if it got a name. */
 function nameItem(item: TreeNode): boolean {
   if (textValue(item.alias) !== '') return false
   if (isDatabaseFunction(item)) item.alias = `${textValue(item.function_name)}()`
@@ -63,21 +57,17 @@ function isDatabaseFunction(node: TreeNode): boolean {
   )
 }
 
-/**
- * Functions that take a value of any type. If such a function and another one share a parameter, DuckDB 1.5.5 infers its
- * type from the other one only, and crashes permanently: `SELECT hash($p), upper($p)`.
- */
+/** In `SELECT hash($p), upper($p)`, DuckDB 1.5.5 infers the type from `upper`, then breaks. */
 const UNTYPED =
   /^(typeof|alias|hash|row|struct_pack|printf|format|count|approx_count_distinct|entropy|grade_up|map\w*|(list|array)_\w+)$/
 
 const COPY = /^eider_copy_[0-9a-z]+_(.+)$/
 
-/** The parameter behind a name in a plan. */
 export function parameterOf(name: string): string {
   return COPY.exec(name)?.[1] ?? name
 }
 
-/** Within those functions a parameter gets its own name, the same one everywhere in one expression. */
+/** A name of its own inside those functions, the same everywhere in one expression. */
 export function separateParameters(tree: TreeNode): readonly UnnamedItem[] {
   const counts = new Map<string, number>()
   for (const node of walk(tree)) {
@@ -122,7 +112,6 @@ function rename(value: TreeValue, parent: TreeNode, counts: ReadonlyMap<string, 
   }
 }
 
-/** Equal for expressions that are written alike. */
 function shapeOf(node: TreeNode): string {
   const text = JSON.stringify(node, (key, value) => (key === 'query_location' ? undefined : value))
   const plain = text.replaceAll(/eider_copy_[0-9a-z]+_/g, '')

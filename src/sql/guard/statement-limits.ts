@@ -1,5 +1,6 @@
 /**
- * Limits on statements that DuckDB 1.5.5 could not survive: deep ones, long ones, and those that grow when they are bound.
+ * Refuses statements that would crash or block DuckDB 1.5.5: too deep, too long, or expanding too
+ * much when bound.
  */
 import { AppError } from '../../core/errors.ts'
 import {
@@ -20,10 +21,7 @@ import {
 } from '../ast/select-ast.ts'
 import { parameterNamesOf, type Token } from '../lexer/tokens.ts'
 
-/**
- * Expressions, joins and queries within one another. The time of DuckDB's binder grows with the cube of this number, and it
- * cannot be interrupted: half a second for 200 sums, twenty seconds for DuckDB's own limit of 1000.
- */
+/** DuckDB's binder cannot be interrupted; 200 nested sums take 0.5 s, 1000 twenty seconds. */
 const LEVELS_MAX = 200
 
 /** @throws AppError `sql_not_supported` for deeper nesting */
@@ -41,7 +39,7 @@ export function checkDepth(query: TreeNode): void {
   }
 }
 
-/** Lists and wrappers such as `{"node": …}` do not count. */
+/** Counts levels of expressions. Lists and wrappers such as `{"node": …}` do not count. */
 function levelsOf(value: TreeValue): number {
   return isNode(value) && typeof value.type === 'string' ? 1 : 0
 }
@@ -55,13 +53,14 @@ function tooDeep(): AppError {
 }
 
 /**
- * Expressions of a statement once it is bound. DuckDB takes some three seconds for this many. An alias that is used again, a
- * macro that uses its argument twice, BETWEEN, a lambda within a lambda and a CTE that is named twice are copied, so that
- * thirty of them in a row become a thousand million expressions: the memory runs out, in a step that no interrupt reaches.
+ * The most expressions in a statement after binding, which take DuckDB about three seconds. Binding
+ * copies reused aliases, macro arguments that are used twice, BETWEEN, nested lambdas and CTEs that
+ * are named twice. Thirty in a row would become a billion expressions, and use up memory in a step
+ * that cannot be interrupted.
  */
 const SIZE_MAX = 100_000
 
-/** For `*` over a table, whose columns are unknown here. */
+/** Assumed for `*` over a table, whose number of columns is not known here. */
 const TABLE_COLUMNS = 10
 
 interface Size {
@@ -71,13 +70,12 @@ interface Size {
 
 interface Scope {
   readonly ctes: ReadonlyMap<string, Size>
-  /** The SELECT list up to here. */
+  /** Sizes of the aliases in the SELECT list so far. */
   readonly aliases: ReadonlyMap<string, number>
-  /** The columns that `*` expands to. */
   readonly columns: number
 }
 
-/** Macros that use an argument more than once: their number of expressions, and how often the argument appears in them. */
+/** The number of expressions in them, and how often the argument occurs. */
 const MACROS: Readonly<Record<string, { readonly own: number; readonly copies: number }>> = {
   array_pop_back: { own: 6, copies: 2 },
   array_to_string: { own: 8, copies: 2 },
@@ -94,7 +92,7 @@ const MACROS: Readonly<Record<string, { readonly own: number; readonly copies: n
   weighted_avg: { own: 6, copies: 2 },
 }
 
-/** @throws AppError `sql_not_supported` for a statement that would be copied to more than its limit */
+/** @throws AppError `sql_not_supported` for a statement that would expand beyond the limit */
 export function checkExpandedSize(query: TreeNode): void {
   if (sizeOfQuery(query, new Map()).size <= SIZE_MAX) return
   const what = 'aliases, CTEs and nested functions that expand to more than'
@@ -159,7 +157,6 @@ function sizeOfSource(ref: TreeNode, ctes: ReadonlyMap<string, Size>): Size {
   return { size: source.size + own + cells * 2, columns: source.columns + cells + TABLE_COLUMNS }
 }
 
-/** The columns that a PIVOT makes. */
 function pivotCells(ref: TreeNode): number {
   const combinations = nodesOf(ref.pivots).reduce((total, pivot) => {
     return total * Math.max(1, nodesOf(pivot.entries).length)
@@ -175,7 +172,6 @@ function sizeOfParts(values: readonly TreeValue[], scope: Scope): number {
   return values.reduce<number>((total, value) => total + sizeOf(value, scope), 0)
 }
 
-/** Of all expressions in a part of the tree. */
 function sizeOf(value: TreeValue, scope: Scope): number {
   if (Array.isArray(value)) return sizeOfParts(value, scope)
   if (!isNode(value)) return 0
@@ -205,32 +201,26 @@ function partsOf(node: TreeNode, scope: Scope): number {
   return sizeOfParts(Object.values(node), scope)
 }
 
-/** UTF-8 bytes of a UTF-16 code unit. */
+/** The most UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES_MAX = 3
 
-/**
- * The cost of a statement before it runs grows with its text, so the text is limited before anything reads it.
- * @throws AppError `statement_too_large`
- */
+/** Checked first: long statements cost time before they run. @throws AppError */
 export function checkStatementSize(sql: string, bytesMax: number): void {
   if (sql.length * UNIT_BYTES_MAX <= bytesMax) return
-  // A text with more code units need not be counted: it may be as large as a body.
+  // A text with too many code units is too long in any case, so it is not encoded.
   if (sql.length <= bytesMax && Buffer.byteLength(sql) <= bytesMax) return
   const instead = 'send values as "params", and rows through PUT of the knowledge base'
   const limit = `The text of the statement has more than ${bytesMax} bytes, the limit (EIDER_STATEMENT_BYTES_MAX)`
   throw new AppError('statement_too_large', `${limit}; ${instead}`)
 }
 
-/** DuckDB finds the place of a parameter in a time by their number. */
+/** A limit, because DuckDB takes longer to find a parameter the more there are. */
 const PARAMETERS_MAX = 2000
 
-/** DuckDB 1.5.5 prints a text in a time by its quotes times its length: a second for some 2e10. */
+/** DuckDB 1.5.5 prints in time proportional to length times quotes: 1 s for about 2e10. */
 const QUOTES_TIMES_LENGTH_MAX = 5e9
 
-/**
- * Refuses what DuckDB's parser, printer and binder take too long for, in steps that cannot be interrupted.
- * @throws AppError `sql_not_supported`
- */
+/** DuckDB's parsing, printing and binding cannot be interrupted. @throws AppError */
 export function checkTokens(tokens: readonly Token[]): void {
   const parameters = parameterNamesOf(tokens).length
   if (parameters > PARAMETERS_MAX) {
@@ -252,25 +242,24 @@ function quotesTimesLength({ kind, value }: Token): number {
 }
 
 /**
- * LIKE and GLOB with several wildcards: DuckDB 1.5.5 tries every place for each of them, so that six in a row take a minute
- * for a text of a hundred characters. A regular expression finds the same in one pass.
+ * DuckDB 1.5.5 tries every position for each LIKE wildcard: six take a minute for 100 characters.
  */
 
 const GLOB = '~~~'
-/** `~~` is LIKE, `~~*` ILIKE. */
+/** DuckDB's operators: `~~` is LIKE, `~~*` is ILIKE. */
 const LIKE = /^(?:!?~~\*?|(?:not_)?i?like_escape|~~~)$/i
 
 export function isLike(name: string): boolean {
   return LIKE.test(name)
 }
 
-/** With a known pattern, or a search. */
+/** Whether its pattern is a constant, or the condition is a search. */
 export function isConstantLike([text, pattern]: readonly TreeNode[]): boolean {
   const isSearch = isColumn(text) && columnNames(text).at(-1)?.toLowerCase() === 'content'
   return isSearch || constantText(pattern) !== undefined
 }
 
-/** The equivalent regular expression, where DuckDB's own LIKE would try too many combinations. */
+/** The equivalent regular expression if DuckDB's own LIKE would try too many combinations. */
 export function hardLike(call: TreeNode): string | undefined {
   const name = textValue(call.function_name)
   const [, pattern, escapeNode] = nodesOf(call.children)
@@ -284,7 +273,7 @@ export function hardLike(call: TreeNode): string | undefined {
   return `(?${flags})${regexpOf(written, isGlob ? '*?' : '%_', constantText(escapeNode))}`
 }
 
-/** Changes the tree in place, after searches have been taken out. */
+/** Changes the tree in place. Runs after searches were taken out. */
 export function likesAsRegexps(tree: TreeValue): void {
   for (const node of walk(tree)) {
     if (node.class !== 'FUNCTION') continue
@@ -299,7 +288,7 @@ export function likesAsRegexps(tree: TreeValue): void {
   }
 }
 
-/** NULL for no text, as the operator itself. */
+/** Returns NULL if the text is NULL, like the operator itself. */
 function unlessNull(text: TreeNode): TreeNode {
   return callNode('starts_with', { ...text, alias: '' }, textNode(''))
 }

@@ -1,6 +1,7 @@
 /**
- * SQL of a database's own, in parentheses after its name: `FROM pg (SELECT …)`. It may be in a dialect that neither we nor
- * DuckDB can read, so that it becomes a name in quotes, `pg."…"`, before anybody else reads the statement.
+ * Handles a database's own SQL, in parentheses after its name: `FROM pg (SELECT …)`. Neither Eider
+ * nor DuckDB may be able to parse it, so it becomes a quoted name, `pg."…"`, before anything else
+ * reads the statement.
  */
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
@@ -9,7 +10,7 @@ import { lineAndColumn, nextToken, type Token, tokenize } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'
 
-/** The text in such a name; undefined: an ordinary name. */
+/** Returns the SQL inside such a name; undefined for an ordinary name. */
 export function nativeText(name: string): string | undefined {
   return name.startsWith(MARK) ? name.slice(MARK.length) : undefined
 }
@@ -17,11 +18,7 @@ export function nativeText(name: string): string | undefined {
 /** How a database reads string literals. */
 type NativeDialect = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 
-/**
- * @param dialectOf of a data source, by its name; undefined: there is none
- * @param isFunction whether DuckDB has a table function of that name, which takes precedence
- * @throws AppError `sql_syntax`, or `sql_not_supported` for anything but a query
- */
+/** @param isFunction a table function of that name takes precedence @throws AppError */
 export function withNativeNames(
   sql: string,
   dialectOf: (name: string) => NativeDialect | undefined,
@@ -55,7 +52,7 @@ export function withNativeNames(
   return text + sql.slice(copied)
 }
 
-/** The statement as written, with the SQL instead of such names. */
+/** Returns the statement as written, with the SQL in place of such names. */
 export function withNativeTexts(sql: string): string {
   return sql.replaceAll(WRITTEN, (_name, text: string) => ` (${text.replaceAll('""', '"')})`)
 }
@@ -66,7 +63,7 @@ function notAQuery(name: string): AppError {
   return new AppError('sql_not_supported', message)
 }
 
-/** Whether SQL of a database is used as a name: it differs from what was written. */
+/** Whether the statement contains native SQL as a name, so it differs from what was written. */
 export function hasNativeNames(sql: string): boolean {
   return sql.includes(MARK)
 }
@@ -75,7 +72,7 @@ const WRITTEN = new RegExp(`\\s*\\.\\s*"${MARK}((?:[^"]|"")*)"`, 'g')
 
 const BEGINS_QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|table|show)\b/i
 
-/** The search range for its start. */
+/** Look for the start of a query in this many characters. */
 const QUERY_CHARS = 1000
 
 interface Candidate {
@@ -83,7 +80,7 @@ interface Candidate {
   readonly open: Token
 }
 
-/** Names in a FROM followed by a parenthesis, one after the other: the text inside may not be readable here. */
+/** One by one, because the text in the parentheses may not be tokenizable here. */
 function* candidates(sql: string): Generator<Candidate, void, number | undefined> {
   let before: Token | undefined
   let name: Token | undefined
@@ -108,7 +105,7 @@ function isName({ kind }: Token): boolean {
   return kind === 'word' || kind === 'name'
 }
 
-/** null: the end, or unreadable text, which the statement's reader reports. */
+/** Null at the end, or for text that cannot be tokenized. The parser reports the latter. */
 function readToken(sql: string, at: number, previous: Token | undefined): Token | null {
   try {
     return nextToken(sql, at, previous)
@@ -117,7 +114,7 @@ function readToken(sql: string, at: number, previous: Token | undefined): Token 
   }
 }
 
-/** The position where the parenthesis opened before `start` closes; -1: nowhere. */
+/** Returns where the parenthesis that opened before `start` closes; -1 if it does not. */
 function nativeEnd(sql: string, start: number, dialect: NativeDialect): number {
   let depth = 1
   try {
@@ -139,7 +136,7 @@ const ENDS_FROM = new Set([
 ])
 const QUERY_WORDS = new Set(['select', 'with', 'from', 'values'])
 
-/** Words that a relation follows, and those after which more of them follow a comma. */
+/** Keywords before a relation, and those after which a comma leads to another relation. */
 const BEFORE_RELATION = new Set([
   ...['from', 'join', 'pivot', 'unpivot', 'table', 'view', 'into', 'update', 'truncate'],
   ...['describe', 'desc', 'summarize', 'agent', 'knowledge_base'],
@@ -147,24 +144,19 @@ const BEFORE_RELATION = new Set([
 const BEFORE_LIST = new Set(['from', 'join', 'pivot', 'unpivot'])
 const BETWEEN = new Set(['lateral', 'if', 'not', 'exists'])
 
-/** In lower case. */
+/** Names are in lower case. */
 interface NamedRelation {
-  /** null: without one. */
+  /** Null if the name has no database. */
   readonly database: string | null
-  /** Empty: native SQL. */
   readonly name: string
 }
 
-/**
- * What statements name as relations. It reads only words, so it may find one too many (`extract(day FROM t.x)`), but it
- * misses none outside of quotes.
- * @throws AppError `sql_syntax` for what cannot be read
- */
+/** May return one too many, but outside of quotes misses none. @throws AppError `sql_syntax` */
 export function relationsNamed(sql: string): readonly NamedRelation[] {
   const tokens = tokenize(sql)
   const found: NamedRelation[] = []
   const ctes = new Set<string>()
-  // For each open parenthesis: whether a relation may follow, and whether a comma leads to one.
+  // For each open parenthesis: whether a relation may come next, and whether a comma leads to one.
   const open = [{ isNext: false, isFrom: false }]
   for (const [index, { kind, text, value }] of tokens.entries()) {
     const state = open.at(-1) ?? { isNext: false, isFrom: false }
@@ -175,7 +167,7 @@ export function relationsNamed(sql: string): readonly NamedRelation[] {
     else if (text === ')') open.pop()
     else if (text === ',') state.isNext = state.isFrom
     else if (text === ';') Object.assign(state, { isNext: false, isFrom: false })
-    // Already read with what is before the dot.
+    // This name was already read, together with the part before the dot.
     else if (tokens[index - 1]?.text === '.') continue
     else if (isNamed && state.isNext && isDatabase(index)) {
       const name = after?.text === '.' ? (tokens[index + 2]?.value ?? '') : ''
@@ -206,10 +198,7 @@ export function relationsNamed(sql: string): readonly NamedRelation[] {
   }
 }
 
-/**
- * Whether something of a database is named: `shop.orders`, `shop (SELECT …)`. An alias that is called so counts, too, and
- * in a text that cannot be read every mention does.
- */
+/** `shop.orders`, `shop (SELECT …)`, even an alias, or any mention in untokenizable text. */
 export function namesDatabase(sql: string, database: string): boolean {
   const key = nameKey(database)
   try {

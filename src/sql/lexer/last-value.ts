@@ -1,25 +1,23 @@
-/** `column > LAST` in a scheduled statement: the rows added since. */
+/**
+ * Finds `column > LAST` in a scheduled statement, which selects the rows added since the last run.
+ */
 import { AppError } from '../../core/errors.ts'
-import { type Token, tokenize } from './tokens.ts'
+import { isWord, type Token, tokenize } from './tokens.ts'
 
 /** A condition with LAST, as positions in its statement. */
 export interface LastCondition {
-  /** The column as written. */
   readonly column: string
   readonly operator: '>' | '>='
-  /** For `COALESCE(LAST, value)`: the value before the first run. null: everything. */
+  /** For `COALESCE(LAST, value)`, the value to use in the first run; null: read everything. */
   readonly first: string | null
-  /** Of the whole condition. */
+  /** The start and end of the whole condition. */
   readonly start: number
   readonly end: number
-  /** From the FROM of its SELECT to the end of its WHERE. */
+  /** The range from the FROM of its SELECT to the end of its WHERE. */
   readonly source: { readonly start: number; readonly end: number }
 }
 
-/**
- * undefined: the statement has no LAST.
- * @throws AppError `invalid_schedule` for a LAST that would omit rows, or in another clause
- */
+/** @throws AppError `invalid_schedule` for a LAST that would miss rows, or in another clause */
 export function lastCondition(sql: string): LastCondition | undefined {
   const tokens = tokenize(sql)
   const places = tokens.flatMap((_, index) => (isLast(tokens, index) ? [index] : []))
@@ -54,16 +52,12 @@ export function lastCondition(sql: string): LastCondition | undefined {
   }
 }
 
-/** `NULLS LAST`, `last(x)` and `t.last` are something else. */
+/** `NULLS LAST`, `last(x)` and `t.last` mean something else. */
 function isLast(tokens: readonly Token[], at: number): boolean {
   const [before, token, after] = [tokens[at - 1], tokens[at], tokens[at + 1]]
   if (!isWord(token, 'last') || after?.text === '(' || after?.text === '.') return false
   const isOperand = before?.text === '>' || before?.text === '>='
   return isOperand || (before?.text === '(' && isWord(tokens[at - 2], 'coalesce'))
-}
-
-function isWord(token: Token | undefined, ...words: readonly string[]): boolean {
-  return token?.kind === 'word' && words.includes(token.value.toLowerCase())
 }
 
 function coalesceAround(tokens: readonly Token[], at: number) {
@@ -83,7 +77,7 @@ function sliceOf(sql: string, tokens: readonly Token[], from: number, before: nu
   return sql.slice(tokens[from]?.start, tokens[before - 1]?.end)
 }
 
-/** `column`, `t.column`, `"column"`. */
+/** Recognizes `column`, `t.column` and `"column"`. */
 function columnStartOf(tokens: readonly Token[], end: number): number | undefined {
   const isName = (index: number) => {
     const kind = tokens[index]?.kind
@@ -107,7 +101,7 @@ const AFTER_WHERE = [
   'using',
 ]
 
-/** The FROM and WHERE of the SELECT whose WHERE contains this position. */
+/** Returns the FROM and WHERE of the SELECT whose WHERE contains this position. */
 function sourceAround(tokens: readonly Token[], at: number, length: number) {
   const select = placeBefore(tokens, at, 'select')
   const from = select === undefined ? undefined : placeAfter(tokens, select, ['from'])
@@ -122,7 +116,7 @@ function sourceAround(tokens: readonly Token[], at: number, length: number) {
   }
 }
 
-/** The nearest of these words to the left, outside other parentheses. Enclosing ones may be passed. */
+/** Skips parentheses that are closed before the position. */
 function placeBefore(tokens: readonly Token[], at: number, word: string): number | undefined {
   let depth = 0
   for (let index = at; index >= 0; index -= 1) {
@@ -134,7 +128,7 @@ function placeBefore(tokens: readonly Token[], at: number, word: string): number
   return undefined
 }
 
-/** The same to the right, up to the end of the surrounding parentheses. */
+/** The nearest of these words to the right, up to the end of the surrounding parentheses. */
 function placeAfter(
   tokens: readonly Token[],
   at: number,

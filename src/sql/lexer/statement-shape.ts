@@ -1,18 +1,20 @@
 import { type Token, tokenize } from './tokens.ts'
 
-/** A statement with its plain values taken out: statements that differ in nothing else have the same shape. */
+/**
+ * A statement without its plain values. Statements that differ only in values have the same shape.
+ */
 export interface StatementShape {
-  /** The statement with marks instead of values. Equal values have the same mark, different ones never. */
+  /** With marks in place of values: equal values share one, different values never do. */
   readonly sql: string
-  /** By its mark, each value as written. */
+  /** Values as written, by their marks. */
   readonly literals: ReadonlyMap<string, string>
 }
 
-/** A statement with these digits has no shape, so that a mark can be found again wherever a plan puts it. */
+/** A statement with these digits has no shape, so that marks are unambiguous in a plan. */
 const MARK_DIGITS = '718281'
 const LITERALS_MAX = 100
 
-/** DuckDB reads each as the type of its mark: an INTEGER, a DECIMAL printed as written, a short text. */
+/** A mark gives a value's type to DuckDB: INTEGER, DECIMAL with the same digits, or short text. */
 const INTEGER = /^(?:0|[1-9]\d{0,8})$/
 const DECIMAL = /^(?:0|[1-9]\d{0,7})\.\d{1,8}$/
 const PLAIN_TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
@@ -20,14 +22,10 @@ const PLAIN_TEXT = /^'[^'\\\p{Cc}\p{Cs}]{0,200}'$/u
 const BEFORE = new Set(
   '= < > <= >= <> != == ( , + * / % select distinct between and then else when or not'.split(' '),
 )
-/** A cast, an access into a value, or a word that gives the number another meaning. */
+/** After these, a number is not a plain value: a cast, an access into a value, or a slice. */
 const NOT_AFTER = new Set(':: . [ ( : -> ->>'.split(' '))
 
-/**
- * Only the tree of the marked statement tells which values never change the plan: see `free-literals.ts`.
- * @param kept values, as written, that stay in the statement
- * @returns null for a statement without such values
- */
+/** `free-literals.ts` finds values that never change the plan. @param kept to leave in place */
 export function shapeOf(
   sql: string,
   tokens: readonly Token[],
@@ -74,7 +72,7 @@ export function holdsMarks(text: string): boolean {
   return text.includes(MARK_DIGITS)
 }
 
-/** A text with marks, split at them for fast assembly. */
+/** A text with marks, split at the marks for fast assembly. */
 export class MarkedText {
   readonly #parts: readonly string[]
   readonly #marks: readonly string[]
@@ -97,14 +95,14 @@ export class MarkedText {
   }
 }
 
-/** A statement whose search texts have become parameters, and their values. */
+/** A statement whose search texts became parameters, with their values. */
 export interface ParameterizedStatement {
   readonly sql: string
-  /** `eider_text_0` → the text. */
+  /** Texts by parameter, for example `eider_text_0`. */
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** The tokens that may follow a text that is a whole operand. A cast or an operator may not. */
+/** Tokens that can follow a text that is a whole operand. A cast or an operator cannot. */
 const ENDS = new Set(') , ; and or limit offset order group having qualify union except'.split(' '))
 
 const PREFIX = 'eider_text_'
@@ -113,12 +111,7 @@ export function isLiteralParameter(name: string): boolean {
   return name.startsWith(PREFIX)
 }
 
-/**
- * Replaces the texts of `content = '…'` by parameters, so that searches that differ only in their texts share a plan.
- * Whether `content` is a knowledge base's search column is not known here: the plan must tell, and if it is not, the
- * statement must be read as written.
- * @param tokens of the statement, read in the standard way, if known
- */
+/** Searches with different texts share a plan, unless `content` is not a search column. */
 export function parameterizeSearchLiterals(
   sql: string,
   tokens: readonly Token[] = tokensOf(sql),
@@ -137,7 +130,7 @@ export function parameterizeSearchLiterals(
   return { sql: parameterized + sql.slice(at), texts }
 }
 
-/** What cannot be cut into tokens is left to the planning, which says why. */
+/** Text that cannot be tokenized is left to planning, which reports the error. */
 function tokensOf(sql: string): readonly Token[] {
   try {
     return tokenize(sql)

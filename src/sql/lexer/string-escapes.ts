@@ -1,15 +1,12 @@
-/** The meaning of a backslash within a string. */
+/** Decodes backslash escapes in strings. */
 
-/**
- * How a quote inside a string is written: `''` as in the standard, or also `\'` as some clients do, or with all the escapes
- * of `E'…'` (PostgreSQL manual, 4.1.2.2).
- */
+/** `''`; also `\'`, as some clients do; or all escapes of `E'…'` (PostgreSQL 4.1.2.2). */
 export type StringEscapes = 'standard' | 'backslash' | 'all'
 
-export interface Escaped {
-  /** null: the escape means no character. */
+interface Escaped {
+  /** Null if the escape does not denote a character. */
   readonly value: string | null
-  /** Code units of the escape as written. */
+  /** The length of the escape as written, in code units. */
   readonly length: number
 }
 
@@ -21,12 +18,11 @@ const ESCAPED_LETTERS: Readonly<Record<string, string>> = {
   f: '\f',
 }
 
-/** Bytes of UTF-8: neighbours belong together. */
+/** UTF-8 bytes. Adjacent ones form a character together. */
 const ESCAPED_BYTES = /(?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+/y
 const CODE_POINT = /\\(?:u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})/y
 const CODE_POINT_MAX = 0x10_ff_ff
 
-/** The meaning of the backslash at this position, or undefined if it is literal. */
 export function escapeAt(sql: string, at: number, escapes: StringEscapes): Escaped | undefined {
   if (escapes === 'standard' || at + 1 >= sql.length) return undefined
   const long = escapes === 'all' ? longEscapeAt(sql, at) : undefined
@@ -59,7 +55,7 @@ function unescapedText(escapes: string): string | null {
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
     return decoder.decode(Uint8Array.from(bytes))
   } catch {
-    // Not UTF-8: the caller knows the place and reports it.
+    // Not valid UTF-8. The caller knows the position and reports it.
     return null
   }
 }

@@ -2,12 +2,11 @@ import { AppError } from '../../core/errors.ts'
 import { escapeAt, type StringEscapes } from './string-escapes.ts'
 import { variableParameter } from './variable-names.ts'
 
-export type TokenKind = 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
+type TokenKind = 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
 
-/** A piece of SQL text. `start` and `end` are code units into the statement. */
+/** A token of SQL text. `start` and `end` are offsets in UTF-16 code units. */
 export interface Token {
   readonly kind: TokenKind
-  /** The text as written. */
   readonly text: string
   /** The name without quotes, or the string without quotes and escapes. */
   readonly value: string
@@ -15,18 +14,25 @@ export interface Token {
   readonly end: number
 }
 
+/** Whether it is one of these words, given in lower case. */
+export function isWord(token: Token | undefined, ...words: readonly string[]): boolean {
+  return token?.kind === 'word' && words.includes(token.value.toLowerCase())
+}
+
 const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy
 const NUMBER_TOKEN = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
-/** White space and comments to the end of a line. */
+/** White space and line comments. */
 const BLANKS = /(?:\s|--[^\n\r]*)+/uy
 const COMMENT_MARK = /\/\*|\*\//g
 const DOLLAR_QUOTE = /\$(?:[\p{L}_][\p{L}\p{N}_]*)?\$/uy
 const PARAMETER = /[:$]([\p{L}_][\p{L}\p{N}_]*)/uy
-/** `@name`, and MySQL's `@@name` or `@@session.name`. Before a space, `@` is DuckDB's operator for the absolute value. */
+/** `@name`, MySQL's `@@name` or `@@session.name`. `@` before a space is an absolute value. */
 const VARIABLE = /@(?:@(?:(?:session|global|local)\.)?)?([\p{L}_][\p{L}\p{N}_]*)/iuy
 const SYMBOL = /->>|->|::|:=|<=|>=|<>|!=|==|\|\||\*\*|!?~~?\*?|<<|>>|\/\/(?!\*)|=>|[^\s]/uy
 
-/** After these words a value is expected, so that a `:name` there is a parameter and not a slice or a struct's colon. */
+/**
+ * A value follows these words, so a `:name` there is a parameter, not a slice or a struct field.
+ */
 const OPERATOR_WORDS = new Set(
   `select distinct all from where and or not in like ilike between is having by limit offset then else when case on
   values set using union except intersect qualify returning as similar escape any some glob question`.split(
@@ -34,13 +40,10 @@ const OPERATOR_WORDS = new Set(
   ),
 )
 
-/** Reading, checking and binding a statement take time by their number. */
+/** A limit, because the time to parse, check and bind a statement grows with its tokens. */
 const TOKENS_MAX = 50_000
 
-/**
- * Cuts a statement into tokens; comments and white space are left out.
- * @throws AppError `sql_syntax` for a string, name or comment without an end, `sql_not_supported` for too many tokens
- */
+/** Without comments and white space. @throws AppError `sql_syntax`, `sql_not_supported` */
 export function tokenize(sql: string, escapes: StringEscapes = 'standard'): readonly Token[] {
   const tokens: Token[] = []
   let at = 0
@@ -63,14 +66,14 @@ function tooManyTokens(): AppError {
   return new AppError('sql_not_supported', `${limit}; pass a long list as a parameter`)
 }
 
-/** The token that starts at this position or later; null: none. @throws AppError `sql_syntax` */
+/** At this position or later; null if there is none. @throws AppError `sql_syntax` */
 export function nextToken(sql: string, from: number, previous: Token | undefined): Token | null {
   let at = from
   for (let next = gapEnd(sql, at); next > at; next = gapEnd(sql, at)) at = next
   return at < sql.length ? tokenAt(sql, at, { escapes: 'standard', previous }) : null
 }
 
-/** The end of white space, or of the comment that starts here. */
+/** Returns the end of white space, or of the comment that starts here. */
 function gapEnd(sql: string, at: number): number {
   const first = sql.charCodeAt(at)
   if (first === SLASH) return sql.startsWith('/*', at) ? commentEnd(sql, at) : at
@@ -84,7 +87,7 @@ const MINUS = 0x2d
 const SLASH = 0x2f
 const NOT_ASCII = 0x80
 
-/** Comments nest, as in the standard. */
+/** Comments nest, as in the SQL standard. */
 function commentEnd(sql: string, start: number): number {
   COMMENT_MARK.lastIndex = start
   let depth = 0
@@ -96,10 +99,7 @@ function commentEnd(sql: string, start: number): number {
   throw unterminated('comment', sql, start)
 }
 
-/**
- * The statement's text with its `:name` as DuckDB's `$name`, `` `name` `` as `"name"`, and no closing semicolon. Comments are
- * spaces: DuckDB's own reading of comments within comments takes time by the square of their number.
- */
+/** `:name` becomes `$name`; no closing semicolons, no comments, for which DuckDB takes long. */
 export function toDuckDB(sql: string, tokens: readonly Token[]): string {
   const statement = withoutClosingSemicolons(tokens)
   const arrows = metadataArrows(statement)
@@ -118,15 +118,12 @@ export function toDuckDB(sql: string, tokens: readonly Token[]): string {
 /** Anything but plain white space. */
 const COMMENT_TEXT = /[^\n\r\t ]/
 
-/** The same number of characters, so that positions stay. */
+/** Returns as many spaces, so that positions stay the same. */
 function blank(gap: string): string {
   return COMMENT_TEXT.test(gap) ? gap.replaceAll(/[^\n\r\t]/gu, ' ') : gap
 }
 
-/**
- * @param holdsOthers whether semicolons may appear within it
- * @throws AppError `sql_not_supported` if another statement follows a semicolon
- */
+/** @param holdsOthers whether it may contain semicolons @throws AppError for more statements */
 export function withoutClosingSemicolons(
   tokens: readonly Token[],
   holdsOthers = false,
@@ -141,12 +138,12 @@ export function withoutClosingSemicolons(
   return statement
 }
 
-/** The names of the statement's parameters, each once. */
+/** Returns the names of the statement's parameters without duplicates. */
 export function parameterNamesOf(tokens: readonly Token[]): readonly string[] {
   return [...new Set(tokens.filter((token) => token.kind === 'parameter').map((t) => t.value))]
 }
 
-/** `line 2, column 5` of a place in a text, both from 1, counted in characters. */
+/** Returns `line 2, column 5` for a position, both counted from 1, in characters. */
 export function lineAndColumn(text: string, at: number): string {
   const before = text.slice(0, at)
   const line = before.split('\n').length
@@ -186,10 +183,9 @@ function tokenAt(sql: string, start: number, context: Context): Token {
   return plainToken('symbol', matchAt(SYMBOL, sql, start) ?? first, start)
 }
 
-/** They never start a longer sign. */
+/** Symbols that are never the start of a longer one. */
 const SINGLE_SIGNS: ReadonlySet<string> = new Set('()[]{},;+')
 
-/** A parameter whose name says which variable is meant. */
 function variableAt(sql: string, start: number): Token | undefined {
   VARIABLE.lastIndex = start
   const [text, name = ''] = VARIABLE.exec(sql) ?? []
@@ -198,7 +194,7 @@ function variableAt(sql: string, start: number): Token | undefined {
   return { ...plainToken('parameter', text, start), value: variableParameter(kind, name) }
 }
 
-/** DuckDB's `<@` and `^@`. */
+/** Recognizes DuckDB's operators `<@` and `^@`. */
 function isWithinOperator(previous: Token | undefined, start: number): boolean {
   return previous?.end === start && (previous.text === '<' || previous.text === '^')
 }
@@ -227,7 +223,7 @@ function stringAt(sql: string, start: number, escapes: StringEscapes): Token {
   return { kind: 'string', text, value: text.slice(1, -1).replaceAll("''", "'"), start, end }
 }
 
-/** The end of a text between these marks, where a doubled mark means the mark itself; -1: unclosed. */
+/** The end of a quoted text in which a doubled quote means one quote; -1 if it is not closed. */
 function quotedEnd(sql: string, start: number, mark: string): number {
   let at = sql.indexOf(mark, start + 1)
   while (at >= 0 && sql[at + 1] === mark) at = sql.indexOf(mark, at + 2)
@@ -242,7 +238,7 @@ function escapedStringAt(sql: string, start: number, escapes: StringEscapes): To
     const at = QUOTE_OR_BACKSLASH.lastIndex - 1
     parts.push(sql.slice(from, at))
     if (sql[at] === '\\') {
-      // The last backslash of a text means itself.
+      // A backslash at the end of a text is literal.
       const { value, length } = escapeAt(sql, at, escapes) ?? { value: '\\', length: 1 }
       if (value === null) throw wrongEscape(sql, at)
       parts.push(value)
@@ -274,7 +270,9 @@ function nameAt(sql: string, start: number, mark: string, escapes: StringEscapes
   return { kind: 'name', text, value: inner.slice(1, -1).replaceAll(mark + mark, mark), start, end }
 }
 
-/** The same for a text in double quotes in which `\"` means a quote, as in JSON; -1: it does not end. */
+/**
+ * Like `quotedEnd`, for double quotes in which `\"` is a quote, as in JSON; -1 if it is not closed.
+ */
 function escapedEnd(sql: string, start: number): number {
   for (let at = start + 1; at < sql.length; at += 1) {
     const isDoubled = sql[at] === '"' && sql[at + 1] === '"'
@@ -299,8 +297,8 @@ function unterminated(what: string, sql: string, at: number): AppError {
 function duckDBTextOf(token: Token): string {
   if (token.kind === 'parameter') return `$${token.value}`
   if (token.kind === 'name') return `"${token.value.replaceAll('"', '""')}"`
-  // Also one between dollars: there DuckDB 1.5.5 replaces wide spaces, and after `$$$$` or a quote between dollars in other
-  // texts, too.
+  // Also for strings between dollars, in which DuckDB 1.5.5 replaces wide spaces. After `$$$$` or a
+  // quote between dollars it does so in other strings too.
   if (token.kind === 'string') {
     return `'${token.value.replaceAll("'", "''")}'`
   }
@@ -308,9 +306,10 @@ function duckDBTextOf(token: Token): string {
 }
 
 /**
- * In DuckDB `->>` binds less tightly than `AND` and `=`: `a AND metadata->>'k' = 'v'` is read as
- * `((a AND metadata)->>'k') = 'v'`. Existing clients write it without parentheses, so they are added here.
- * @returns the tokens before and after which a parenthesis belongs
+ * Finds where to add parentheses around `metadata->>'k'`, which existing clients omit. In DuckDB
+ * `->>` binds less tightly than `AND` and `=`, so `a AND metadata->>'k' = 'v'` would mean `((a AND
+ * metadata)->>'k') = 'v'`.
+ * @returns the tokens before and after which to add a parenthesis
  */
 function metadataArrows(tokens: readonly Token[]) {
   const firsts = new Set<number>()
@@ -332,14 +331,14 @@ function isMetadata(token: Token | undefined): boolean {
   )
 }
 
-/** From `metadata` back over `alias.` and `project.kb.`. */
+/** Goes back from `metadata` over `alias.` and `project.kb.`. */
 function chainStart(tokens: readonly Token[], index: number): number {
   let first = index
   while (tokens[first - 1]?.text === '.' && first >= 2) first -= 2
   return first
 }
 
-/** From `metadata` on over `-> 'a' ->> 'b'`. */
+/** Goes forward from `metadata` over `-> 'a' ->> 'b'`. */
 function chainEnd(tokens: readonly Token[], index: number): number {
   let last = index
   for (;;) {
@@ -351,10 +350,7 @@ function chainEnd(tokens: readonly Token[], index: number): number {
   }
 }
 
-/**
- * The first token from one on, outside of parentheses, that starts one of these: a key word, a symbol, or several separated
- * by spaces. An unmatched closing parenthesis ends the text too.
- */
+/** A keyword, symbol or phrase outside of parentheses, or an unmatched closing one. */
 export function endOfText(tokens: readonly Token[], from: number, ends: readonly string[]): number {
   const phrases = ends.map((end) => end.split(' '))
   let depth = 0
@@ -368,7 +364,7 @@ export function endOfText(tokens: readonly Token[], from: number, ends: readonly
   return tokens.length
 }
 
-/** The FROM of `a IS DISTINCT FROM b` starts no clause. */
+/** The FROM of `a IS DISTINCT FROM b` does not start a clause. */
 function isPhrase(tokens: readonly Token[], at: number, words: readonly string[]): boolean {
   const isWithin = words[0] === 'from' && tokens[at - 1]?.text.toLowerCase() === 'distinct'
   if (isWithin) return false

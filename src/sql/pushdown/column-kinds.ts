@@ -5,7 +5,7 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 
-/** How a source compares a column's values: only if that is known to match DuckDB. */
+/** How a source compares a column's values, if that is known to match DuckDB. */
 export type ColumnKind =
   | { readonly kind: 'integer'; readonly digits: number }
   | { readonly kind: 'decimal'; readonly precision: number; readonly scale: number }
@@ -22,11 +22,11 @@ const INTEGER_DIGITS: Readonly<Record<string, number>> = {
   UBIGINT: 20,
 }
 
-/** The source's types that compare like DuckDB's type. Others, such as char(n), are not used. */
+/** The source's types that compare like DuckDB's. Others, such as char(n), are not used. */
 const NATIVE: Readonly<Record<DataSourceEngine, Readonly<Record<string, RegExp>>>> = {
   postgres: {
     integer: /^(smallint|integer|bigint|int[248]|oid)$/,
-    // One without digits is rounded on the way.
+    // A numeric without precision is rounded in transfer.
     decimal: /^(numeric|decimal)\(/,
     double: /^(double precision|float8)$/,
     text: /^(text|varchar|character varying)(\(\d+\))?$/,
@@ -60,7 +60,7 @@ const NATIVE: Readonly<Record<DataSourceEngine, Readonly<Record<string, RegExp>>
   },
 }
 
-/** undefined: unknown. */
+/** Undefined if unknown. */
 export function columnKind(column: SourceColumn, engine: DataSourceEngine): ColumnKind | undefined {
   const kind = kindOfType(column.type.toUpperCase())
   if (kind === undefined) return undefined
@@ -96,15 +96,14 @@ function kindOfType(type: string): ColumnKind | undefined {
   }
 }
 
-/** Whether the source's own type says exactly what DuckDB's does: its values are not rounded on the way. */
+/** Whether the source's type equals DuckDB's, so that values are not rounded in transfer. */
 export function isSameDecimal(column: SourceColumn, precision: number, scale: number): boolean {
   const [, width, places = '0'] = /\((\d+)(?:,\s*(\d+))?\)/.exec(column.nativeType) ?? []
   return Number(width) === precision && Number(places) === scale
 }
 
-/** Text of the source's own SQL: names, values, and texts compared byte by byte. */
+/** Builds text in the source's own SQL: names, values, and comparisons by bytes. */
 
-/** Collects the values of a statement's placeholders. */
 export class SourceText {
   readonly engine: DataSourceEngine
   readonly values: SourceValue[] = []
@@ -114,7 +113,7 @@ export class SourceText {
   }
 
   name(name: string): string {
-    // In double quotes SQLite reads the name of a missing column as a text.
+    // In double quotes, SQLite reads the name of a missing column as a text.
     const mark = this.engine === 'mysql' || this.engine === 'sqlite' ? '`' : '"'
     return mark + name.replaceAll(mark, mark + mark) + mark
   }
@@ -123,14 +122,13 @@ export class SourceText {
     return schema === null ? this.name(name) : `${this.name(schema)}.${this.name(name)}`
   }
 
-  /** The placeholder of a text. */
   text(value: string): string {
     this.values.push(value)
     if (this.engine === 'mysql' || this.engine === 'sqlite') return '?'
     return this.engine === 'postgres' ? `$${this.values.length}::text` : `$${this.values.length}`
   }
 
-  /** Compares by the bytes of UTF-8, as DuckDB does, under every collation. */
+  /** Compares UTF-8 bytes under every collation, as DuckDB does. */
   bytes(text: string): string {
     switch (this.engine) {
       case 'postgres':
@@ -140,6 +138,23 @@ export class SourceText {
       default:
         return text
     }
+  }
+
+  /** A value to compare with the bytes of a column. */
+  bytesOf(value: string): string {
+    return this.bytes(this.text(value))
+  }
+
+  /** A condition that an index can answer, before bytes are compared; '' if there is none. */
+  indexed(name: string, values: readonly string[]): string {
+    if (this.engine === 'duckdb') return ''
+    const placed = values.map((value) => this.text(value))
+    return `${name} ${placed.length === 1 ? `= ${placed[0]}` : `IN (${placed.join(', ')})`} AND `
+  }
+
+  /** The text of a column. */
+  plain(name: string): string {
+    return name
   }
 
   literal(kind: 'date' | 'timestamp' | 'timestamptz' | 'uuid', text: string): string {

@@ -1,4 +1,7 @@
-/** A SELECT of totals over one remote table: its source groups and adds up, and sends one row per group. */
+/**
+ * Lets a remote source group and aggregate the rows of one table, so that it sends one row per
+ * group.
+ */
 import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import {
@@ -23,14 +26,14 @@ import { type ColumnKind, columnKind } from './column-kinds.ts'
 import type { ColumnOf } from './source-conditions.ts'
 import type { SourceGroups, SourceTotal } from './source-read.ts'
 
-/** null: something in the SELECT is more than groups and totals that the source gives as DuckDB would. */
+/** Null if the SELECT does anything that the source may not compute exactly as DuckDB does. */
 export function groupedReadOf(
   select: TreeNode,
   columnOf: ColumnOf,
   engine: DataSourceEngine,
 ): {
   readonly groups: SourceGroups
-  /** Changes the SELECT to one over the groups. @returns the items that lost what they are called after */
+  /** @returns the items that must be given their original names */
   apply(): readonly UnnamedItem[]
 } | null {
   if ([select.qualify, select.sample].some(isNode) || hasSeveralSets(select)) return null
@@ -80,7 +83,7 @@ export function groupedReadOf(
   }
 }
 
-/** ROLLUP, CUBE, GROUPING SETS. */
+/** Whether the SELECT has ROLLUP, CUBE or GROUPING SETS. */
 function hasSeveralSets({ group_sets: sets }: TreeNode): boolean {
   return Array.isArray(sets) && sets.length > 1
 }
@@ -93,12 +96,12 @@ const NOT_HERE: ReadonlySet<string> = new Set([
   'LAMBDA',
 ])
 
-/** The same total is requested once. */
+/** Equal totals share a name, so that each is requested once. */
 function totalName({ kind, column, isDistinct }: SourceTotal): string {
   return JSON.stringify([kind, column?.name, isDistinct])
 }
 
-/** A key, or a name that the SELECT gives to one of its items. */
+/** Whether a column is a key, or an alias of an item in the SELECT. */
 function isShown(
   node: TreeNode,
   keys: readonly SourceColumn[],
@@ -110,7 +113,7 @@ function isShown(
   return rest.length === 0 && aliases.has(nameKey(name))
 }
 
-/** null: groups that are not columns. */
+/** Null if some groups are not columns. */
 function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] | null {
   const items = nodesOf(select.select_list)
   const isAll = select.aggregate_handling === 'FORCE_AGGREGATES'
@@ -135,14 +138,14 @@ const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz'
 
 function isKey(column: SourceColumn, engine: DataSourceEngine): boolean {
   const kind = columnKind(column, engine)?.kind ?? ''
-  // A date of zeros is NULL here, but a separate group there.
+  // MySQL groups zero dates separately, while they arrive here as NULL.
   return KEYS.has(kind) || (MOMENTS.has(kind) && engine !== 'mysql')
 }
 
 interface TotalCall {
-  /** The source's results. */
+  /** The results that the source computes. */
   readonly parts: readonly SourceTotal[]
-  /** Their total, with DuckDB's type. */
+  /** Combines the parts into a total of DuckDB's type. */
   value(parts: readonly TreeNode[]): TreeNode
 }
 
@@ -209,10 +212,10 @@ function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
   return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
 }
 
-/** Digits after the point: DuckDB divides the sum without its point. */
+/** The most decimal places, because DuckDB divides the sum without its decimal point. */
 const AVERAGE_SCALE_MAX = 9
 
-/** The sum by the count, as DuckDB divides them. */
+/** Divides the sum by the count, as DuckDB does. */
 function averageOf(column: SourceColumn, kind: ColumnKind): TotalCall | null {
   const scale = kind.kind === 'decimal' ? kind.scale : 0
   if ((kind.kind !== 'integer' && kind.kind !== 'decimal') || scale > AVERAGE_SCALE_MAX) return null

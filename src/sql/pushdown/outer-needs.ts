@@ -1,6 +1,7 @@
 /**
- * What the SELECTs around a sub-query, a CTE or a view need of its rows, in its own names. It narrows what is read from a
- * source; the statement itself stays, so that everything is applied again where it was written.
+ * Determines which rows of a subquery, CTE or view the SELECTs around it need. This only narrows
+ * what is read from a source. The statement itself is unchanged, so every condition is applied
+ * again where it was written.
  */
 import { nameKey } from '../../core/domain/names.ts'
 import {
@@ -27,13 +28,12 @@ import {
   showsEachRow,
 } from './select-shape.ts'
 
-/** For the rows of one SELECT. */
 export interface OuterNeeds {
-  /** What its rows must meet, as if it stood in its WHERE. */
+  /** Conditions on its rows, as if they were in its WHERE. */
   readonly conjuncts: readonly TreeNode[]
   /** The first rows, if only these are needed. */
   readonly slice: NeededSlice | null
-  /** Whether a column may be needed that the statement never names. */
+  /** Whether columns may be needed that the statement never names. */
   readonly isWhole: boolean
   /** Names of columns in the statement around a view, in lower case. */
   readonly usedNames: ReadonlySet<string>
@@ -58,11 +58,11 @@ interface Use {
   readonly ref: TreeNode
 }
 
-/** The needs of each SELECT in one statement, as written. */
+/** The needs of each SELECT in a statement, as written. */
 export class StatementNeeds {
   readonly #root: TreeNode
   readonly #ofRoot: OuterNeeds
-  /** Where a SELECT is used in another one's FROM, and only there. */
+  /** For a SELECT that is used only in the FROM of another one: where. */
   readonly #uses = new Map<TreeNode, Use>()
   readonly #known = new Map<TreeNode, OuterNeeds>()
 
@@ -87,7 +87,7 @@ export class StatementNeeds {
   of(select: TreeNode): OuterNeeds {
     const known = this.#known.get(select)
     if (known !== undefined) return known
-    // A SELECT that refers to itself needs nothing of itself.
+    // A recursive SELECT adds no needs for itself.
     this.#known.set(select, EVERYTHING)
     const use = this.#uses.get(select)
     const around = select === this.#root ? this.#ofRoot : EVERYTHING
@@ -97,7 +97,7 @@ export class StatementNeeds {
     return within
   }
 
-  /** The needs of a SELECT for the rows of a sub-query or view in its FROM, by column names. */
+  /** What a SELECT needs from a subquery or view in its FROM, by column names. */
   under(select: TreeNode, ref: TreeNode, alias: string): OuterNeeds {
     if (!isPlainReference(ref)) return EVERYTHING
     const around = this.of(select)
@@ -121,14 +121,13 @@ function refName(ref: TreeNode): string {
   return textValue(ref.alias) || textValue(ref.table_name)
 }
 
-/** The references of a FROM through its joins. */
 function referencesOf(from: TreeValue | undefined): readonly TreeNode[] {
   if (!isNode(from)) return []
   if (from.type !== 'JOIN') return [from]
   return [...referencesOf(from.left), ...referencesOf(from.right)]
 }
 
-/** The only reference to a CTE → its SELECT. A CTE used twice is read for both. */
+/** A CTE that is used twice must be read for both uses. */
 function ctesOf(root: TreeNode): ReadonlyMap<TreeNode, TreeNode> {
   const bodies = new Map<string, TreeNode[]>()
   const refs = new Map<string, TreeNode[]>()
@@ -160,10 +159,7 @@ function addTo(map: Map<string, TreeNode[]>, name: string, node: TreeNode): void
   map.set(key, [...(map.get(key) ?? []), node])
 }
 
-/**
- * The first rows of the only reference in the FROM of a SELECT that shows each. @param around the first rows needed of the
- * SELECT
- */
+/** With one relation in FROM. @param around the first rows needed of the SELECT */
 export function sliceUnder(select: TreeNode, around: NeededSlice | null): NeededSlice | null {
   if (!showsEachRow(select)) return null
   const own = writtenSlice(select)
@@ -173,7 +169,7 @@ export function sliceUnder(select: TreeNode, around: NeededSlice | null): Needed
   return { ...around, order: [...own.order, ...around.order] }
 }
 
-/** null: more than an order and a LIMIT. */
+/** Null if the SELECT does more than order and limit. */
 function writtenSlice(select: TreeNode): NeededSlice | null {
   const order: NeededSlice['order'][number][] = []
   let [limit, offset]: (TreeNode | null)[] = [null, null]
@@ -194,7 +190,7 @@ function writtenSlice(select: TreeNode): NeededSlice | null {
   return { order, limit: limit ?? null, offset: offset ?? null }
 }
 
-/** Translates needs on a SELECT's result into needs on the rows it reads. */
+/** Translates needs for a SELECT's result into needs for the rows it reads. */
 function needsWithin(select: TreeNode, needs: OuterNeeds): OuterNeeds {
   const { conjuncts, slice, usedNames } = needs
   if (select.type !== 'SELECT_NODE' || !showsEachRow(select)) return { ...EVERYTHING, usedNames }
@@ -203,14 +199,14 @@ function needsWithin(select: TreeNode, needs: OuterNeeds): OuterNeeds {
     return type === 'DISTINCT_MODIFIER' && nodesOf(targets).length === 0
   }
   const isSame = modifiers.every((one) => one.type === 'ORDER_MODIFIER' || isDistinct(one))
-  // Without a condition, its own LIMIT does no harm.
+  // A LIMIT of the SELECT does no harm if there is no condition.
   if (!isSame) return { ...EVERYTHING, usedNames }
   const inner = renamed({ ...needs, conjuncts, slice }, selectedItems(select))
   const isWhole = needs.isWhole || modifiers.length > 0
   return { ...inner, isWhole, slice: modifiers.some(isDistinct) ? null : inner.slice }
 }
 
-/** The column in a SELECT's FROM behind a name in its result. */
+/** Finds the column in a SELECT's FROM for a name in its result. */
 function selectedItems(select: TreeNode): OutputOf {
   const items = nodesOf(select.select_list)
   const stars = items.filter(({ class: kind }) => kind === 'STAR')
@@ -222,7 +218,7 @@ function selectedItems(select: TreeNode): OutputOf {
     const matches = named.filter((item) => nameKey(outputName(item)) === nameKey(wanted))
     const [item] = matches
     if (stars.length === 0) return matches.length === 1 && isColumn(item) ? item : undefined
-    // DuckDB names the second of two equal column names `name_1`.
+    // DuckDB names the second of two equal columns `name_1`.
     const mayBeOther = matches.length > 0 || (named.length > 0 && !/^\w*[a-z]$/i.test(wanted))
     const isPlain = stars.length === 1 && stars.every(isPlainStar) && isOneSource
     return isPlain && !mayBeOther ? columnNode(wanted) : undefined

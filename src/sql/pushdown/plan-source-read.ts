@@ -1,16 +1,7 @@
-/** One reference to a source in a FROM: the part of it the statement needs. */
+/** Plans the read of one source table in a FROM: the part that the statement needs. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
-import {
-  columnNames,
-  isColumn,
-  isNode,
-  nodesOf,
-  type TreeNode,
-  textsOf,
-  textValue,
-  walkExpression,
-} from '../ast/select-ast.ts'
+import { columnNames, type TreeNode, textsOf, walkExpression } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/limit-steps.ts'
 import { groupedReadOf } from './grouped-read.ts'
 import { type NeededSlice, type OuterNeeds, sliceUnder } from './outer-needs.ts'
@@ -19,7 +10,6 @@ import {
   conditionsOn,
   hasTwins,
   isPlainReference,
-  isPlainStar,
   readsWholeRows,
   showsEachRow,
 } from './select-shape.ts'
@@ -30,7 +20,6 @@ import {
   withClockFunctions,
 } from './source-conditions.ts'
 import {
-  type DirectAnswer,
   EVERY_ROW,
   newPlaceholder,
   type SourceCondition,
@@ -45,21 +34,19 @@ export interface SourceReference {
   /** Its node in the SELECT, as written. */
   readonly ref: TreeNode
   readonly alias: string
-  /** The qualifier of its name, unless it has an alias. */
+  /** The qualifiers of its name, unless it has an alias. */
   readonly qualifiers: readonly string[]
   readonly source: SourceRef
   readonly from: SourceFrom
   readonly columns: readonly SourceColumn[]
 }
 
-export interface SelectAround {
+interface SelectAround {
   /** As written. */
   readonly select: TreeNode
-  /** Every name used as a column anywhere in the statement, in lower case. */
   readonly usedNames: ReadonlySet<string>
-  /** Whether a knowledge base or an agent is in the FROM: names without a table may be theirs. */
+  /** Whether a FROM contains a knowledge base or agent, to which unqualified names may belong. */
   readonly hasSearches: boolean
-  /** The needs for the rows of the SELECT. */
   readonly needs: OuterNeeds
 }
 
@@ -81,7 +68,7 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
   if (!isPlainReference(ref) || hasTwins(columns)) return read
   const columnOf = neededColumns(reference, unqualifiedNames(select, ref, around))
   const conjuncts = conditionsOn(select, ref, needs.conjuncts)
-  // With other tables, these names may be their columns.
+  // If there are other tables in FROM, these names may be their columns.
   const isAlone = select.from_table === ref
   const isKnown = (column: TreeNode) => columnOf(column) !== undefined
   const clocked = isAlone ? conjuncts?.map((one) => withClockFunctions(one, isKnown)) : conjuncts
@@ -94,11 +81,7 @@ function conditionFrom(conjuncts: readonly TreeNode[] | null, columnOf: ColumnOf
   return { kind: 'and', conditions: conjuncts.map((node) => sourceCondition(node, columnOf)) }
 }
 
-/**
- * Lets the source group its rows, if the whole SELECT is groups and totals.
- * @param select is changed then
- * @returns null if it stays unchanged
- */
+/** Groups at the source. @param select changed then @returns null if it stays unchanged */
 export function groupReference(
   select: TreeNode,
   reference: SourceReference,
@@ -114,7 +97,7 @@ export function groupReference(
   return { read: { ...read, columns: groups.keys, groups }, unnamed: grouped.apply() }
 }
 
-/** Unqualified names that may belong to this reference: null if none may. */
+/** Returns unqualified names that may belong to this table; null if none may. */
 function unqualifiedNames(
   select: TreeNode,
   ref: TreeNode,
@@ -147,7 +130,7 @@ function neededColumns(
   }
 }
 
-/** null if the SELECT does more than show some of its rows. */
+/** Null if the SELECT does more than show some of its rows. */
 function sliceOf(
   select: TreeNode,
   ref: TreeNode,
@@ -171,28 +154,4 @@ function sliceOf(
   if (slice.limit !== null && limit === undefined) return null
   if (slice.offset !== null && offset === undefined) return null
   return { order, limit: limit ?? null, offset: offset ?? null }
-}
-
-/** Set if the answer of the SELECT is only columns of the read. */
-export function directAnswerOf(
-  select: TreeNode,
-  reference: SourceReference,
-  read: SourceRead,
-): DirectAnswer | null {
-  const { ref, columns } = reference
-  if (select.from_table !== ref || !isPlainReference(ref) || read.slice === null) return null
-  if (hasTwins(columns) || (isNode(select.cte_map) && nodesOf(select.cte_map.map).length > 0))
-    return null
-  const columnOf = neededColumns(reference, { shared: new Set() })
-  const items: DirectAnswer['items'][number][] = []
-  for (const item of nodesOf(select.select_list)) {
-    if (isPlainStar(item)) {
-      items.push(...columns.map((column) => ({ column, name: column.name })))
-      continue
-    }
-    const column = isColumn(item) ? columnOf(item) : undefined
-    if (column === undefined) return null
-    items.push({ column, name: textValue(item.alias) || column.name })
-  }
-  return { read, items }
 }

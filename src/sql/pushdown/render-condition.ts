@@ -1,24 +1,20 @@
 /**
- * A condition in the source's own SQL. Conditions that may mean something else there are left out, so that too many rows
- * arrive and never too few.
+ * Writes a condition in the source's own SQL. Conditions that may mean something else there are
+ * left out, so too many rows may arrive, but never too few.
  */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceText } from './column-kinds.ts'
 import { type ColumnKind, columnKind, isSameDecimal } from './column-kinds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 
-/**
- * How exact a sent condition is. `exact`: true, false and NULL like DuckDB. `rows`: true for the same rows. `wide`: it may
- * be true for other rows, too.
- */
-export type Exactness = 'exact' | 'rows' | 'wide'
+/** `exact`: NULL as in DuckDB. `rows`: the same rows. `wide`: maybe other rows too. */
+type Exactness = 'exact' | 'rows' | 'wide'
 
-export interface RenderedCondition {
+interface RenderedCondition {
   readonly sql: string
   readonly exactness: Exactness
 }
 
-/** Values of `:name` parameters. */
 export interface GivenValues {
   get(name: string): unknown
 }
@@ -28,7 +24,7 @@ export interface Rendering {
   readonly params: GivenValues
 }
 
-/** null: for the source, every row meets it. */
+/** Null if the source must return every row. */
 export function renderCondition(
   condition: SourceCondition,
   rendering: Rendering,
@@ -36,7 +32,7 @@ export function renderCondition(
   const { values } = rendering.text
   const before = values.length
   const rendered = render(condition, rendering)
-  // The values of what is left out go with it.
+  // Remove the values of an omitted condition too.
   if (rendered === null) values.length = before
   return rendered
 }
@@ -70,7 +66,7 @@ function render(condition: SourceCondition, rendering: Rendering): RenderedCondi
   }
 }
 
-export const NOTHING_SAID: RenderedCondition = { sql: '', exactness: 'exact' }
+const NOTHING_SAID: RenderedCondition = { sql: '', exactness: 'exact' }
 
 function allOf(parts: readonly (RenderedCondition | null)[]): RenderedCondition | null {
   const known = parts.filter((part) => part !== null)
@@ -119,16 +115,16 @@ function compared(
   if (sql === null || (kind.kind === 'uuid' && operator !== '=' && operator !== '<>')) return null
   const text = `${name} ${operator} ${sql}`
   const exactness = exactnessOf(kind, operator, rendering)
-  // There, NaN is greater than all other numbers; here it is NULL.
+  // In PostgreSQL, NaN is greater than all other numbers. It arrives here as NULL.
   const mayBeNaN = rendering.text.engine === 'postgres' && kind.kind === 'decimal'
   const isCut = mayBeNaN && (operator === '>' || operator === '>=' || operator === '<>')
   return { sql: isCut ? `${text} AND ${name} <> 'NaN'` : text, exactness }
 }
 
-/** Between its clock and ours, and until DuckDB reads its own. */
+/** Allows for different clocks, and for the time until DuckDB reads its own. */
 const CLOCK_SLACK_MS = 60_000
 
-/** Rows newer than a time relative to now: DuckDB reads the clock later, and leaves out those too old by then. */
+/** DuckDB reads the clock later and drops rows that are too old by then. */
 function since(
   name: string,
   { kind }: ColumnKind,
@@ -148,7 +144,7 @@ function since(
     : { sql: `${name} >= ${text.literal(kind, moment)}`, exactness: 'wide' }
 }
 
-/** A NaN among numerics and a date of zeros have no value here. */
+/** NaN in numeric columns and zero dates arrive here as NULL. */
 function exactnessOf(
   { kind }: ColumnKind,
   operator: CompareOperator,
@@ -161,7 +157,7 @@ function exactnessOf(
   return 'exact'
 }
 
-/** Equal bytes are equal in every collation, so that an index can be used; comparing bytes then decides. */
+/** Equal bytes are equal in every collation: first by index, then by bytes. */
 function comparedText(
   name: string,
   operator: CompareOperator,
@@ -169,12 +165,11 @@ function comparedText(
   { text }: Rendering,
 ): RenderedCondition | null {
   if (given.kind !== 'text' || !isPlainText(given.text)) return null
-  const placed = () => text.text(given.text)
-  const first = operator === '=' && text.engine !== 'duckdb' ? `${name} = ${placed()} AND ` : ''
-  return exact(`${first}${text.bytes(name)} ${operator} ${text.bytes(placed())}`)
+  const first = operator === '=' ? text.indexed(name, [given.text]) : ''
+  return exact(`${first}${text.bytes(name)} ${operator} ${text.bytesOf(given.text)}`)
 }
 
-/** PostgreSQL has no text with a zero. */
+/** PostgreSQL cannot store a text with a NUL character. */
 function isPlainText(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed()
 }
@@ -195,19 +190,17 @@ function listedCondition(
   if (kind.kind === 'text') {
     const texts = given.map((value) => (value.kind === 'text' ? value.text : '\0'))
     if (!texts.every(isPlainText)) return null
-    const list = (item: (value: string) => string) => texts.map(item).join(', ')
-    const isIndexed = !isNegated && text.engine !== 'duckdb'
-    const first = isIndexed ? `${name} IN (${list((value) => text.text(value))}) AND ` : ''
-    const bytes = list((value) => text.bytes(text.text(value)))
+    const first = isNegated ? '' : text.indexed(name, texts)
+    const bytes = texts.map((value) => text.bytesOf(value)).join(', ')
     return exact(`${first}${text.bytes(name)} ${not}IN (${bytes})`)
   }
   const items = given.map((value) => comparableValue(kind, value, column, text))
-  // Values of several types are all compared as one type.
+  // DuckDB compares values of several types as one common type.
   const isMixed = new Set(given.map((value) => value.kind)).size > 1
   if (isMixed || !items.every((item) => item !== null)) return null
   const operator = isNegated ? '<>' : '='
   const exactness = exactnessOf(kind, operator, rendering)
-  // A NaN matches none of these, and is null here.
+  // NaN matches none of these values, and arrives here as NULL.
   const isWide = isNegated && text.engine === 'postgres' && kind.kind === 'decimal'
   return {
     sql: `${name} ${not}IN (${items.join(', ')})`,
@@ -239,7 +232,7 @@ function like(
   const word = isNegated ? 'NOT LIKE' : 'LIKE'
   switch (text.engine) {
     case 'postgres':
-      return exact(`${name} COLLATE "C" ${word} ${text.text(given.text)}`)
+      return exact(`${text.plain(name)} COLLATE "C" ${word} ${text.text(given.text)}`)
     case 'mysql':
       return exact(
         `CONVERT(${name} USING utf8mb4) COLLATE utf8mb4_bin ${word} ${text.text(given.text)}`,
@@ -251,10 +244,10 @@ function like(
   }
 }
 
-/** An operand with the value of its parameter. */
+/** An operand with its parameter replaced by a value. */
 type Given = Exclude<Operand, { readonly kind: 'parameter' }>
 
-/** undefined: a type that is not sent, such as NULL. */
+/** Undefined for a type that is not sent, such as NULL. */
 export function givenValue(operand: Operand, params: GivenValues): Given | undefined {
   if (operand.kind !== 'parameter') return operand
   const value = params.get(operand.name)
@@ -300,7 +293,7 @@ function comparableValue(
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Digits of a DECIMAL that DuckDB compares as they are: with those of the column it has at most 38. */
+/** Only digits that DuckDB compares without conversion: at most 38 with the column's. */
 function exactNumber(digits: string, wholeDigits: number, scale: number): string | null {
   const [, whole = '', fraction = ''] = /^-?(\d+)(?:\.(\d+))?$/.exec(digits) ?? []
   if (whole === '' || whole.length + fraction.length > 18) return null
@@ -308,7 +301,7 @@ function exactNumber(digits: string, wholeDigits: number, scale: number): string
   return width <= 38 ? digits : null
 }
 
-/** Numbers with exactly one DOUBLE and no other reading. */
+/** Returns numbers that are exactly the same DOUBLE in every database. */
 function doubleOf(given: Given, text: SourceText): string | null {
   if (given.kind === 'double') return Number.isFinite(given.value) ? text.double(given.value) : null
   if (given.kind !== 'number' || given.digits.replaceAll(/\D/g, '').length > 15) return null
@@ -318,7 +311,7 @@ function doubleOf(given: Given, text: SourceText): string | null {
 const DATE_LITERAL = /^(\d{4})-(\d\d)-(\d\d)$/
 const TIMESTAMP_TEXT = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d{1,6})?))?$/
 
-/** A date or a moment that every source reads alike. One of a time zone is meant in UTC, as here. */
+/** Returns a date or time that every source reads alike. Time zones are UTC. */
 function momentOf(kind: 'date' | 'timestamp' | 'timestamptz', given: Given): string | null {
   const isText = given.kind === 'text' || given.kind === kind
   if (!isText || !('text' in given)) return null

@@ -1,4 +1,4 @@
-/** A read as the SELECT sent to its source. */
+/** Writes a read as the SELECT to send to its source. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { columnKind, SourceText } from './column-kinds.ts'
@@ -9,7 +9,6 @@ import {
   renderCondition,
 } from './render-condition.ts'
 import type {
-  DirectAnswer,
   Operand,
   SourceCondition,
   SourceGroups,
@@ -19,24 +18,25 @@ import type {
   SourceTotal,
 } from './source-read.ts'
 
-/** Whether the source can return exactly the rows that meet the condition, for all values of the parameters. */
+/** Whether the source can return exactly the rows that meet the condition, for any parameters. */
 export function isSentWhole({ condition, source }: SourceRead): boolean {
   const rendering: Rendering = { text: new SourceText(source.engine), params: new Map() }
   const rendered = renderCondition(condition, rendering)
   return rendered !== null && rendered.exactness !== 'wide'
 }
 
-/** The rows of a read, with its columns under the source's names. */
+/** Returns the SELECT for a read, with columns under the source's names. */
 export function renderRead(
   read: SourceRead,
   params: GivenValues,
 ): {
   readonly select: SourceSelect
-  /** Whether the result is exactly the rows that meet the whole condition, in the requested order, within its LIMIT. */
+  /** The rows that meet the whole condition, in order and within the LIMIT. */
   readonly isExact: boolean
 } {
   if (read.from.kind === 'native') {
-    return { select: { sql: read.from.sql, values: [] }, isExact: false }
+    const select = { sql: read.from.sql, values: [], rowsMax: nativeRowsMax(read, params) }
+    return { select, isExact: false }
   }
   const text = new SourceText(read.source.engine)
   const { groups } = read
@@ -74,7 +74,7 @@ function renderGroups(
   return { sql, values: text.values }
 }
 
-/** A key as shown, and the value to group by: texts by their bytes. */
+/** A key as shown, and the value to group by, which for a text is its bytes. */
 function sortKeys(column: SourceColumn, text: SourceText): { shown: string; group: string } {
   const name = text.name(column.name)
   const kind = columnKind(column, text.engine)?.kind
@@ -82,7 +82,7 @@ function sortKeys(column: SourceColumn, text: SourceText): { shown: string; grou
     const group = `${name} COLLATE "C"`
     return { shown: group, group }
   }
-  // All texts of a group have the same bytes.
+  // All texts in a group have the same bytes.
   if (kind === 'text' && text.engine === 'mysql')
     return { shown: `MIN(${name})`, group: text.bytes(name) }
   const value = kind === 'decimal' ? decimalValue(column, text) : name
@@ -90,7 +90,7 @@ function sortKeys(column: SourceColumn, text: SourceText): { shown: string; grou
   return { shown, group: value }
 }
 
-/** NaN has no value here. */
+/** Turns NaN into NULL. */
 function decimalValue({ name }: SourceColumn, text: SourceText): string {
   return text.engine === 'postgres' ? `NULLIF(${text.name(name)}, 'NaN')` : text.name(name)
 }
@@ -103,54 +103,24 @@ function totalSql({ kind, column, isDistinct }: SourceTotal, text: SourceText): 
   if (kind === 'sum') {
     return `CAST(${call} AS DECIMAL(38,${type?.kind === 'decimal' ? type.scale : 0}))`
   }
-  // Without a CAST the source does not report its digits.
+  // Without a CAST, the source does not report its precision.
   return type?.kind === 'decimal' && kind !== 'count' ? `CAST(${call} AS ${column.type})` : call
 }
 
-/** null: something else is left to do here. */
-export function renderDirect(
-  { read, items }: DirectAnswer,
-  params: GivenValues,
-): {
-  readonly select: SourceSelect
-  /** After this many rows; null: at the end. */
-  readonly rowsMax: number | null
-} | null {
-  if (items.length === 0) return null
-  const { limit = null, offset = null } = read.slice ?? {}
-  if (offset !== null && rowCount(offset, params) !== 0) return null
-  if (read.from.kind === 'native') {
-    const rowsMax = limit === null ? null : rowCount(limit, params)
-    const isCounted = limit === null || rowsMax !== null
-    const isAsked = isEveryRow(read.condition) && read.slice?.order.length === 0
-    if (!isAsked || !isCounted || !isEachColumn(read, items)) return null
-    return { select: { sql: read.from.sql, values: [] }, rowsMax }
-  }
-  const text = new SourceText(read.source.engine)
-  const columns = items.map(({ column }) => text.name(column.name)).join(', ')
-  const from = `SELECT ${columns} FROM ${text.table(read.from.table)}`
-  const rendering: Rendering = { text, params }
-  const condition = renderCondition(read.condition, rendering)
-  if (condition === null || condition.exactness === 'wide') return null
-  const slice = renderSlice(read.slice, rendering)
-  if (slice === null) return null
-  const where = condition.sql === '' ? '' : ` WHERE ${condition.sql}`
-  return { select: { sql: `${from}${where}${slice.sql}`, values: text.values }, rowsMax: null }
+/** A caller's own SELECT is sent unchanged, so reading stops after the rows that a LIMIT asks for. null: all. */
+function nativeRowsMax({ condition, slice }: SourceRead, params: GivenValues): number | null {
+  if (slice === null || slice.limit === null) return null
+  if (slice.order.length > 0 || !isEveryRow(condition)) return null
+  const limit = rowCount(slice.limit, params)
+  const offset = slice.offset === null ? 0 : rowCount(slice.offset, params)
+  return limit === null || offset === null ? null : Math.max(1, limit + offset)
 }
 
 function isEveryRow(condition: SourceCondition): boolean {
   return condition.kind === 'and' && condition.conditions.length === 0
 }
 
-/** Each column once, in order, with any name. */
-function isEachColumn({ columns }: SourceRead, items: DirectAnswer['items']): boolean {
-  return (
-    items.length === columns.length &&
-    items.every(({ column }, index) => column.name === columns[index]?.name)
-  )
-}
-
-/** null: the source cannot determine the first rows. */
+/** Null if the source cannot determine the first rows. */
 function renderSlice(
   slice: SourceSlice | null,
   { text, params }: Rendering,
@@ -166,14 +136,14 @@ function renderSlice(
   return { sql: `${orderBy} LIMIT ${limit + offset}` }
 }
 
-/** LIMIT and OFFSET that are numbers of rows. */
+/** Returns the row count of a LIMIT or OFFSET. */
 export function rowCount(operand: Operand, params: GivenValues): number | null {
   const value = givenValue(operand, params)
   if (value?.kind !== 'number' || !/^\d{1,15}$/.test(value.digits)) return null
   return Number(value.digits)
 }
 
-/** In DuckDB's order: texts by their bytes, NULLs as the statement asks. */
+/** Sorts in DuckDB's order: texts by bytes, NULLs as the statement says. */
 function orderSql(
   { column, isDescending, nullsFirst }: SourceOrder,
   text: SourceText,
@@ -184,7 +154,8 @@ function orderSql(
     (kind === 'date' || kind === 'timestamp' || kind === 'timestamptz') && text.engine !== 'mysql'
   if (!isPlain && !isMoment && kind !== 'text') return null
   const name = text.name(column.name)
-  // There, NaN sorts after all numbers; here it is NULL: before the NULLs at the end it is in its place.
+  // PostgreSQL sorts NaN after all other numbers. It arrives as NULL, so it would be in the wrong
+  // place.
   const mayBeNaN = kind === 'decimal' && text.engine === 'postgres'
   const isInPlace = !mayBeNaN || (!isDescending && !nullsFirst)
   const plain = isInPlace ? name : `NULLIF(${name}, 'NaN')`
@@ -192,7 +163,7 @@ function orderSql(
   const direction = isDescending ? ' DESC' : ''
   if (!column.isNullable && isInPlace) return `${key}${direction}`
   if (text.engine !== 'mysql') return `${key}${direction} NULLS ${nullsFirst ? 'FIRST' : 'LAST'}`
-  // MySQL has no NULLS LAST: NULL is the lowest there.
+  // MySQL has no NULLS LAST, and sorts NULL lowest.
   if (nullsFirst !== isDescending) return `${key}${direction}`
   return `${name} IS NULL${nullsFirst ? ' DESC' : ''}, ${key}${direction}`
 }

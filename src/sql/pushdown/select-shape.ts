@@ -1,4 +1,4 @@
-/** What a SELECT does with the rows of one reference in its FROM, by its tree alone. */
+/** Determines what a SELECT does with the rows of one relation in its FROM, from its tree alone. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import {
@@ -16,20 +16,17 @@ import {
 } from '../ast/select-ast.ts'
 import { isAggregateFunction, isScalarFunction } from '../guard/function-lists.ts'
 
-/** With a sample or renamed columns, its rows are read unchanged. */
+/** With a sample or renamed columns, all rows are read. */
 export function isPlainReference({ sample = null, column_name_alias: aliases }: TreeNode): boolean {
   return sample === null && textsOf(aliases).length === 0
 }
 
-/** Names that differ only in case mean different things here and there. */
+/** Names that differ only in case are different columns in the source, but not here. */
 export function hasTwins(columns: readonly SourceColumn[]): boolean {
   return new Set(columns.map(({ name }) => nameKey(name))).size < columns.length
 }
 
-/**
- * Whether a SELECT uses columns it does not name.
- * @param shown false: a `*` in its list only uses columns that other parts name
- */
+/** @param shown false if a `*` uses only columns that other parts name */
 export function readsWholeRows(
   select: TreeNode,
   given: {
@@ -56,7 +53,7 @@ export function readsWholeRows(
   for (const node of walk(select)) {
     if (unread.has(node)) continue
     if (node.class === 'STAR' && nameKey(textValue(node.relation_name)) === key) return true
-    // The row itself, as a value.
+    // The row itself, used as a value.
     if (isColumn(node) && nameKey(columnNames(node).at(-1) ?? '') === key) {
       if (!columns.some(({ name }) => nameKey(name) === key)) return true
     }
@@ -72,7 +69,7 @@ function isAmongJoins(source: TreeValue | undefined, ref: TreeNode): boolean {
   )
 }
 
-/** One row for each row read: no group, no window, no set-returning function. */
+/** Whether each row read gives one result row: no group, no window, no set-returning function. */
 export function showsEachRow(select: TreeNode): boolean {
   const isGrouped =
     nodesOf(select.group_expressions).length > 0 ||
@@ -86,7 +83,7 @@ export function showsEachRow(select: TreeNode): boolean {
     if (node.class === 'WINDOW') return false
     if (node.class !== 'FUNCTION') continue
     const name = textValue(node.function_name)
-    // Operators, and the guard's wrappers around arguments that may be large.
+    // Operators, and the limits that the guard adds around large arguments.
     const isOperator = !/\w/.test(name) || /^eider_(room|steps)$/.test(name)
     if (isAggregateFunction(name) || (!isOperator && !isScalarFunction(name))) return false
     if (name.toLowerCase() === 'unnest') return false
@@ -94,7 +91,7 @@ export function showsEachRow(select: TreeNode): boolean {
   return true
 }
 
-/** The column by which an item of an ORDER BY sorts: by its position or name in the result, or as an expression. */
+/** By position, by name in the result, or as an expression. */
 export function orderedColumn(expression: TreeNode, select: TreeNode): TreeNode | undefined {
   const items = nodesOf(select.select_list)
   if (expression.class === 'CONSTANT' && isNode(expression.value)) {
@@ -120,13 +117,7 @@ export function isPlainStar(node: TreeNode): boolean {
   )
 }
 
-/** The conditions of a SELECT that rows of one reference in its FROM must meet, given its place among the joins. */
-
-/**
- * The conjuncts about this reference that its rows must meet to matter; null if a row that does not meet them may still
- * change the answer.
- * @param others conditions on the SELECT's rows besides its WHERE
- */
+/** null if other rows may change the result too. @param others besides its WHERE */
 export function conditionsOn(
   select: TreeNode,
   ref: TreeNode,
@@ -151,21 +142,19 @@ function conditionsWithin(
   return right === null ? null : conditionsWithin(source.right, ref, right)
 }
 
-/**
- * A side whose rows can become NULLs is not narrowed by conditions outside the join: `IS NULL` may be the point.
- */
+/** If one side's rows may become NULL, outer conditions may test `IS NULL`: they do not narrow. */
 function sides(
   join: TreeNode,
   known: readonly TreeNode[],
 ): {
-  /** null: not even rows that meet nothing may be left out. */
+  /** Null if not even rows that meet no condition may be left out. */
   readonly left: readonly TreeNode[] | null
   readonly right: readonly TreeNode[] | null
 } {
   const own = conjunctsOf(join.condition)
   if (join.ref_type === 'POSITIONAL') return { left: null, right: null }
   if (join.ref_type === 'ASOF') {
-    // Which row is nearest depends on all of them.
+    // Which row is nearest depends on all rows.
     return {
       left: join.join_type === 'INNER' || join.join_type === 'LEFT' ? known : null,
       right: null,
@@ -175,7 +164,7 @@ function sides(
     case 'INNER':
       return { left: [...known, ...own], right: [...known, ...own] }
     case 'SEMI':
-      // Outer conditions cannot see the right side: the same name there is another column.
+      // On the right side, the same name is another column, so outer conditions do not apply.
       return { left: [...known, ...own], right: own }
     case 'LEFT':
     case 'ANTI':

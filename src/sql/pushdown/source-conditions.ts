@@ -1,8 +1,5 @@
-/** Conditions of DuckDB's tree as conditions for a source. */
+/** Converts conditions in DuckDB's tree to conditions for a source. */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { literal, nameKey } from '../../core/domain/names.ts'
-import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../core/time.ts'
 import {
   columnNames,
@@ -14,9 +11,7 @@ import {
   isNode,
   isNumber,
   nodesOf,
-  queryNode,
   replace,
-  statementOf,
   type TreeNode,
   type TreeValue,
   textValue,
@@ -24,11 +19,8 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { parameterOf } from '../guard/placeholders.ts'
-import { SourceText } from './column-kinds.ts'
-import { renderCondition } from './render-condition.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 
-/** The column of the reference that a node names; undefined: it names none, or one of another. */
 export type ColumnOf = (node: TreeNode) => SourceColumn | undefined
 
 const OTHER: SourceCondition = { kind: 'other' }
@@ -125,7 +117,7 @@ const CASTS: Readonly<Record<string, 'date' | 'timestamp' | 'timestamptz'>> = {
   'TIMESTAMP WITH TIME ZONE': 'timestamptz',
 }
 
-/** A constant or a parameter; undefined: anything else, also NULL. */
+/** Returns a constant or parameter; undefined for anything else, including NULL. */
 export function operandOf(node: TreeValue | undefined): Operand | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'PARAMETER') {
@@ -152,7 +144,7 @@ function castOperand({ child, cast_type: type, try_cast: isTry }: TreeNode): Ope
     const value = constantTruth({ class: 'CAST', child })
     return value === undefined ? undefined : { kind: 'truth', value }
   }
-  // A constant of more digits than it can print, see `keepConstants`.
+  // A constant with more digits than DuckDB can print; see `keepConstants`.
   if (id === 'DECIMAL') return inner?.kind === 'number' ? inner : undefined
   if (inner?.kind !== 'text') return undefined
   if (id === 'DOUBLE') {
@@ -172,9 +164,9 @@ function decimalDigits(unscaled: string, scale: number): string | undefined {
   return `${sign}${padded.slice(0, -scale)}.${padded.slice(-scale)}`
 }
 
-/** The maximum age of an expression of the clock: a bound that a source can apply before DuckDB applies its own. */
+/** The greatest age that a clock expression allows. */
 
-/** The longest value of each. */
+/** The longest duration of each unit. */
 const UNIT_MS: Readonly<Record<string, number>> = {
   second: SECOND_MS,
   minute: MINUTE_MS,
@@ -191,7 +183,7 @@ const MOMENTS: ReadonlySet<string> = new Set(
 )
 const DAYS: ReadonlySet<string> = new Set(['today', 'current_date'])
 
-/** undefined: unbounded, or not an expression of the clock. */
+/** Undefined if it is unlimited, or not an expression of the clock. */
 function clockAgeMs(node: TreeValue | undefined): number | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'CAST') return ageOfCast(node)
@@ -216,7 +208,7 @@ function added(one: number | undefined, other: number | undefined): number | und
   return one === undefined || other === undefined ? undefined : one + other
 }
 
-/** For `INTERVAL '7 days'`, `INTERVAL 7 DAY`, and a number of days. */
+/** Handles `INTERVAL '7 days'`, `INTERVAL 7 DAY`, and a number of days. */
 function intervalMs(node: TreeNode): number | undefined {
   if (node.class === 'CONSTANT') return timesUnit(constantNumber(node), 'day')
   if (node.class === 'CAST') {
@@ -230,7 +222,7 @@ function intervalMs(node: TreeNode): number | undefined {
   return others.length > 0 ? undefined : timesUnit(literalCount(argument), unit)
 }
 
-/** The number within `CAST(trunc(CAST(7 AS DOUBLE)) AS INTEGER)`. */
+/** Returns the number in `CAST(trunc(CAST(7 AS DOUBLE)) AS INTEGER)`. */
 function literalCount(node: TreeNode | undefined): number | undefined {
   if (node?.class === 'CAST') return literalCount(isNode(node.child) ? node.child : undefined)
   if (node?.class === 'FUNCTION' && textValue(node.function_name) === 'trunc') {
@@ -245,10 +237,7 @@ function timesUnit(count: number | undefined, unit: string): number | undefined 
   return isCount && unitMs !== undefined ? count * unitMs : undefined
 }
 
-/**
- * The same condition with functions instead of `current_date` and `current_timestamp`, which the tree has as columns.
- * @param isKnown whether it is a column after all
- */
+/** They are columns in the tree. @param isKnown whether such a column exists after all */
 export function withClockFunctions(
   condition: TreeNode,
   isKnown: (column: TreeNode) => boolean,
@@ -262,74 +251,4 @@ export function withClockFunctions(
     }
   }
   return copy
-}
-
-/** Conditions on the columns of chunks, where PostgreSQL holds the chunks. */
-
-const OWN_COLUMNS: Readonly<Record<string, string>> = {
-  id: 'document_id',
-  chunk_id: 'chunk_id',
-  chunk_content: 'content',
-}
-
-/** DuckDB's types whose values compare alike there, under the names that they have there. */
-const NATIVE_TYPES: Readonly<Record<string, string>> = {
-  BOOLEAN: 'boolean',
-  SMALLINT: 'smallint',
-  INTEGER: 'integer',
-  BIGINT: 'bigint',
-  DOUBLE: 'double precision',
-  VARCHAR: 'text',
-  DATE: 'date',
-  TIMESTAMP: 'timestamp without time zone',
-  'TIMESTAMP WITH TIME ZONE': 'timestamp with time zone',
-  UUID: 'uuid',
-}
-
-function chunkColumns(kb: KnowledgeBase): ReadonlyMap<string, SourceColumn> {
-  const columns = new Map<string, SourceColumn>()
-  for (const [name, column] of Object.entries(OWN_COLUMNS)) {
-    columns.set(name, { ...TEXT, name: column })
-  }
-  for (const { name, type } of kb.storedMetadata) {
-    const nativeType = NATIVE_TYPES[type] ?? type.replace(/^DECIMAL/, 'numeric')
-    const key = nameKey(name)
-    // The name is an expression: see `ChunkText`.
-    const path = `(typed->>${literal(key)})::${nativeType}`
-    columns.set(key, { name: path, type, nativeType, isNullable: true })
-  }
-  return columns
-}
-
-const TEXT = { type: 'VARCHAR', nativeType: 'text', isNullable: false } as const
-
-/** Names of columns are expressions over the rows of chunks. */
-class ChunkText extends SourceText {
-  override name(name: string): string {
-    return `(${name})`
-  }
-}
-
-/**
- * The condition of a SELECT as `prefilterSql` makes it.
- * @param tree of that SELECT
- * @param params values of its placeholders
- * @returns null: PostgreSQL cannot tell exactly which chunks meet it
- */
-export function chunkCondition(
-  tree: TreeNode,
-  kb: KnowledgeBase,
-  params: Readonly<Record<string, unknown>>,
-): SourceSelect | null {
-  const where = queryNode(statementOf(tree)).where_clause
-  if (!isNode(where)) return null
-  const columns = chunkColumns(kb)
-  const condition = sourceCondition(where, (node) => {
-    return columns.get(nameKey(columnNames(node).at(-1) ?? ''))
-  })
-  const given = Object.entries(params).map(([name, value]) => [parameterOf(name), value] as const)
-  const text = new ChunkText('postgres')
-  const rendered = renderCondition(condition, { text, params: new Map(given) })
-  if (rendered === null || rendered.exactness === 'wide') return null
-  return { sql: rendered.sql, values: text.values }
 }

@@ -1,4 +1,7 @@
-/** A statement's reads of a remote database, as data: passed between threads and stored with the plan. */
+/**
+ * A statement's reads of a remote database, as data that is passed between threads and stored with
+ * the plan.
+ */
 import type {
   DataSource,
   SourceColumn,
@@ -10,22 +13,21 @@ export type SourceRef = Pick<DataSource, 'id' | 'name' | 'engine'>
 
 export type SourceFrom =
   | { readonly kind: 'table'; readonly table: SourceTableName }
-  /** A SELECT of the caller's in the source's own SQL. */
+  /** A client's SELECT in the source's own SQL. */
   | { readonly kind: 'native'; readonly sql: string }
 
-/** One reference in a FROM. */
 export interface SourceRead {
-  /** The name used for its rows in the statement until they arrive. */
+  /** The name for its rows in the statement, until they arrive. */
   readonly placeholder: string
   readonly source: SourceRef
   readonly from: SourceFrom
-  /** The columns that the statement uses. None: only the number of rows matters. */
+  /** The columns that the statement uses. If empty, only the number of rows matters. */
   readonly columns: readonly SourceColumn[]
-  /** What rows must meet to matter: everything the statement says about this reference alone. */
+  /** On this table alone. Rows that do not meet them do not matter. */
   readonly condition: SourceCondition
-  /** Set if only these of the matching rows are needed. */
+  /** Set if only some of the matching rows are needed. */
   readonly slice: SourceSlice | null
-  /** Set if the source groups its rows: `columns` are then the keys, followed by the totals. */
+  /** Set if the source groups its rows. `columns` are then the keys, followed by the totals. */
   readonly groups: SourceGroups | null
 }
 
@@ -34,7 +36,6 @@ export interface SourceGroups {
   readonly totals: readonly SourceTotal[]
 }
 
-/** `rows`: their number. */
 export interface SourceTotal {
   readonly kind: 'rows' | 'count' | 'sum' | 'min' | 'max'
   readonly column: SourceColumn | null
@@ -44,7 +45,6 @@ export interface SourceTotal {
 /** The first rows in an order. */
 export interface SourceSlice {
   readonly order: readonly SourceOrder[]
-  /** null: all of them. */
   readonly limit: Operand | null
   readonly offset: Operand | null
 }
@@ -53,12 +53,6 @@ export interface SourceOrder {
   readonly column: SourceColumn
   readonly isDescending: boolean
   readonly nullsFirst: boolean
-}
-
-/** The answer of a statement that is only one read: which of its columns, under which names. */
-export interface DirectAnswer {
-  readonly read: SourceRead
-  readonly items: readonly { readonly column: SourceColumn; readonly name: string }[]
 }
 
 export type CompareOperator = '=' | '<>' | '<' | '<=' | '>' | '>='
@@ -83,28 +77,27 @@ export type SourceCondition =
       readonly pattern: Operand
       readonly isNegated: boolean
     }
-  /** A column of truth values. */
   | { readonly kind: 'truth'; readonly column: SourceColumn }
   | { readonly kind: 'and' | 'or'; readonly conditions: readonly SourceCondition[] }
   | { readonly kind: 'not'; readonly condition: SourceCondition }
-  /** For DuckDB only. */
+  /** Anything that is left to DuckDB. */
   | { readonly kind: 'other' }
 
 /** A value in a condition, with its type as written. */
 export type Operand =
   | { readonly kind: 'parameter'; readonly name: string }
   | { readonly kind: 'text'; readonly text: string }
-  /** Digits with a sign, for an integer or a decimal. */
+  /** Digits with an optional sign, for an integer or decimal. */
   | { readonly kind: 'number'; readonly digits: string }
   | { readonly kind: 'double'; readonly value: number }
   | { readonly kind: 'truth'; readonly value: boolean }
   | { readonly kind: 'date' | 'timestamp' | 'timestamptz'; readonly text: string }
-  /** At most this long ago. */
+  /** A time at most this long ago. */
   | { readonly kind: 'since'; readonly ageMs: number }
 
 export const EVERY_ROW: SourceCondition = { kind: 'and', conditions: [] }
 
-/** Users cannot write it: it is different for each reference. */
+/** Random, so that users cannot write the same name. */
 export function newPlaceholder(): string {
   return `eider_source_${crypto.randomUUID().replaceAll('-', '')}`
 }

@@ -1,7 +1,8 @@
 /**
- * `content = t.column`: a search for another text in each row. The texts are embedded before the statement runs, and the
- * distance is computed where the row of the other table can be seen: each use of `distance` and `relevance` becomes an
- * expression over the chunk's vector and the column.
+ * Handles `content = t.column`, a search for a different text in each row. The texts are embedded
+ * before the statement runs. The distance is computed where the other table's row is visible, so
+ * each use of `distance` and `relevance` becomes an expression over the chunk's vector and the
+ * column.
  */
 import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -32,13 +33,13 @@ import { ownColumnName, type SearchSource } from './search-options.ts'
 const VECTOR = '__vector'
 const TEXT_COLUMN = '__text'
 
-/** Placeholder for the predicate `content = t.column` until its effect as a filter is known: rows with a text. */
+/** Stands for `content = t.column` until known as a filter: it keeps rows with text. */
 export const HAS_TEXT = '__has_text'
 
-/** What `*` must not show of the source of a lateral search. */
+/** Columns of a lateral search's source that `*` must not show. */
 export const LATERAL_COLUMNS: readonly string[] = [VECTOR]
 
-/** The chunks with their vectors, for `measure`. @param columns further columns of the chunks `c` */
+/** With their vectors, for `measure`. @param columns further columns of the chunks `c` */
 export function unmeasuredChunks(kb: KnowledgeBase, columns: readonly string[]): string {
   const { chunks, vectors } = chunkTables(kb)
   const isEmpty = kb.dimensions === null
@@ -56,7 +57,7 @@ export function unmeasuredChunks(kb: KnowledgeBase, columns: readonly string[]):
   return `SELECT ${list.join(', ')} FROM ${chunks} AS c${join}`
 }
 
-/** The measures as a SELECT of expressions over `__vector` and `__text`. */
+/** Returns distance and relevance as a SELECT of expressions over `__vector` and `__text`. */
 export function measuresSql(kb: KnowledgeBase, textIndex: number): string {
   if (kb.dimensions === null) {
     return `SELECT NULL::DOUBLE AS distance, NULL::DOUBLE AS relevance, true AS ${HAS_TEXT}`
@@ -69,11 +70,7 @@ export function measuresSql(kb: KnowledgeBase, textIndex: number): string {
   return `SELECT ${distance} AS distance, ${relevance} AS relevance, ${place} IS NOT NULL AS ${HAS_TEXT}`
 }
 
-/**
- * Replaces `distance`, `relevance` and the predicate on `content` by the measures.
- * @param select the SELECT that contains the source; its order is already set
- * @param measures the tree of `measuresSql`
- */
+/** In expressions over chunks. @param select in its order @param measures of `measuresSql` */
 export function measure(
   select: TreeNode,
   source: SearchSource,
@@ -87,7 +84,7 @@ export function measure(
     expressions.set(name, { ...expression, alias: '' })
   }
   const items = new Set(nodesOf(select.select_list))
-  // Without a qualifier, `distance` is this source's only outside sub-queries.
+  // In a subquery, an unqualified `distance` may belong to another source.
   const own = new Set(walkExpression(select))
   for (const node of [...walk(select)]) {
     if (own.has(node) && node.class === 'STAR') replaceInStar(node, source.alias, expressions)
@@ -107,7 +104,7 @@ function fillIn(expression: TreeNode, alias: string, operand: TreeNode): void {
   }
 }
 
-/** `*` and `k.*` show the measures as well. */
+/** Makes `*` and `k.*` show distance and relevance too. */
 function replaceInStar(
   star: TreeNode,
   alias: string,
@@ -125,13 +122,8 @@ function replaceInStar(
   star.replace_list = [...nodesOf(star.replace_list).filter(isNode), ...entries]
 }
 
-/**
- * The SELECT that finds the values of an expression before the statement itself can run: the texts of a lateral search
- * (`k.content = t.question`) or the questions to an agent (`a.question = t.question`). It is built from the original
- * statement, and planned like one.
- */
+/** Values to know first: texts of `k.content = t.question`, or questions of `a.question = …`. */
 
-/** A SELECT around an expression and what it sees. */
 export interface Surroundings {
   /** As written. */
   readonly select: TreeNode
@@ -141,9 +133,10 @@ export interface Surroundings {
 }
 
 /**
- * A tree of `SELECT DISTINCT <expression> FROM …`, where the FROM is that of the innermost SELECT with the expression's
- * sources, without the target. undefined if there is none, or if the expression changes with each evaluation.
- * @param target the alias of the knowledge base or agent that gets these values
+ * Builds the tree of `SELECT DISTINCT <expression> FROM …`, with the FROM of the innermost SELECT
+ * that has the expression's sources, but without the target. Undefined if there is none, or if the
+ * expression changes with each evaluation.
+ * @param target the alias of the knowledge base or agent that uses these values
  */
 export function valuesSelect(
   expression: TreeNode,
@@ -173,7 +166,7 @@ export function valuesSelect(
 
 const VALUE_COLUMN = 'value'
 
-/** The innermost SELECT with all the expression's columns. */
+/** Returns the innermost SELECT that has all columns of the expression. */
 function frameOf(
   expression: TreeNode,
   target: string,
@@ -181,7 +174,7 @@ function frameOf(
 ):
   | {
       readonly frame: Surroundings
-      /** The SELECTs between the frame and the expression: a source that contains one of them is left out. */
+      /** A source that contains one of these SELECTs is left out. */
       readonly inside: readonly TreeNode[]
     }
   | undefined {
@@ -202,7 +195,7 @@ function frameOf(
   return undefined
 }
 
-/** The names under which the sources of a FROM can be called, in lower case. */
+/** Returns the names of a FROM's sources in lower case. */
 function aliasesOf(ref: TreeNode): readonly string[] {
   if (ref.type === 'JOIN') {
     return [ref.left, ref.right].filter(isNode).flatMap(aliasesOf)
@@ -213,12 +206,11 @@ function aliasesOf(ref: TreeNode): readonly string[] {
 
 interface Omission {
   readonly target: string
-  /** Whether the target is in this very FROM. */
   readonly hasTarget: boolean
   readonly inside: readonly TreeNode[]
 }
 
-/** The FROM without the target, and without the sub-queries that contain it. */
+/** Returns the FROM without the target, and without subqueries that contain it. */
 function withoutPart(ref: TreeNode, omission: Omission): TreeNode | undefined {
   if (ref.type !== 'JOIN') return isOmitted(ref, omission) ? undefined : ref
   const left = isNode(ref.left) ? withoutPart(ref.left, omission) : undefined
@@ -239,10 +231,7 @@ function isOmitted(ref: TreeNode, { target, hasTarget, inside }: Omission): bool
   })
 }
 
-/**
- * True when the condition names columns of these sources alone, each with its qualifier. A volatile one is evaluated in the
- * statement itself: here it would let other rows pass than there.
- */
+/** And not volatile: evaluating it twice could select different rows. */
 function canNarrow(condition: TreeNode, aliases: readonly string[] | 'all'): boolean {
   if (isVolatile(condition)) return false
   return [...walk(condition)].every((node) => {
@@ -252,12 +241,12 @@ function canNarrow(condition: TreeNode, aliases: readonly string[] | 'all'): boo
   })
 }
 
-/** The parts of a condition that restrict these sources: fewer values mean fewer model calls. */
+/** The parts of a condition that restrict these sources. Fewer values mean fewer model calls. */
 function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): readonly TreeNode[] {
   return conjunctsOf(where).filter((part) => canNarrow(part, aliases))
 }
 
-/** The CTEs visible to a SELECT, the nearest of each name. */
+/** Returns the CTEs visible to a SELECT. Of several with the same name, the innermost counts. */
 export function ctesOf(frame: Surroundings): readonly TreeNode[] {
   const byName = new Map<string, TreeNode>()
   for (const cte of frame.ctes) {

@@ -19,7 +19,7 @@ import {
 } from '../ast/select-ast.ts'
 import { metadataName, ownColumnName } from './search-options.ts'
 
-/** Each node costs memory a pass over all chunks. */
+/** The most nodes in a condition, because each costs one pass over all chunks in memory. */
 const NODES_MAX = 100
 
 const KINDS: Readonly<Record<string, ConditionColumn['kind']>> = {
@@ -32,10 +32,7 @@ const CAST_KINDS: Readonly<Record<string, ConditionColumn['kind']>> = {
   ...{ VARCHAR: 'word', DATE: 'day', TIMESTAMP: 'time' },
 }
 
-/**
- * The condition for memory to check; null if it is more than comparisons of metadata columns with values.
- * @param condition over columns of the chunks alone
- */
+/** null if it does more than compare metadata. @param condition over chunk columns alone */
 export function memoryCondition(
   condition: TreeNode,
   alias: string,
@@ -169,7 +166,7 @@ const FLIPPED: Readonly<Record<string, string>> = {
   COMPARE_GREATERTHANOREQUALTO: 'COMPARE_LESSTHANOREQUALTO',
 }
 
-/** null: one of them is. */
+/** Null if one of them is. */
 function joined(
   kind: 'and' | 'or',
   parts: readonly (ColumnCondition | null)[],
@@ -188,12 +185,11 @@ function certain(part: ColumnCondition | null): ColumnCondition | null {
 
 const TRUE = truthNode(true)
 
-/** A text as a statement compares it; null: it is not a plain value. */
+/** Returns a text to compare with; null if it is not a plain value. */
 export function wordOf(node: TreeNode): ConditionValue | null {
   return comparedValue(node, 'word')
 }
 
-/** null: it is not a plain value of this kind. */
 function comparedValue(node: TreeNode, kind: ConditionColumn['kind']): ConditionValue | null {
   if (kind === 'truth') {
     const truth = constantTruth(node)
@@ -205,7 +201,8 @@ function comparedValue(node: TreeNode, kind: ConditionColumn['kind']): Condition
     return isSame ? (textOf(node.child) ?? parameterOf(node.child)) : null
   }
   if (kind === 'number') return numberOf(node) ?? parameterOf(node)
-  // DuckDB would compare the text of a bound value with a day cast to a text.
+  // DuckDB would cast the date to text and compare it with the bound text, so a parameter cannot be
+  // used.
   return textOf(node) ?? (kind === 'day' || kind === 'time' ? null : parameterOf(node))
 }
 
@@ -222,7 +219,7 @@ function textOf(node: TreeValue | undefined): ConditionValue | null {
 function numberOf({ class: kind, value: constant }: TreeNode): ConditionValue | null {
   if (kind !== 'CONSTANT' || !isNode(constant) || !isNode(constant.type)) return null
   const { value, type } = constant
-  // More digits than a JavaScript number holds exactly are left to the database.
+  // Numbers with more digits than JavaScript represents exactly are left to the database.
   if (!isNumber(value) || !/^-?\d{1,15}$/.test(value.rawJSON)) return null
   if (type.id === 'INTEGER' || type.id === 'BIGINT') return { written: value.rawJSON }
   const scale =

@@ -1,28 +1,28 @@
 /**
- * What must be known before a statement can run, beyond its parameters: vectors of the texts it searches for, and answers to
- * the questions it asks agents.
+ * What must be known before a statement runs, besides its parameters: vectors of search texts, and
+ * agents' answers.
  */
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { ConditionValue } from '../../core/domain/column-condition.ts'
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import type { KNOWLEDGE_BASE_COLUMNS, KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 import type { UnnamedItem } from '../guard/limit-steps.ts'
-import type { DirectAnswer, SourceFrom, SourceRead, SourceRef } from '../pushdown/source-read.ts'
+import type { SourceFrom, SourceRead, SourceRef } from '../pushdown/source-read.ts'
 import type { Threshold } from './predicate-pushdown.ts'
 import type { HybridSearch } from './ranking.ts'
 
-/** A text that the statement searches for, or a question to an agent. */
+/** A text to search for, or a question to an agent. */
 export type PlannedText =
   | { readonly kind: 'constant'; readonly text: string }
   | { readonly kind: 'parameter'; readonly name: string }
-  /** The distinct values of this SELECT of one column, which is planned like a separate statement. */
+  /** The distinct values of this one-column SELECT, which is planned like a separate statement. */
   | { readonly kind: 'column'; readonly select: TreeNode }
 
 /** A text to embed before the statement runs. */
 export interface SearchInput {
-  /** Available as `$eider_vector_<textIndex>`. */
+  /** The index in `$eider_vector_<textIndex>`. */
   readonly textIndex: number
   readonly text: PlannedText
   readonly knowledgeBase: KnowledgeBase
@@ -30,66 +30,59 @@ export interface SearchInput {
 
 /** Questions to an agent, each asked once. */
 export interface AgentInput {
-  /** Available as `$eider_answers_<agentIndex>`. */
+  /** The index in `$eider_answers_<agentIndex>`. */
   readonly agentIndex: number
   readonly agent: Agent
   readonly questions: readonly PlannedText[]
-  /** Names in the statement besides `answer` and `question`: the agent must answer in these fields. */
+  /** Besides `answer` and `question`. The agent must answer with these fields. */
   readonly fields: readonly string[]
 }
 
-/**
- * A search of the only knowledge base in a FROM, passed beside the statement by a caller that has it in parts; otherwise it
- * is in the statement's WHERE.
- */
+/** Given apart from the statement; otherwise a search is in its WHERE. */
 export interface GivenSearch {
-  /** The parameter with the query text or query vector. */
   readonly parameter: string
-  /** null: by vectors alone. */
+  /** Null: by vectors alone. */
   readonly hybrid: HybridSearch | null
   readonly isReranked: boolean
+  readonly allowsPartial: boolean
 }
 
 /** The candidates of a reranked search. */
 export interface RerankedSearch {
   readonly texts: readonly PlannedText[]
-  /** A tree: `__chunk_key, chunk_content, relevance, distance` of the candidates, the best first; `id, metadata` to judge. */
+  /** Best first: `__chunk_key, chunk_content, relevance, distance`, for judging `id, metadata`. */
   readonly candidates: TreeNode
-  /** How many candidates to rerank; the others follow them. null: they are judged as an answer. */
+  /**
+   * How many candidates to rerank; the others come after them. Null: they are judged as an answer.
+   */
   readonly rerankedCount: number | null
-  /** The thresholds, which are about the relevance that the reranker gives. null: there are none. */
+  /** Conditions on the reranker's relevance; null if there are none. */
   readonly thresholds: TreeNode | null
 }
 
-/** Candidates to find before the statement runs, and to rerank or to judge. */
+/** Candidates to find, and to rerank or judge, before the statement runs. */
 export interface RerankInput extends Omit<RerankedSearch, 'thresholds'> {
-  /** Available as `$eider_reranked_<rerankingIndex>`, or `$eider_answerable_<rerankingIndex>`. */
+  /** The index in `$eider_reranked_<rerankingIndex>` or `$eider_answerable_<rerankingIndex>`. */
   readonly rerankingIndex: number
   readonly knowledgeBase: KnowledgeBase
-  /** The meaning of the names in `candidates`. */
   readonly names: NameScope
 }
 
-/** The content of a column of the answer. */
+/** What a column of the result contains. */
 export type PlainColumn =
-  | 'id'
-  | 'chunk_id'
-  | 'chunk_content'
-  | 'metadata'
-  | 'relevance'
-  | 'distance'
-  /** The index in `metadataColumns`; null: a declared column without any row so far. */
+  | (typeof KNOWLEDGE_BASE_COLUMNS)[number]
+  /** The index in `metadataColumns`; null for a declared column that no row has yet. */
   | { readonly metadataColumn: number | null }
 
 export interface PlainAnswer {
   readonly columns: readonly PlainColumn[]
   /** Physical names of the metadata columns shown. */
   readonly metadataColumns: readonly string[]
-  /** All of them must hold. */
+  /** A row must meet all of them. */
   readonly thresholds: readonly Threshold[]
   readonly limit: number
   readonly offset: number
-  /** By relevance first, then by distance; by distance alone without hybrid search. */
+  /** By relevance, then distance, as in a hybrid search; otherwise by distance alone. */
   readonly isHybrid: boolean
 }
 
@@ -103,20 +96,19 @@ export interface DocumentAnswer {
 /** A search that compares every vector. */
 export interface MeasuredScan {
   readonly knowledgeBase: KnowledgeBase
-  /** As a clause after "because". */
+  /** Why, as a clause after "because". */
   readonly reason: string
-  /** null: by vectors alone. */
+  /** Null: by vectors alone. */
   readonly hybrid: HybridSearch | null
   readonly textIndexes: readonly number[]
 }
 
-/** Each search text is embedded on its own. */
+/** The most searches, because each text is embedded separately. */
 const SEARCHES_MAX = 1000
 
-/** Views of a statement, counted as often as they are read, also by one another. */
 const VIEWS_MAX = 200
 
-/** Collects the inputs of a statement and of the views it reads. */
+/** Collects the inputs of a statement and of the views that it reads. */
 export class PlanInputs {
   readonly reranks: boolean
   readonly search: GivenSearch | null
@@ -125,23 +117,21 @@ export class PlanInputs {
   /** Parameters that relevance is compared with: numbers from 0 to 1. */
   readonly thresholds: string[] = []
 
-  /** True if the statement reads tables derived from the catalog. */
+  /** Whether the statement reads tables derived from the catalog. */
   readsCatalog = false
-  /** All that a FROM names, by their ids. */
+  /** All knowledge bases named in a FROM, by id. */
   readonly knowledgeBases = new Map<number, KnowledgeBase>()
-  /** The searches that measure every vector, and why. */
+  /** Searches that compare every vector, with the reason. */
   readonly scans: MeasuredScan[] = []
 
   readonly rerankings: RerankInput[] = []
   /** The reads of remote databases. */
   readonly reads: SourceRead[] = []
-  /** Select items to be named as they were written. */
+  /** SELECT items to name as they were written. */
   readonly unnamed: UnnamedItem[] = []
-  /** Set if the whole statement is one of these reads. */
-  direct: DirectAnswer | null = null
-  /** A SELECT that does nothing but count the chunks of a knowledge base. */
+  /** Set if a SELECT does nothing but count the chunks of a knowledge base. */
   counted: { readonly select: TreeNode; readonly knowledgeBase: KnowledgeBase } | null = null
-  /** A SELECT that does nothing but show the chunks of one document. */
+  /** Set if a SELECT does nothing but show the chunks of one document. */
   document: (DocumentAnswer & { readonly select: TreeNode }) | null = null
 
   #viewCount = 0
@@ -152,7 +142,7 @@ export class PlanInputs {
     this.search = search
   }
 
-  /** @throws AppError `sql_not_supported` for too many */
+  /** @throws AppError `sql_not_supported` for too many views */
   addView(name: string): void {
     this.#viewCount += 1
     if (this.#viewCount <= VIEWS_MAX) return
@@ -160,7 +150,7 @@ export class PlanInputs {
     throw new AppError('sql_not_supported', message)
   }
 
-  /** @throws AppError `sql_invalid_search` for too many */
+  /** @throws AppError `sql_invalid_search` for too many searches */
   addSearch(text: PlannedText, knowledgeBase: KnowledgeBase): number {
     const textIndex = this.searches.length
     if (textIndex >= SEARCHES_MAX) {
@@ -187,11 +177,11 @@ export class PlanInputs {
 /** What a name in a FROM refers to. */
 export type Relation =
   | { readonly kind: 'knowledge_base'; readonly knowledgeBase: KnowledgeBase }
-  /** A table of DuckDB, by its real schema and name. */
+  /** A table in DuckDB, by its physical schema and name. */
   | { readonly kind: 'table'; readonly schema: string; readonly table: string }
-  /** The rows of a SELECT of Eider, as in the tables of information_schema. */
+  /** One of Eider's own SELECTs, for example for a table of information_schema. */
   | { readonly kind: 'query'; readonly sql: string }
-  /** A caller's SELECT, whose names mean what they meant where it was created. */
+  /** A client's SELECT. Its names are resolved in the project of the view. */
   | { readonly kind: 'view'; readonly sql: string; readonly names: NameScope }
   | { readonly kind: 'agent'; readonly agent: Agent }
   /** A table of a remote database, or the result of native SQL. */
@@ -202,57 +192,59 @@ export type Relation =
       readonly columns: readonly SourceColumn[]
     }
 
-/** The names that a caller may use, and what they refer to. */
+/** The names that a client may use, and what they refer to. */
 export interface NameScope {
-  /** @throws AppError `sql_unknown_name` that suggests the nearest name there is */
+  /** @throws AppError `sql_unknown_name` that suggests the nearest existing name */
   resolve(parts: readonly string[]): Relation
-  /** Whether the keys of chunks are among the columns of a knowledge base: for our own statements. */
+  /** Whether knowledge bases show the keys of their chunks, as in Eider's own statements. */
   readonly readsChunkKeys?: boolean
-  /** Print the statement even if nothing in it changes, for a caller that parses the text. */
+  /**
+   * Whether to print the statement even if nothing in it changes, for callers that parse the text.
+   */
   readonly isPrinted?: boolean
-  /** Whether a search that says nothing else is by meaning and keywords: for agents. */
+  /** Whether a search without options is hybrid, as for agents. */
   readonly isHybridByDefault?: boolean
 }
 
-/** The names of what is bound to a plan besides the caller's parameters, by the number of its text, agent or reranking. */
+/** Bound besides the client's parameters, numbered by text, agent or reranking. */
 export const BOUND = {
-  /** The bound list of an agent's answers, each as JSON. */
+  /** List of an agent's answers, each as JSON. */
   answers: numbered('eider_answers'),
-  /** The bound list of the distinct texts of a lateral search. */
+  /** List of the distinct texts of a lateral search. */
   texts: numbered('eider_texts'),
-  /** Bound list: the vectors of these texts, in the same order. */
+  /** List of the vectors of these texts, in the same order. */
   vectors: numbered('eider_vectors'),
-  /** The bound vector of a search text. */
+  /** The vector of a search text. */
   vector: numbered('eider_vector'),
-  /** The bound list of a search text's words, in lower case. */
+  /** List of a search text's words in lower case. */
   words: numbered('eider_terms'),
-  /** The bound list of the keys of a search text's terms, as the keyword index has them. */
+  /** List of the keys of a search text's terms in the keyword index. */
   termKeys: numbered('eider_keywords'),
-  /** Bound list: how often each of these terms occurs in the text. */
+  /** List: how often each of these terms occurs in the text. */
   termCounts: numbered('eider_keyword_counts'),
-  /** Bound list: the keys of chunks with phrases of the text. */
+  /** List of the keys of chunks that contain phrases of the text. */
   phraseKeys: numbered('eider_phrase_keys'),
-  /** The bound list of what that adds to their scores, in the same order. */
+  /** List of the bonuses to the scores of these chunks, in the same order. */
   phraseBonuses: numbered('eider_phrase_bonuses'),
-  /** What phrases can add to a score at most. */
+  /** The most that phrases can add to a score. */
   phraseBound: numbered('eider_phrase_bound'),
-  /** Whether no other chunk has a keyword score. */
+  /** Whether only chunks with the phrases have a keyword score. */
   isPhraseFilter: numbered('eider_phrase_filter'),
-  /** The weight of the vectors if the statement names none. */
+  /** The weight of the vectors if the statement sets none. */
   alpha: numbered('eider_alpha'),
-  /** Whether the vector moves towards the first chunks: the text is in the model's language. */
+  /** Moves the query vector, only if the text is in the model's language. */
   isFedBack: numbered('eider_feedback'),
-  /** The bound list of the keys of the nearest chunks. */
+  /** List of the keys of the nearest chunks. */
   candidateKeys: numbered('eider_candidates'),
-  /** The bound list of their distances, in the same order. */
+  /** List of the distances of the nearest chunks, in the same order. */
   candidateDistances: numbered('eider_candidate_distances'),
-  /** The bound list of their relevances, of a hybrid search. */
+  /** List of the relevances of the nearest chunks in a hybrid search. */
   candidateRelevances: numbered('eider_candidate_relevances'),
-  /** The bound list of the keys of the chunks, in the order of their candidates. */
+  /** List of the keys of reranked candidates, in order. */
   rerankedKeys: numbered('eider_reranked'),
   rerankedRelevances: numbered('eider_reranked_relevances'),
   rerankedDistances: numbered('eider_reranked_distances'),
-  /** How likely the candidates answer the text. */
+  /** How likely the candidates are to answer the text. */
   answerable: numbered('eider_answerable'),
 } as const
 

@@ -26,16 +26,13 @@ import {
   type SearchSource,
 } from './search-options.ts'
 
-/** Which part of a WHERE can be checked on a knowledge base's rows before they are ranked. */
+/** On a knowledge base's rows before they are ranked. */
 function splitConditions(
   where: TreeValue,
   alias: string,
   kb: KnowledgeBase,
 ): {
-  /**
-   * The conditions on the chunks' columns only, as one; none is volatile, because it is checked again with the others. null:
-   * none.
-   */
+  /** Checked again with the others, so none may be volatile; null if there are none. */
   readonly own: TreeNode | null
   readonly others: readonly TreeNode[]
 } {
@@ -48,7 +45,7 @@ function splitConditions(
   return { own: conjunctionOf(own), others: parts.filter((part) => !own.includes(part)) }
 }
 
-/** The part that can be checked before ranking. null: none. */
+/** Returns the part that can be checked before ranking; null if there is none. */
 export function pushedDownPredicates(
   where: TreeValue,
   alias: string,
@@ -57,19 +54,14 @@ export function pushedDownPredicates(
   return splitConditions(where, alias, kb).own
 }
 
-/** What to find candidates for. */
 interface CandidateSearch {
   readonly textIndex: number
-  /** Conditions on columns of the chunks that candidates must meet; null: none. */
+  /** Conditions on chunk columns that candidates must meet; null if there are none. */
   readonly conditions: TreeNode | null
-  /** Results beyond some distance are dropped afterwards. */
   readonly isCutByDistance: boolean
 }
 
-/**
- * Whether the nearest chunks of one text suffice for a SELECT that needs only its first rows.
- * @returns the reason if they are not
- */
+/** For a SELECT that needs only its first rows. @returns the reason if they are not */
 export function candidateSearchOf(
   search: Search,
   where: TreeValue,
@@ -90,7 +82,6 @@ function isNoneOrThreshold(condition: TreeNode, alias: string): boolean {
   return constantTruth(condition) === true || thresholdOf(condition, alias) !== null
 }
 
-/** False if only the distance decides which chunks a WHERE keeps. */
 export function hasMoreThanThresholds(where: TreeValue, alias: string): boolean {
   return !conjunctsOf(where).every((condition) => isNoneOrThreshold(condition, alias))
 }
@@ -101,7 +92,7 @@ function namesColumn(condition: TreeNode, name: string): boolean {
   })
 }
 
-/** Copies of the conditions as one. */
+/** Copies the conditions and combines them with AND. */
 export function conjunctionOf([first, ...others]: readonly TreeNode[]): TreeNode | null {
   if (first === undefined) return null
   if (others.length === 0) return copyOf(first)
@@ -123,7 +114,7 @@ const FLIPPED: Readonly<Record<string, string>> = {
   COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
 }
 
-/** `relevance >= 0.5` and the like: it cuts off the far end, and what is nearest stays so. */
+/** A condition such as `relevance >= 0.5`, which only cuts off the end of the ranking. */
 export interface Threshold {
   readonly column: 'relevance' | 'distance'
   readonly comparison: '>' | '>=' | '<' | '<='
@@ -137,7 +128,7 @@ const SIGNS: Readonly<Record<string, Threshold['comparison']>> = {
   COMPARE_LESSTHANOREQUALTO: '<=',
 }
 
-/** null: not a threshold. */
+/** Null if it is not a threshold. */
 export function thresholdOf(condition: TreeNode, alias: string): Threshold | null {
   const { left, right } = condition
   if (condition.class !== 'COMPARISON' || !isNode(left) || !isNode(right)) return null
@@ -155,13 +146,13 @@ export function thresholdOf(condition: TreeNode, alias: string): Threshold | nul
   return { column: cutsBy, comparison, value: fixed }
 }
 
-/** The members of an AND, including nested ones. */
+/** Returns the operands of an AND, including nested ones. */
 export function conjunctsOf(where: TreeValue): readonly TreeNode[] {
   if (!isNode(where)) return []
   return where.type === 'CONJUNCTION_AND' ? nodesOf(where.children).flatMap(conjunctsOf) : [where]
 }
 
-/** Whether a condition uses only columns of the chunks, at least one. */
+/** Whether a condition uses only columns of the chunks, and at least one. */
 function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): boolean {
   const nodes = [...walk(condition)]
   if (nodes.some(({ class: kind }) => kind === 'SUBQUERY' || kind === 'STAR')) return false
@@ -169,29 +160,27 @@ function namesOnly(condition: TreeNode, isOwn: (column: TreeNode) => boolean): b
   return columns.length > 0 && columns.every(isOwn)
 }
 
-/** Placeholder for the conditions in Eider's SQL. */
+/** Stands for the conditions in Eider's SQL. */
 export const CONDITIONS = '__conditions'
 
-/** Replaces `CONDITIONS` in a tree. */
 export function putConditions(tree: TreeNode, conditions: TreeNode): void {
   for (const node of [...walk(tree)]) {
     if (isColumn(node) && columnNames(node)[0] === CONDITIONS) replace(node, conditions)
   }
 }
 
-/** Under OR a text counts only for the rows for which the other conditions of its branch hold. */
+/** A text under OR counts only for rows that meet the other conditions of its branch. */
 
-/** The names allowed in a branch's conditions. */
 interface BranchSource extends SearchSource {
   /** The columns of the chunks, in lower case. */
   readonly columns: ReadonlySet<string>
 }
 
 /**
- * The ranking of one branch. A condition on `relevance` or `distance` is about what the whole search gives the row, so that
- * it decides on the row and not on a text.
+ * Returns the ranking of one branch. A condition on `relevance` or `distance` uses the row's value
+ * in the whole search, so it filters rows and does not affect texts.
  * @param branch after its search was taken out
- * @param isNegated whether the branch is an AND within NOT: it holds if this does not
+ * @param isNegated whether the branch is a negated AND
  * @throws AppError `sql_not_supported` for a condition that cannot be checked on the row alone
  */
 export function rankingWithin(
@@ -225,7 +214,7 @@ function isExclusion(name: string): boolean {
   return name.startsWith('__excluded_')
 }
 
-/** Conditions that must all hold. */
+/** Returns conditions that must all be true. */
 function conjuncts(node: TreeNode, isNegated: boolean): readonly TreeNode[] {
   const children = nodesOf(node.children)
   if (node.type === 'OPERATOR_NOT') return children.flatMap((child) => conjuncts(child, !isNegated))
@@ -243,7 +232,6 @@ function alwaysHolds(node: TreeNode): boolean {
   return constantTruth(node) === true
 }
 
-/** Columns of this source. */
 function ownColumnsIn(condition: TreeNode, source: SearchSource): readonly string[] {
   return [...walk(condition)].flatMap((node) => ownColumnName(node, source) ?? [])
 }
@@ -257,19 +245,18 @@ function isOnRowAlone(condition: TreeNode, source: BranchSource): boolean {
   })
 }
 
-/** The branches of a ranking, each before those within it. */
+/** Returns the branches of a ranking, outer ones before inner ones. */
 export function branchesOf(ranking: Ranking | null): readonly BranchRanking[] {
   if (ranking === null || ranking.kind === 'text' || ranking.kind === 'lateral') return []
   if (ranking.kind === 'branch') return [ranking, ...branchesOf(ranking.part)]
   return ranking.parts.flatMap(branchesOf)
 }
 
-/** Placeholder column for a branch's condition in Eider's SQL, over the chunks `c`. */
+/** Stands for a branch's condition over the chunks `c` in Eider's SQL. */
 export function branchColumn(branchIndex: number): string {
   return `__branch_${branchIndex}`
 }
 
-/** Replaces the placeholder columns of conditions in a tree. */
 export function putBranches(
   tree: TreeNode,
   branches: readonly BranchRanking[],
@@ -285,7 +272,7 @@ export function putBranches(
   }
 }
 
-/** The condition over the stored columns of the chunks `c`. */
+/** Rewrites the condition to use the stored columns of the chunks `c`. */
 function overChunks(condition: TreeNode, source: SearchSource, kb: KnowledgeBase): TreeNode {
   const copy = copyOf(condition)
   for (const node of [...walk(copy)]) {
@@ -296,11 +283,11 @@ function overChunks(condition: TreeNode, source: SearchSource, kb: KnowledgeBase
 }
 
 function storedColumn(name: string, kb: KnowledgeBase): TreeNode {
-  // Another column of the same list.
+  // A column that the same list defines.
   if (isExclusion(name)) return columnNode(name)
   if (name === 'id') return columnNode('c', 'document_id')
   if (['chunk_id', 'chunk_content', 'metadata'].includes(name)) return columnNode('c', name)
   const stored = kb.storedMetadata.find((column) => metadataName(column).toLowerCase() === name)
-  // A declared column without any row so far is empty.
+  // A declared column that no row has yet is null.
   return stored === undefined ? nullNode() : columnNode('c', stored.column)
 }

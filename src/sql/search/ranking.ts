@@ -1,24 +1,27 @@
-/** The meaning of the `content` predicates of one SELECT. Search texts are numbered over the whole statement, from 0. */
+/**
+ * What the `content` predicates of one SELECT mean. Search texts are numbered over the whole
+ * statement, from 0.
+ */
 import type { Fusion } from '../../core/domain/hybrid-search.ts'
 import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 
 export type Ranking =
   | { readonly kind: 'text'; readonly textIndex: number }
-  /** OR, IN: a chunk is as near as its nearest text. */
+  /** OR, IN: a chunk's distance is that to its nearest text. */
   | { readonly kind: 'nearest'; readonly parts: readonly Ranking[] }
-  /** AND: a chunk is as near as its farthest text. */
+  /** AND: a chunk's distance is that to its farthest text. */
   | { readonly kind: 'farthest'; readonly parts: readonly Ranking[] }
-  /** A branch of an OR: the part counts only if the branch's other conditions hold. */
+  /** A branch of an OR. It counts only if the branch's other conditions are true. */
   | BranchRanking
-  /** `content = t.column`: another text in each row, see lateral-search.ts. Never a part of another ranking. */
+  /** A different text in each row, see lateral-search.ts. Never part of another ranking. */
   | LateralRanking
 
 export interface BranchRanking {
   readonly kind: 'branch'
   /** Over columns of the chunks, as the statement names them. */
   readonly condition: TreeNode
-  /** Whether the condition is about a text that the chunk must not be about. */
+  /** Whether the condition is about a text that chunks must not match. */
   readonly isOnExclusion: boolean
   readonly part: Ranking
 }
@@ -29,39 +32,39 @@ export interface LateralRanking {
   readonly operand: TreeNode
 }
 
-/** Texts a chunk must not be about: the column `__excluded_<index>` tells whether it is. */
+/** Texts that a chunk must not match. The column `__excluded_<index>` is true if it matches one. */
 export interface Exclusion {
   readonly index: number
   readonly textIndexes: readonly number[]
 }
 
-/** A search by vectors and keywords together. */
 export interface HybridSearch {
-  /** The weight of the vectors, 0 to 1; null: chosen for the search text. */
+  /** The weight of the vectors, from 0 to 1; null: chosen for the search text. */
   readonly alpha: number | null
   readonly fusion: Fusion
-  /** Whether to move the vector towards the first chunks, for a text the model understands. Only with `convex`. */
+  /** Moves the query vector towards the first results. Only with `convex`. */
   readonly hasFeedback: boolean
 }
 
 export interface Search {
   readonly ranking: Ranking | null
   readonly exclusions: readonly Exclusion[]
-  /** null: by vectors alone. */
+  /** Null: by vectors alone. */
   readonly hybrid: HybridSearch | null
   /** False with `reranking = false`. */
   readonly isReranked: boolean
+  /** Whether to leave out nodes that cannot be reached. */
+  readonly allowsPartial: boolean
 }
 
-/** A chunk's key, for Eider's own statements: DELETE, UPDATE and the join with the wide rows. */
+/** A chunk's key, for Eider's own statements: DELETE, UPDATE and the join with the full rows. */
 export const CHUNK_KEY = '__chunk_key'
 
-/** The cosine distance to a text. */
 export function distanceColumn(textIndex: number): string {
   return `__distance_${textIndex}`
 }
 
-/** The relevance to a text by vectors and keywords. */
+/** The column with the relevance to a text by vectors and keywords. */
 export function fusedColumn(textIndex: number): string {
   return `__fused_${textIndex}`
 }
@@ -79,23 +82,20 @@ export function combinedRanking(
   return others.length === 0 ? first : { kind, parts }
 }
 
-/** The wanted search texts of a ranking; a lateral one has none. */
+/** Returns the search texts that a ranking wants; a lateral ranking has none. */
 export function textIndexesOf(ranking: Ranking | null): readonly number[] {
   if (ranking === null || ranking.kind === 'lateral') return []
   if (ranking.kind === 'branch') return textIndexesOf(ranking.part)
   return ranking.kind === 'text' ? [ranking.textIndex] : ranking.parts.flatMap(textIndexesOf)
 }
 
-/** The wanted and unwanted search texts, each once. */
+/** Returns the wanted and unwanted search texts, without duplicates. */
 export function allTextIndexes({ ranking, exclusions }: Search): readonly number[] {
   const excluded = exclusions.flatMap(({ textIndexes }) => textIndexes)
   return [...new Set([...textIndexesOf(ranking), ...excluded])]
 }
 
-/**
- * The lateral ranking of a search; null: it has none.
- * @throws AppError `sql_not_supported` for one next to other texts
- */
+/** @throws AppError `sql_not_supported` if it is combined with other texts */
 export function lateralRankingOf({ ranking, exclusions, hybrid }: Search): LateralRanking | null {
   const lateral = lateralIn(ranking)
   if (lateral !== null && hybrid !== null) {
@@ -113,7 +113,7 @@ function lateralIn(ranking: Ranking | null): LateralRanking | null {
   return ranking.parts.map(lateralIn).find((part) => part !== null) ?? null
 }
 
-/** The distinct words of a text in lower case, as `NOT content = '…'` uses them. */
+/** Returns the distinct words of a text in lower case, for `NOT content = '…'`. */
 export function distinctWords(text: string): readonly string[] {
   return [...new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])]
 }

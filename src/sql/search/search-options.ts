@@ -1,4 +1,7 @@
-/** `hybrid_search = true` and the like: settings of a search, written in a WHERE as if they were columns. */
+/**
+ * Reads search options such as `hybrid_search = true`, which are written in a WHERE like
+ * comparisons of columns.
+ */
 import {
   FUSIONS,
   type Fusion,
@@ -29,6 +32,7 @@ const SEARCH_OPTIONS = [
   'hybrid_search_fusion',
   'hybrid_search_feedback',
   'reranking',
+  'allow_partial',
 ] as const
 
 type OptionName = (typeof SEARCH_OPTIONS)[number]
@@ -39,7 +43,7 @@ export interface SearchOption {
   readonly value: TreeNode
 }
 
-/** The comparison as an option, if a column of that name is compared. */
+/** Reads the comparison as an option, if it names one. */
 export function searchOptionOf(node: TreeNode): SearchOption | undefined {
   if (node.class !== 'COMPARISON') return undefined
   const { left, right } = node
@@ -66,13 +70,16 @@ const EXAMPLES: Readonly<Record<OptionName, string>> = {
   hybrid_search_fusion: "'rrf'",
   hybrid_search_feedback: 'true',
   reranking: 'false',
+  allow_partial: 'true',
 }
 
 /**
- * The combined options of one search.
- * @param defaults of its knowledge base, for what the search does not say
- * @returns null for a search by vectors alone: with `hybrid_search = false`, an alpha of 1, or no option
- * @throws AppError `sql_invalid_search` for an invalid value, or two that contradict each other
+ * Combines the options of one search.
+ * @param defaults of the knowledge base, for options that the search does not set
+ * @returns null for a search by vectors alone: with `hybrid_search = false`, an alpha of 1, or no
+ * option
+ * @throws AppError `sql_invalid_search` for an invalid value, or for options that contradict each
+ * other
  */
 export function hybridSearchOf(
   options: readonly SearchOption[],
@@ -87,10 +94,7 @@ export function hybridSearchOf(
   return combinedSearch({ alpha, fusion, hasFeedback: feedback }, defaults)
 }
 
-/**
- * @param asked what a search says itself
- * @returns null if the vectors have all the weight
- */
+/** @param asked the search's own options @returns null if vectors have all the weight */
 export function combinedSearch(
   asked: { readonly [Key in keyof HybridSearch]?: HybridSearch[Key] | undefined },
   defaults: Omit<SearchDefaults, 'isHybrid'>,
@@ -101,7 +105,7 @@ export function combinedSearch(
   return { alpha, fusion, hasFeedback: isMovable && (asked.hasFeedback ?? defaults.hasFeedback) }
 }
 
-/** How to write an option: a hint for its name used as a column that does not exist. */
+/** How to write an option, as a hint if its name is used for a column that does not exist. */
 export function optionHint(name: string): string | undefined {
   const option = SEARCH_OPTIONS.find((one) => one === name.toLowerCase())
   if (option === undefined) return undefined
@@ -109,17 +113,20 @@ export function optionHint(name: string): string | undefined {
   return `It is an option of a search: ${how}, beside the other conditions of the WHERE`
 }
 
-/**
- * Whether comparing this name affects a search, with or without a column of that name. In lower case.
- */
+/** In lower case, even if there is no such column. */
 function isSearchName(name: string): boolean {
   const isOption = SEARCH_OPTIONS.some((option) => option === name)
   return isOption || ['content', 'metadata', 'relevance', 'distance'].includes(name)
 }
 
-/** Unless the statement has `reranking = false`. @throws AppError as `hybridSearchOf` */
+/** True unless the statement has `reranking = false`. @throws AppError like `hybridSearchOf` */
 export function isReranked(options: readonly SearchOption[]): boolean {
   return onlyValue(options, 'reranking', truthOf) ?? true
+}
+
+/** With `allow_partial = true`. @throws AppError as `hybridSearchOf` */
+export function allowsPartial(options: readonly SearchOption[]): boolean {
+  return onlyValue(options, 'allow_partial', truthOf) ?? false
 }
 
 function onlyValue<T>(
@@ -159,16 +166,16 @@ function fusionOf({ value }: SearchOption): Fusion {
   throw new AppError('sql_invalid_search', `hybrid_search_fusion must be one of ${known}`)
 }
 
-/** The columns of a knowledge base, as its SELECT names them. */
+/** Resolves the columns of a knowledge base in a SELECT. */
 
-/** One knowledge base of a FROM, as its SELECT sees it. */
+/** One knowledge base in a FROM, as its SELECT sees it. */
 export interface SearchSource {
   readonly alias: string
-  /** True when a column without a qualifier belongs to this source. */
+  /** Whether an unqualified column belongs to this source. */
   readonly isOnly: boolean
 }
 
-/** `price` for `price`, `k.price` and `K.Price`; undefined for anything else. */
+/** Returns `price` for `price`, `k.price` and `K.Price`; undefined for anything else. */
 export function ownColumnName(
   node: TreeNode | undefined,
   { alias, isOnly }: SearchSource,
@@ -179,7 +186,7 @@ export function ownColumnName(
   return isOwn ? names.at(-1) : undefined
 }
 
-/** The columns of its chunks that a condition may name, in lower case. */
+/** Returns the chunk columns that a condition may name, in lower case. */
 export function chunkColumnNames(kb: KnowledgeBase): ReadonlySet<string> {
   const stored = kb.storedMetadata.flatMap((column) => [column.name, metadataName(column)])
   const names = [...stored, ...(kb.metadataColumns ?? [])]
@@ -190,24 +197,21 @@ export function chunkColumnNames(kb: KnowledgeBase): ReadonlySet<string> {
   )
 }
 
-/** The other name of `id`, in lower case: the knowledge base's own id column, unless it is also a metadata column. */
+/** The id column in lower case, unless it is also a metadata column. */
 export function ownIdNames({ idColumn, storedMetadata }: KnowledgeBase): readonly string[] {
   const key = idColumn?.toLowerCase()
   if (key === undefined || isTakenName(key)) return []
   return storedMetadata.some(({ name }) => name.toLowerCase() === key) ? [] : [key]
 }
 
-/**
- * The name that a metadata column has in the sub-query of its knowledge base: its own, or a generated one if its own means
- * something else there (`distance`, `content`, `reranking`, …). `metadata.distance` is rewritten to it.
- */
+/** A generated one if its own means something else there (`distance`, `content`, …). */
 export function metadataName({ name, column }: MetadataColumn): string {
   return isTakenName(name) ? `__metadata_${column}` : name
 }
 
 const SHOWN: ReadonlySet<string> = new Set(KNOWLEDGE_BASE_COLUMNS)
 
-/** True for the names that mean something to a search, or are columns of every knowledge base. */
+/** Whether a name has a meaning in searches, or is a column of every knowledge base. */
 export function isTakenName(name: string): boolean {
   const key = name.toLowerCase()
   return SHOWN.has(key) || isSearchName(key)

@@ -32,6 +32,7 @@ import {
   textIndexesOf,
 } from './ranking.ts'
 import {
+  allowsPartial,
   hybridSearchOf,
   isReranked,
   ownColumnName,
@@ -40,25 +41,22 @@ import {
   searchOptionOf,
 } from './search-options.ts'
 
-/** The role of a search's texts. The same text may occur twice. */
-export interface SearchTexts {
-  /** Numbers a text of the statement. */
+interface SearchTexts {
   add(text: PlannedText): number
   /** Records a parameter that must be a relevance threshold. */
   addThreshold(parameter: string): void
-  /** The columns of the chunks that a condition may name, in lower case. */
+  /** The chunk columns that a condition may name, in lower case. */
   readonly ownColumns: ReadonlySet<string>
-  /** Defaults of the knowledge base for searches. */
   readonly hybridDefaults: SearchDefaults
-  /** The values of an expression over other sources; undefined without such a source. */
+  /** Returns a SELECT of an expression's values from other sources; undefined if it uses none. */
   valuesOf(expression: TreeNode): TreeNode | undefined
 }
 
 /**
- * Takes the search out of a SELECT's conditions (its WHERE and those of its joins): each predicate on `content` is replaced
- * by its effect as a filter, TRUE for a wanted text (a search ranks), the source's `__excluded_<n>` column for an unwanted
- * one. Options (`reranking = false`, …) become TRUE as well.
- * @throws AppError `sql_invalid_search` for what `content` cannot be compared with
+ * Takes the search out of a SELECT's conditions, in its WHERE and joins. A wanted text becomes
+ * TRUE, because a search ranks instead of filtering; an unwanted one becomes the source's
+ * `__excluded_<n>` column. Options such as `reranking = false` become TRUE as well.
+ * @throws AppError `sql_invalid_search` for anything that `content` cannot be compared with
  */
 export function takeSearch(
   conditions: readonly TreeNode[],
@@ -70,7 +68,8 @@ export function takeSearch(
   const collector: Collector = { source, texts, exclusions, options }
   const rankings = conditions.flatMap((condition) => take(condition, ALONE, collector) ?? [])
   const ranking = combinedRanking('farthest', rankings)
-  // A lateral search uses only vectors. That is an error only if the statement itself asks for a hybrid search.
+  // A lateral search uses only vectors. That is an error only if the statement itself asks for a
+  // hybrid search.
   const isHybrid = ranking?.kind !== 'lateral' && texts.hybridDefaults.isHybrid
   const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
   const wantedCount = textIndexesOf(ranking).length
@@ -78,10 +77,11 @@ export function takeSearch(
     const message = `A hybrid search has at most ${HYBRID_TEXTS_MAX} texts, and this one ${wantedCount}`
     throw new AppError('sql_invalid_search', message)
   }
-  return { ranking, exclusions, hybrid, isReranked: isReranked(options) }
+  const partly = { isReranked: isReranked(options), allowsPartial: allowsPartial(options) }
+  return { ranking, exclusions, hybrid, ...partly }
 }
 
-/** Each text makes the statement longer by its two parts and their scales. */
+/** The most texts, because each adds two parts and their scales to the statement. */
 const HYBRID_TEXTS_MAX = 30
 
 interface Collector {
@@ -91,11 +91,10 @@ interface Collector {
   readonly options: SearchOption[]
 }
 
-/** What surrounds a condition. */
 interface Around {
-  /** True inside an odd number of NOTs. */
+  /** Whether it is inside an odd number of NOTs. */
   readonly isNegated: boolean
-  /** True inside an OR, however far out. */
+  /** Whether it is inside an OR at any level. */
   readonly isEither: boolean
 }
 
@@ -128,7 +127,7 @@ function takeCondition(node: TreeNode, around: Around, collector: Collector): Ra
   const operator = operatorOf(node)
   const [column, ...operands] = operandsOf(node)
   if (column === undefined || !isContent(column, collector.source)) {
-    // `content IN :list`, as DuckDB reads it.
+    // `content IN :list`, as DuckDB parses it.
     const isList = operator === 'contains' && column?.class === 'PARAMETER'
     if (isList && operands.some((operand) => isContent(operand, collector.source)))
       throw wrongList()
@@ -162,7 +161,10 @@ function takePredicate(
     return ranking
   }
   if (!isWanted && operands.some((operand) => isCorrelated(operand, collector))) {
-    throw new AppError('sql_not_supported', 'A column cannot be what content is not to be about')
+    throw new AppError(
+      'sql_not_supported',
+      'The text that content must not match cannot come from a column',
+    )
   }
   const textIndexes = operands.map((operand) =>
     collector.texts.add(searchTextOf(operand, operator)),
@@ -194,12 +196,12 @@ function wrongList(): AppError {
   return new AppError('sql_invalid_search', message)
 }
 
-/** `=` and LIKE are different kinds of node in DuckDB's tree; this names them alike. */
+/** Operators such as `=` and LIKE are different kinds of nodes in DuckDB's tree. */
 function operatorOf(node: TreeNode): string {
   return node.class === 'FUNCTION' ? textValue(node.function_name) : textValue(node.type)
 }
 
-/** The compared expressions, the column first, whichever side it is on. */
+/** Returns the compared expressions, with the column first. */
 function operandsOf(node: TreeNode): readonly TreeNode[] {
   if (node.class === 'COMPARISON') {
     const sides = [node.left, node.right].filter(isNode)
@@ -211,7 +213,7 @@ function operandsOf(node: TreeNode): readonly TreeNode[] {
 
 const TEXT_FUNCTIONS = new Set(['lower', 'upper', 'trim'])
 
-/** `lower(content)` is `content` to a search. */
+/** In a search, `lower(content)` means `content`. */
 function unwrapped(node: TreeNode | undefined): TreeNode | undefined {
   const isTextFunction =
     node?.class === 'FUNCTION' && TEXT_FUNCTIONS.has(textValue(node.function_name))
@@ -259,7 +261,6 @@ function noText(operand: TreeNode): AppError {
   return new AppError('sql_invalid_search', `content is searched for ${what}`)
 }
 
-/** Reads an option and leaves TRUE in its place. */
 function takeOption(node: TreeNode, around: Around, { source, options }: Collector): boolean {
   const option = searchOptionOf(node)
   if (option === undefined || !isNamed(option.column, option.name, source)) return false
@@ -295,12 +296,12 @@ function refuseOtherUse(node: TreeNode, source: SearchSource): void {
   }
 }
 
-/** @throws AppError `sql_invalid_search` where `content` is compared outside of WHERE, so that no search is lost */
+/** @throws AppError `sql_invalid_search` outside of WHERE, where the search would be lost */
 export function refuseSearches(expression: TreeValue, source: SearchSource): void {
   refuseAmong(walkExpression(expression), source)
 }
 
-/** The same for the sub-queries of an expression or a FROM, which see this source by its alias. */
+/** Like `refuseSearches`, for subqueries, which see this source by its alias. */
 export function refuseCorrelatedSearches(expression: TreeValue, source: SearchSource): void {
   refuseAmong(walk(expression), { ...source, isOnly: false })
 }

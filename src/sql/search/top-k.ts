@@ -1,4 +1,4 @@
-/** The effect of a search on the order and number of its SELECT's rows. */
+/** Determines how a search orders and limits its SELECT's rows. */
 
 import {
   columnNode,
@@ -15,25 +15,23 @@ import {
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
 
-/** The position of a SELECT: the statement itself, or a part of it (CTE, sub-query, side of a UNION). */
+/** Whether a SELECT is the statement itself, or part of it (CTE, subquery, side of a UNION). */
 export type SelectPlace = 'outermost' | 'nested'
 
-/** A plain search without LIMIT gives this many rows. */
-export const PLAIN_SEARCH_ROWS = 10
+/** A plain search without LIMIT returns this many rows. */
+const PLAIN_SEARCH_ROWS = 10
 
-/**
- * Rows of a search are nearest first; ties by `chunk_id`, so that LIMIT n is the start of LIMIT m. The statement's own order
- * stays and gets the same tie-break.
- */
+/** Ties by `chunk_id`, so that LIMIT n is the start of LIMIT m. Keeps the statement's order. */
 export function orderByDistance(
   select: TreeNode,
   given: {
     readonly alias: string
     readonly place: SelectPlace
-    /** The knowledge base is the only thing in the FROM. */
     readonly isAlone: boolean
     readonly isSearched: boolean
-    /** By relevance first: that of a hybrid search is not a function of the distance. */
+    /**
+     * Whether to sort by relevance first: in a hybrid search it does not follow from the distance.
+     */
     readonly isHybrid: boolean
   },
 ): void {
@@ -60,7 +58,7 @@ export function orderByDistance(
   select.modifiers = modifiers
 }
 
-/** How many of the nearest rows suffice for the SELECT; null: all may be needed. */
+/** Returns how many of the nearest rows the SELECT needs; null if it may need all. */
 export function nearestCountOf(select: TreeNode, place: SelectPlace): number | null {
   if (isCombining(select) || hasWindow(select) || orderModifier(select) !== undefined) return null
   if (isNode(select.sample) || (isNode(select.from_table) && isNode(select.from_table.sample))) {
@@ -72,7 +70,7 @@ export function nearestCountOf(select: TreeNode, place: SelectPlace): number | n
   return counted && counted.limit + counted.offset
 }
 
-/** Which of its rows a search answers. null: its LIMIT is not of two numbers. */
+/** The range of rows that a search returns; null if its LIMIT is not made of two numbers. */
 export function countedLimitOf(
   select: TreeNode,
 ): { readonly limit: number; readonly offset: number } | null {
@@ -81,16 +79,16 @@ export function countedLimitOf(
   const rows = isUnlimited ? PLAIN_SEARCH_ROWS : constantNumber(limit?.limit)
   const offset = isNode(limit?.offset) ? constantNumber(limit?.offset) : 0
   const isPercent = limit?.type === 'LIMIT_PERCENT_MODIFIER'
-  // DuckDB rounds `LIMIT 2.5`, and sums of parts are not what it rounds.
+  // DuckDB rounds `LIMIT 2.5`, and a sum of parts could round differently.
   const isCounted = Number.isSafeInteger(rows) && Number.isSafeInteger(offset) && !isPercent
   if (rows === undefined || offset === undefined || !isCounted) return null
   return { limit: rows, offset }
 }
 
-/** DuckDB makes rows in chunks of this many. */
+/** DuckDB produces rows in chunks of this many. */
 const SHORT_ROWS_MAX = 2048
 
-/** Whether a query always has few rows: it ends with a LIMIT, or makes one row. */
+/** Whether a query always has few rows: it ends with a LIMIT, or returns one row. */
 export function isShortAnswer(query: TreeNode): boolean {
   return isLimitedShort(query) || isOneRow(query)
 }
@@ -106,7 +104,7 @@ function isLimitedShort(query: TreeNode): boolean {
 /** Functions that turn one row into several. */
 const UNNESTING = new Set(['unnest', 'regexp_split_to_table', 'generate_subscripts'])
 
-/** A SELECT without a FROM, or of aggregates without groups. */
+/** Whether it is a SELECT without FROM, or one of aggregates without groups. */
 function isOneRow(query: TreeNode): boolean {
   if (query.type !== 'SELECT_NODE' || query.aggregate_handling !== 'STANDARD_HANDLING') return false
   if (nodesOf(query.group_expressions).length > 0) return false
@@ -118,7 +116,7 @@ function isOneRow(query: TreeNode): boolean {
   return source === 'EMPTY' || names.some(isAggregateFunction)
 }
 
-/** OFFSET alone is a LIMIT without a number. */
+/** OFFSET without LIMIT appears as a LIMIT without a number. */
 export function isLimited(select: TreeNode): boolean {
   return isNode(limitOf(select)?.limit)
 }
@@ -139,7 +137,7 @@ function limitOf(select: TreeNode): TreeNode | undefined {
   })
 }
 
-/** True when a result row is not one row of the source: GROUP BY, aggregates, DISTINCT. */
+/** Whether a result row may combine several rows of the source: GROUP BY, aggregates, DISTINCT. */
 function isCombining(select: TreeNode): boolean {
   if (nodesOf(select.group_expressions).length > 0 || isNode(select.having)) return true
   if (Array.isArray(select.group_sets) && select.group_sets.length > 0) return true
@@ -164,12 +162,12 @@ function hasSubquery(expression: TreeNode[keyof TreeNode]): boolean {
   return [...walkExpression(expression)].some((node) => node.class === 'SUBQUERY')
 }
 
-/** `ORDER BY ALL` is a star, which must be alone. */
+/** The parser turns `ORDER BY ALL` into a star, which is always the only item. */
 function isOrderByAll(orders: readonly TreeNode[]): boolean {
   return orders.some((order) => isNode(order.expression) && order.expression.class === 'STAR')
 }
 
-/** `row_number() OVER (ORDER BY …) <= rows`, for a QUALIFY: it is applied after WHERE and before ORDER BY. */
+/** For a QUALIFY, which applies after WHERE and before ORDER BY. */
 function rowNumberFilter(orders: TreeNode[], rows: number): TreeNode {
   const rowNumber: TreeNode = {
     class: 'WINDOW',

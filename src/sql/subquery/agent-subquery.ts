@@ -1,4 +1,4 @@
-/** An agent in a FROM: the rows of its answers to the questions in `question = …`. */
+/** Replaces an agent in a FROM by one row for each answer to the questions in `question = …`. */
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
@@ -20,20 +20,19 @@ import {
 import { ctesOf, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
 import { BOUND, type PlanInputs, type PlannedText } from '../search/plan-inputs.ts'
 
-/** What every answer has; `*` shows the first two. */
+/** The columns of every answer. `*` shows only the first two. */
 const SHOWN_COLUMNS = ['answer', 'question'] as const
 const HIDDEN_COLUMNS = ['trace_id', 'citations'] as const
 
-export interface AgentSource {
+interface AgentSource {
   readonly agent: Agent
   readonly alias: string
-  /** True when a column without a qualifier belongs to the agent. */
   readonly isOnly: boolean
 }
 
 /**
- * Finds the questions of a SELECT to an agent and returns the sub-query of its answers. The statement's predicates stay:
- * `question` is a column of the answers.
+ * Finds the questions of a SELECT to an agent and returns the subquery with its answers. The
+ * statement's conditions are kept, because `question` is a column of the answers.
  * @param around the SELECT as written
  * @throws AppError `sql_invalid_search` without a question
  */
@@ -63,7 +62,7 @@ export function agentSubquery(
   return { sql: `SELECT ${columns.join(', ')} FROM (${answers})`, hiddenColumns }
 }
 
-/** An answer has its fields under their names in lower case. */
+/** The fields of an answer have lower-case names. */
 function jsonPath(name: string): string {
   const key = name.toLowerCase().replaceAll('\\', '\\\\').replaceAll('"', '\\"')
   return `'$."${key.replaceAll("'", "''")}"'`
@@ -77,11 +76,11 @@ function isStandard(name: string): boolean {
   return isShown(name) || HIDDEN_COLUMNS.some((hidden) => hidden === name.toLowerCase())
 }
 
-/** The names that the SELECT uses of this agent, each once. */
+/** Returns the agent's columns that the SELECT uses, without duplicates. */
 function usedColumns(source: AgentSource, select: TreeNode): readonly string[] {
   const used = new Map<string, string>()
   const aliases = new Set(nodesOf(select.select_list).flatMap(newName))
-  // Names without a qualifier mean something else within a sub-query.
+  // Unqualified names in a subquery may mean something else.
   const own = new Set(walkExpression(select))
   for (const node of walk(select)) {
     if (!isColumn(node)) continue
@@ -95,7 +94,7 @@ function usedColumns(source: AgentSource, select: TreeNode): readonly string[] {
   return [...used.values()]
 }
 
-/** The name of an item in a SELECT list, if it differs from its column's. */
+/** Returns the alias of a SELECT item if it differs from the column's name. */
 function newName(item: TreeNode): readonly string[] {
   const alias = textValue(item.alias).toLowerCase()
   const name = isColumn(item) ? columnNames(item).at(-1)?.toLowerCase() : undefined
@@ -110,7 +109,7 @@ function questionsOf(source: AgentSource, around: Surroundings): readonly Planne
   return operands.flatMap((operand) => plannedTexts(operand, source, around))
 }
 
-/** The expressions that `question` must be equal to. What is negated is not asked. */
+/** Collects the expressions that `question` must equal. Negated ones are not asked. */
 function collect(condition: TreeValue, source: AgentSource, operands: TreeNode[]): void {
   if (!isNode(condition)) return
   if (condition.class === 'CONJUNCTION') {
@@ -128,7 +127,7 @@ function collect(condition: TreeValue, source: AgentSource, operands: TreeNode[]
   }
 }
 
-/** Join conditions, and `USING (question)`. */
+/** Collects from join conditions, and from `USING (question)`. */
 function collectFrom(ref: TreeNode, source: AgentSource, operands: TreeNode[]): void {
   if (ref.type !== 'JOIN') return
   collect(ref.condition ?? null, source, operands)
@@ -161,7 +160,7 @@ function plannedTexts(
   throw new AppError('sql_invalid_search', `question is compared with ${how}`)
 }
 
-/** `question IN (SELECT …)`. */
+/** Handles `question IN (SELECT …)`. */
 function subquery(operand: TreeNode, around: Surroundings): TreeNode | undefined {
   const node = isNode(operand.subquery) ? operand.subquery.node : undefined
   if (!isNode(node)) return undefined

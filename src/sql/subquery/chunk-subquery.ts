@@ -1,4 +1,4 @@
-/** The sub-query that replaces a knowledge base's name. */
+/** Builds the subquery that replaces a knowledge base's name. */
 import { chunkTables } from '../../core/domain/document.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
@@ -26,32 +26,33 @@ import {
 } from './hybrid-rows.ts'
 import { ANSWERABLE, RERANKED_COLUMNS, rerankedRows } from './reranked-search.ts'
 
-/** The cosine similarity from which a chunk counts as being about an unwanted text. */
+/** A chunk counts as matching an unwanted text from this cosine similarity. */
 const EXCLUDED_SIMILARITY = 0.5
 
 export interface ChunkSubqueryShape {
   readonly alias: string
   readonly search: Search
-  /** Names in the statement, in lower case: only these hidden columns are created. */
+  /** Lower-case names in the statement: hidden columns are added only for these. */
   readonly usedNames: ReadonlySet<string>
-  /** Only this many of the nearest rows that pass the WHERE can be returned; null: all. */
+  /** How many of the nearest rows that meet the WHERE are needed; null: all. */
   readonly nearestCount: number | null
-  /** Whether conditions of the statement narrow the rows over which a hybrid search makes its scales. */
+  /** Whether the statement's conditions narrow the rows from which scales are computed. */
   readonly hasConditions: boolean
-  /** Whether any condition may exclude chunks, apart from those on distance or relevance. */
+  /** Whether any condition other than those on distance or relevance may exclude chunks. */
   readonly isNarrowed: boolean
-  /** Index of the text whose nearest chunks are known when the statement runs; null or unset: all are compared. */
+  /** Its nearest chunks were found before the statement runs; null or unset if none. */
   readonly candidatesFor?: number | null
-  /** The reranking that provides the chunks; null or unset: none. */
+  /** The reranking that supplies the chunks; null or unset if there is none. */
   readonly rerankingIndex?: number | null
-  /** What the hidden column `answerable` holds, as SQL; null: there is none. */
+  /** The SQL of the hidden column `answerable`, or null. */
   readonly answerable: string | null
 }
 
 /**
- * A knowledge base as a relation: the six columns of docs/contract.md 4.4 and, hidden from `*`, `content` and the metadata
- * columns that the statement names. With `nearestCount`, the place for the statement's own WHERE is the sub-query that
- * `nearestWhere` finds: only this many wide rows are then read.
+ * Builds a knowledge base as a relation: the six columns of docs/contract.md 4.4 and, hidden from
+ * `*`, `content` and the metadata columns that the statement names. With `nearestCount`, the
+ * statement's WHERE must be placed in the subquery that `nearestWhere` finds, so that only this
+ * many full rows are read.
  */
 export function chunkSubqueryOf(
   kb: KnowledgeBase,
@@ -138,12 +139,12 @@ function hiddenColumnsOf(kb: KnowledgeBase, used: ReadonlySet<string>): readonly
     if (isTakenName(column.name) && isNamed) hidden.push({ name, sql })
     add(column.name, sql)
   }
-  // Declared columns without any row so far are included: they are empty.
+  // Include declared columns that no row has yet. They are null.
   for (const name of kb.metadataColumns ?? []) add(name, 'NULL')
   return hidden
 }
 
-/** null for a search by vectors alone, and without a search. */
+/** Null for a search by vectors alone, and if there is no search. */
 function hybridOf(
   kb: KnowledgeBase,
   { search, alias, hasConditions }: ChunkSubqueryShape,
@@ -168,7 +169,7 @@ function allRows(
   const isSearched = ranking !== null || exclusions.length > 0
   const hasKey = shape.nearestCount === null || hidden.some(({ name }) => name === CHUNK_KEY)
   const columns = [
-    // First: the condition of a branch may name them.
+    // Exclusions come first, because the condition of a branch may use them.
     ...exclusions.map((exclusion) => {
       return `${excludedSql(exclusion, ranking)} AS ${quote(excludedColumn(exclusion.index))}`
     }),
@@ -193,7 +194,7 @@ function searchedRows(
   return candidateRows(kb, candidatesFor, hybrid !== null)
 }
 
-/** A SELECT of the keys of the chunks that conditions keep; `putConditions` then puts the conditions in. */
+/** A SELECT of the keys of chunks that meet conditions, which `putConditions` then inserts. */
 export function prefilterSql(kb: KnowledgeBase, alias: string, used: ReadonlySet<string>): string {
   const own = hiddenColumnsOf(kb, used).filter(({ name }) => name !== CHUNK_KEY)
   const columns = [`c.chunk_key AS ${CHUNK_KEY}`, ...PLAIN_COLUMNS, ...own.map(columnSql)]
@@ -217,10 +218,7 @@ function distanceSql(ranking: Ranking): string {
   ])
 }
 
-/**
- * The combined measure of several texts; null if none counts.
- * @param functions that return the better and the worse of two; they ignore null
- */
+/** null if none counts. @param functions the better and the worse, ignoring null */
 function combinedSql(
   { ranking, branches }: { ranking: Ranking; branches: readonly BranchRanking[] },
   measure: (textIndex: number) => string,
@@ -238,7 +236,7 @@ function combinedSql(
   return `${functions[ranking.kind === 'nearest' ? 0 : 1]}(${parts.join(', ')})`
 }
 
-/** The distances to the texts that count, before exclusions. */
+/** Returns the distances to the wanted texts, without exclusions. */
 function wantedDistances(
   ranking: Ranking | null,
   branches: readonly BranchRanking[],
@@ -254,7 +252,7 @@ function wantedDistances(
   return within.map((distance) => `CASE WHEN ${condition} THEN ${distance} END`)
 }
 
-/** A chunk matches an unwanted text if it has all its words, or is near to it and no nearer to a wanted one. */
+/** It has all the words, or is close and not closer to a wanted text. */
 function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
   const wanted = wantedDistances(ranking, branchesOf(ranking))
   const isAbout = exclusion.textIndexes.map((textIndex) => {

@@ -1,4 +1,7 @@
-/** The chunks of a search with their distances: measured by the database, or found before the statement runs. */
+/**
+ * Selects the chunks of a search with their distances, computed by the database or found before the
+ * statement runs.
+ */
 import { chunkTables } from '../../core/domain/document.ts'
 import { BM25, FEEDBACK, type Fusion, PART_CHUNKS, RRF_K } from '../../core/domain/hybrid-search.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -16,11 +19,7 @@ import {
   textIndexesOf,
 } from '../search/ranking.ts'
 
-/**
- * The chunks with the cosine distance to each text as `__distance_<textIndex>`.
- * @param isNarrowed a condition of the statement may leave chunks out before they are measured. Where none does, all
- * vectors are measured before the join: DuckDB would copy them into the table that it joins by.
- */
+/** @param isNarrowed if false, distances come first: DuckDB would copy vectors into the join */
 export function distanceRows(kb: KnowledgeBase, search: Search, isNarrowed: boolean): string {
   const { chunks, vectors } = chunkTables(kb)
   if (kb.dimensions === null) {
@@ -38,7 +37,7 @@ export function distanceRows(kb: KnowledgeBase, search: Search, isNarrowed: bool
     JOIN (SELECT v.chunk_key, ${distances} FROM ${vectors} AS v) AS m USING (chunk_key))`
 }
 
-/** Columns over the vectors `v`. */
+/** Returns columns over the vectors `v`. */
 function distanceColumns(dimensions: number, search: Search): readonly string[] {
   return allTextIndexes(search).map((textIndex) => {
     const vector = `$${BOUND.vector(textIndex)}::FLOAT[${dimensions}]`
@@ -46,15 +45,12 @@ function distanceColumns(dimensions: number, search: Search): readonly string[] 
   })
 }
 
-/** The distance from the vectors `v`. All have unit length, so 1 - their inner product is the cosine distance. */
+/** All vectors have length 1, so the cosine distance is 1 - the inner product. */
 function distanceSql(vector: string): string {
   return `least(2, greatest(0, 1 + array_negative_inner_product(v.vector, ${vector})))::DOUBLE`
 }
 
-/**
- * The candidates with the cosine distance to the text as `__distance_<textIndex>`, those of a hybrid search with their
- * relevance as `__fused_<textIndex>` as well.
- */
+/** `__distance_<textIndex>`, and in a hybrid search `__fused_<textIndex>`. */
 export function candidateRows(kb: KnowledgeBase, textIndex: number, isHybrid: boolean): string {
   const fused = [[BOUND.candidateRelevances(textIndex), fusedColumn(textIndex)]] as const
   return listedChunks(kb, BOUND.candidateKeys(textIndex), [
@@ -63,10 +59,7 @@ export function candidateRows(kb: KnowledgeBase, textIndex: number, isHybrid: bo
   ])
 }
 
-/**
- * The chunks of a bound list of keys, with the numbers of other lists: each a parameter and the name of its column. They are
- * read by key, which a join with the list would not do.
- */
+/** Given as parameters and column names. By key, which a join with the list would not do. */
 export function listedChunks(
   kb: KnowledgeBase,
   keys: string,
@@ -81,25 +74,24 @@ export function listedChunks(
 }
 
 /**
- * Vectors and keywords together: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword part. In a convex
- * combination the parts are the cosine, with 0 for less, and the BM25 score by what no score reaches. By the other fusions a
- * part is a number from 0 to 1 for the best hundred of each kind and those equal to the last of them, and 0 for all others.
- * Here every chunk is measured; where the first rows are enough, retrieval/fusion.ts computes
- * the same from candidates.
+ * Combines vectors and keywords: a chunk's relevance is alpha · vector part + (1 - alpha) · keyword
+ * part. In a convex combination, the parts are the cosine (at least 0) and the BM25 score divided
+ * by its bound. In other fusions, a part is a number from 0 to 1 for the best hundred chunks of
+ * each kind and ties with the last, and 0 for all others. This SQL computes it for every chunk; if
+ * the first rows are enough, retrieval/fusion.ts computes the same from candidates.
  */
 
-/** A hybrid search over a knowledge base with vectors. */
 export interface HybridRows {
   readonly knowledgeBase: KnowledgeBase
   readonly dimensions: number
   readonly search: Search
   readonly hybrid: HybridSearch
   readonly ranking: Ranking
-  /** Columns of the chunks `c` that the statement's conditions may name, and its alias for the source; null: no conditions. */
+  /** That conditions may name, and the source's alias; null without conditions. */
   readonly conditions: { readonly alias: string; readonly columns: readonly string[] } | null
 }
 
-/** The WITH of a hybrid search: `__measured`, and the parts of each text as `__near_<textIndex>` and `__worded_<textIndex>`. */
+/** `__measured`, and per text `__near_<textIndex>` and `__worded_<textIndex>`. */
 export function hybridCtes(rows: HybridRows): string {
   const parts = textIndexesOf(rows.ranking).flatMap((textIndex) => {
     return rows.hybrid.fusion === 'convex'
@@ -114,10 +106,7 @@ function convexCte({ knowledgeBase }: HybridRows, textIndex: number): string {
     FROM (${keywordScoresSql(knowledgeBase, textIndex)}))`
 }
 
-/**
- * The distances to the moved vector as `__moved_<textIndex>`; empty if none is moved. retrieval/feedback.ts adds up the same
- * numbers in the same order.
- */
+/** `__moved_<textIndex>`. retrieval/feedback.ts adds the same numbers in the same order. */
 function feedbackCtes(rows: HybridRows, textIndex: number): readonly string[] {
   const { knowledgeBase, hybrid, dimensions } = rows
   if (!hybrid.hasFeedback) return []
@@ -157,7 +146,7 @@ function partCtes({ knowledgeBase, hybrid: { fusion } }: HybridRows, textIndex: 
   ]
 }
 
-/** `__chunk_key` and the distances, of the chunks that the conditions keep. */
+/** Selects `__chunk_key` and the distances of chunks that meet the conditions. */
 function measuredSql({ knowledgeBase, dimensions, search, conditions }: HybridRows): string {
   const { chunks, vectors } = chunkTables(knowledgeBase)
   const measured = [`v.chunk_key AS ${CHUNK_KEY}`, ...distanceColumns(dimensions, search)]
@@ -168,7 +157,7 @@ function measuredSql({ knowledgeBase, dimensions, search, conditions }: HybridRo
     AS ${quote(conditions.alias)} WHERE ${CONDITIONS}`
 }
 
-/** The chunks that the conditions keep, with distances and fused relevances. */
+/** Selects the chunks that meet the conditions, with distances and fused relevances. */
 export function hybridRows({ knowledgeBase, search, hybrid, ranking }: HybridRows): string {
   const { chunks } = chunkTables(knowledgeBase)
   const textIndexes = textIndexesOf(ranking)
@@ -199,7 +188,7 @@ function fusedSql(textIndex: number, hybrid: HybridSearch): string {
   return relevanceSql(textIndex, hybrid, near, `coalesce(k${textIndex}.part, 0)`)
 }
 
-/** @param near the part of the vectors, as SQL; `keyword`, that of the words */
+/** @param near the vector part as SQL, `keyword` the keyword part */
 function relevanceSql(textIndex: number, hybrid: HybridSearch, near: string, keyword: string) {
   const alpha = `${hybrid.alpha ?? `$${BOUND.alpha(textIndex)}`}::DOUBLE`
   return `least(1, ${alpha} * ${near} + (1 - ${alpha}) * ${keyword})::DOUBLE`
@@ -207,7 +196,7 @@ function relevanceSql(textIndex: number, hybrid: HybridSearch, near: string, key
 
 const RRF_PART = `${RRF_K + 1}::DOUBLE / (${RRF_K} + rank)`
 
-/** A SELECT of `chunk_key, part` over a relation of `chunk_key, distance`. */
+/** A SELECT of `chunk_key, part` from a relation of `chunk_key, distance`. */
 export function vectorPartsSql(relation: string, fusion: Fusion): string {
   const scaled = `CASE WHEN distance = nearest THEN 1
     ELSE (farthest - distance) / (farthest - nearest) END`
@@ -218,10 +207,7 @@ export function vectorPartsSql(relation: string, fusion: Fusion): string {
         (SELECT distance FROM ${relation} ORDER BY distance LIMIT ${PART_CHUNKS})))`
 }
 
-/**
- * The same over a relation of `chunk_key, score`. While fewer chunks than count have a term, the scale ends at those
- * without one.
- */
+/** If too few chunks contain a term, the scale ends at chunks that contain none. */
 export function keywordPartsSql(relation: string, fusion: Fusion): string {
   const scaled = 'CASE WHEN score = best THEN 1 ELSE (score - least) / (best - least) END'
   return `SELECT chunk_key, (${fusion === 'rrf' ? RRF_PART : scaled})::DOUBLE AS part FROM
@@ -232,10 +218,7 @@ export function keywordPartsSql(relation: string, fusion: Fusion): string {
       WHERE score >= least)`
 }
 
-/**
- * A SELECT of `chunk_key, score, score_bound`: BM25 (domain/hybrid-search.ts) of each chunk that holds a term of the text, with
- * what its phrases add, and what no score reaches.
- */
+/** `chunk_key, score, score_bound`: BM25 (core/domain/hybrid-search.ts) with phrase bonuses. */
 export function keywordScoresSql(kb: KnowledgeBase, textIndex: number): string {
   const { k1, b, scoreDigits } = BM25
   const { postings, recentPostings, termCounts } = chunkTables(kb)

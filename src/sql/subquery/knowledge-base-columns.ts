@@ -1,6 +1,6 @@
 /**
- * The meaning of a knowledge base's columns in the SELECT around its sub-query: paths into the metadata, comparisons of text
- * with numbers, and columns that `*` does not show.
+ * Gives a knowledge base's columns their meaning in the SELECT around its subquery: paths into the
+ * metadata, comparisons of text with numbers, and columns that `*` does not show.
  */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
@@ -24,7 +24,7 @@ import {
   type SearchSource,
 } from '../search/search-options.ts'
 
-/** `metadata.key` → the typed column of that name, or the text under that key. */
+/** Turns `metadata.key` into the typed column of that name, or else the text under that key. */
 export function fixMetadataPaths(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {
   const shown = new Set(nodesOf(select.select_list))
   for (const node of walkExpression(select)) {
@@ -69,7 +69,7 @@ function jsonText(alias: string, keys: readonly string[]): TreeNode {
   }
 }
 
-/** Keeps helper columns out of `*` and `alias.*`. */
+/** Hides helper columns from `*` and `alias.*`. */
 export function hideColumns(select: TreeNode, alias: string, hidden: readonly string[]): void {
   if (hidden.length === 0) return
   const entries = hidden.map((column) => ({ catalog: '', schema: '', table: alias, column }))
@@ -90,9 +90,10 @@ const ORDERS = new Set([
 ])
 
 /**
- * Rewrites the comparisons of the knowledge base's text columns with numbers, in place. Ids and some metadata are text, and
- * users compare them with numbers (`id = 5`). DuckDB would cast the column, and fail at the first `A-5`. So equality
- * compares as text, and order (`id > 999`) as numbers where the values are numbers.
+ * Rewrites comparisons of text columns with numbers, in place. Ids and some metadata are text, and
+ * users compare them with numbers (`id = 5`). DuckDB would cast the column and fail at the first
+ * `A-5`. So equality compares as text, and order (`id > 999`) as numbers where the values are
+ * numbers.
  */
 export function compareAsText(select: TreeNode, source: SearchSource, kb: KnowledgeBase): void {
   const texts = new Set(['id', 'chunk_id', 'chunk_content', ...ownIdNames(kb)])

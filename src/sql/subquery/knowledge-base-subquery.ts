@@ -1,4 +1,7 @@
-/** A knowledge base in a FROM: its search is taken out of the SELECT and replaced by the sub-query that answers it. */
+/**
+ * Handles a knowledge base in a FROM: takes its search out of the SELECT and replaces its name by
+ * the subquery that answers the search.
+ */
 
 import type { ColumnCondition } from '../../core/domain/column-condition.ts'
 import { PART_CHUNKS, type SearchDefaults } from '../../core/domain/hybrid-search.ts'
@@ -49,19 +52,17 @@ import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-c
 import { documentAnswerOf, isPlainCount, plainAnswerOf } from './plain-answer.ts'
 import { answerableIn, judgedSearchOf, rerankedSearchOf } from './reranked-search.ts'
 
-/** Puts a search into the tree, and maybe another one that uses candidates. */
+/** Inserts a search into the tree, and possibly a second form of it that uses candidates. */
 export interface SearchEdit extends TreeEdit {
   readonly candidates?: CandidateEdit
 }
 
-/** The same search with the nearest chunks of its text known before the statement runs. */
+/** The same search, with the nearest chunks of its text found before the statement runs. */
 export interface CandidateEdit {
-  /** The number of the search text. */
   readonly textIndex: number
   readonly knowledgeBase: KnowledgeBase
-  /** How many of the nearest chunks the statement needs. */
   readonly count: number
-  /** A SELECT of the keys to search among; null: all chunks. */
+  /** A SELECT of the keys to search in; null: all chunks. */
   readonly prefilter:
     | (TreeEdit & {
         /** False if its conditions read the clock. */
@@ -70,44 +71,39 @@ export interface CandidateEdit {
         readonly condition: ColumnCondition | null
       })
     | null
-  /** null: by vectors alone. */
+  /** Null: by vectors alone. */
   readonly hybrid: HybridEdit | null
-  /** Set if the answer is only rows of these chunks. */
+  readonly allowsPartial: boolean
+  /** Set if the result consists only of rows of these chunks. */
   readonly plain: PlainAnswer | null
   readonly rows: TreeEdit
 }
 
 /** How a hybrid search fuses its candidates. */
 export interface HybridEdit extends HybridSearch {
-  /** This many of the first rows suffice; null: all may be needed. */
+  /** How many of the first rows are enough; null if all may be needed. */
   readonly firstCount: number | null
 }
 
 export interface KnowledgeBaseSource {
   readonly ref: TreeNode
   readonly alias: string
-  /** Whether it is the source of a PIVOT: `*` shows the PIVOT's result. */
+  /** Whether it is the source of a PIVOT, whose result `*` shows. */
   readonly isPivoted: boolean
   readonly knowledgeBase: KnowledgeBase
-  /** Whether the SELECT has no other knowledge base. */
   readonly isOnly: boolean
 }
 
 /** The SELECT that contains a knowledge base. */
-export interface SelectContext {
+interface SelectContext {
   readonly place: SelectPlace
-  /** The SELECT as written. */
   readonly around: Surroundings
   readonly usedNames: ReadonlySet<string>
   readonly inputs: PlanInputs
-  /** The meaning of the SELECT's names. */
   readonly names: NameScope
 }
 
-/**
- * Takes the search out of the SELECT, in place.
- * @throws AppError `sql_invalid_search`, `sql_not_supported`
- */
+/** In place. @throws AppError `sql_invalid_search`, `sql_not_supported` */
 export function putKnowledgeBase(
   select: TreeNode,
   source: KnowledgeBaseSource,
@@ -147,7 +143,7 @@ export function putKnowledgeBase(
     isSearched && lateral === null ? candidateEdit(select, { ...source, shape }, context) : null
   if (lateral !== null)
     noteScan({ ...source, search }, context, 'it searches for the texts of a column')
-  // The nearest rows have already met it. Evaluating again could reject some of them.
+  // The nearest rows already met it. Evaluating a volatile condition again could reject some.
   if (nearestWhere !== null && isVolatile(where)) select.where_clause = null
   if (!source.isPivoted) hideColumns(select, alias, hiddenColumns)
   if (isAlone || isSearched) {
@@ -169,7 +165,7 @@ export function putKnowledgeBase(
   return [edit, { sql: measures, apply: (parsed) => measure(select, source, lateral, parsed) }]
 }
 
-/** What the column `answerable` holds; null where the SELECT does not name it. */
+/** Returns the SQL of the column `answerable`; null if the SELECT does not name it. */
 function answerableSql(
   select: TreeNode,
   source: KnowledgeBaseSource & { readonly search: Search },
@@ -186,7 +182,7 @@ function answerableSql(
   return `$${BOUND.answerable(index)}::DOUBLE`
 }
 
-/** The search with reranked candidates. null without reranking. */
+/** Returns the search over reranked candidates; null without reranking. */
 function rerankedEdit(
   select: TreeNode,
   source: KnowledgeBaseSource & {
@@ -220,7 +216,7 @@ function rerankedEdit(
   return { sql, apply: (parsed) => putSubquery(ref, alias, statementOf(parsed)) }
 }
 
-/** The same search from candidates. null if they would not be enough, which is noted with the reason. */
+/** null, with the reason recorded, if candidates would not be enough. */
 function candidateEdit(
   select: TreeNode,
   source: KnowledgeBaseSource & { readonly shape: ChunkSubqueryShape },
@@ -250,6 +246,7 @@ function candidateEdit(
     knowledgeBase,
     count,
     hybrid: hybrid && { ...hybrid, firstCount },
+    allowsPartial: shape.search.allowsPartial,
     plain: place === 'outermost' ? plainAnswerOf(select, source, hybrid !== null) : null,
     rows: { sql, apply: (tree) => putSubquery(ref, alias, statementOf(tree)) },
     prefilter: conditions && {
@@ -271,7 +268,7 @@ function noteScan(
   return null
 }
 
-/** @throws AppError `sql_invalid_search` where `content` is compared and could not be searched */
+/** @throws AppError `sql_invalid_search` if `content` is compared where it cannot be searched */
 function searchOf(select: TreeNode, source: KnowledgeBaseSource, context: SelectContext): Search {
   const { inputs, around } = context
   const { knowledgeBase, alias } = source
@@ -289,19 +286,19 @@ function searchOf(select: TreeNode, source: KnowledgeBaseSource, context: Select
   return search
 }
 
-/** A knowledge base set to search by meaning only does so for agents too. */
+/** A knowledge base set to semantic search stays semantic for agents too. */
 function searchDefaultsOf({ search, params }: KnowledgeBase, names: NameScope): SearchDefaults {
   const isHybridByDefault = names.isHybridByDefault === true && params.hybrid_search !== false
   return isHybridByDefault ? { ...search, isHybrid: true } : search
 }
 
 function givenSearch(
-  { parameter: name, hybrid, isReranked }: GivenSearch,
+  { parameter: name, ...given }: GivenSearch,
   { knowledgeBase }: KnowledgeBaseSource,
   inputs: PlanInputs,
 ): Search {
   const textIndex = inputs.addSearch({ kind: 'parameter', name }, knowledgeBase)
-  return { ranking: { kind: 'text', textIndex }, exclusions: [], hybrid, isReranked }
+  return { ranking: { kind: 'text', textIndex }, exclusions: [], ...given }
 }
 
 function refuseStrayedSearches(select: TreeNode, source: SearchSource): void {
@@ -319,7 +316,7 @@ function joinConditions(ref: TreeNode): readonly TreeNode[] {
   return isNode(ref.condition) ? [...inner, ref.condition] : inner
 }
 
-/** The SELECT inside a sub-query that takes the nearest rows: `… FROM (here) AS s JOIN …`. */
+/** The SELECT that takes the nearest rows, inside a subquery `… FROM (here) AS s JOIN …`. */
 function nearestSelect(query: TreeNode): TreeNode {
   const join = isNode(query.from_table) ? query.from_table : undefined
   const left = isNode(join?.left) ? join.left : undefined

@@ -1,5 +1,8 @@
-/** Answers without a statement: the rows of a search's nearest chunks, and the chunk count. */
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+/**
+ * Recognizes results that need no statement: the rows of a search's nearest chunks, and the chunk
+ * count.
+ */
+import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   isColumn,
   isNode,
@@ -15,8 +18,9 @@ import { metadataName, ownColumnName } from '../search/search-options.ts'
 import { countedLimitOf, isLimited, nearestCountOf } from '../search/top-k.ts'
 
 /**
- * @param select one that its nearest chunks answer, by `candidateSearchOf` and `nearestCountOf`, before anything is inserted
- * into it; its own conditions are checked before the chunks are found
+ * @param select one that its nearest chunks answer according to `candidateSearchOf` and
+ * `nearestCountOf`, before anything is inserted; its own conditions are checked when the chunks are
+ * found
  * @returns null for a SELECT that shows more than columns of its chunks
  */
 export function plainAnswerOf(
@@ -33,7 +37,7 @@ export function plainAnswerOf(
   const columns: PlainColumn[] = []
   for (const item of nodesOf(select.select_list)) {
     const shown = isPlainStar(item, source.alias)
-      ? STAR
+      ? KNOWLEDGE_BASE_COLUMNS
       : plainColumn(item, source, metadataColumns)
     if (shown === null) return null
     columns.push(...shown)
@@ -47,21 +51,12 @@ export function plainAnswerOf(
   return { columns, metadataColumns, thresholds, ...limit, isHybrid }
 }
 
-const STAR: readonly PlainColumn[] = [
-  'id',
-  'chunk_id',
-  'chunk_content',
-  'metadata',
-  'relevance',
-  'distance',
-]
-
 const FIXED: ReadonlyMap<string, PlainColumn> = new Map([
-  ...STAR.map((name) => [String(name), name] as const),
+  ...KNOWLEDGE_BASE_COLUMNS.map((name) => [name, name] as const),
   ['content', 'chunk_content'],
 ])
 
-/** `*` and `alias.*` without modifiers. */
+/** Recognizes `*` and `alias.*` without modifiers. */
 function isPlainStar(item: TreeNode, alias: string): boolean {
   if (item.class !== 'STAR' || item.type !== 'STAR') return false
   const relation = textValue(item.relation_name)
@@ -73,7 +68,7 @@ function isPlainStar(item: TreeNode, alias: string): boolean {
   })
 }
 
-/** Fields of a star that say nothing about which columns it shows, or were looked at. */
+/** Fields of a star that do not affect which columns it shows, or that are checked separately. */
 const STAR_FIELDS: ReadonlySet<string> = new Set([
   'class',
   'type',
@@ -104,7 +99,7 @@ function plainColumn(
   return isDeclared ? [{ metadataColumn: null }] : null
 }
 
-/** null for a SELECT that does more than show the chunks of one document. */
+/** Null for a SELECT that does more than show the chunks of one document. */
 export function documentAnswerOf(
   select: TreeNode,
   source: { readonly alias: string; readonly knowledgeBase: KnowledgeBase; readonly ref: TreeNode },
@@ -121,7 +116,7 @@ export function documentAnswerOf(
   return { knowledgeBase: source.knowledgeBase, id, plain: { ...plain, limit } }
 }
 
-/** True for `SELECT count(*) FROM <ref>` and nothing else; the column may have a name. */
+/** Whether it is `SELECT count(*) FROM <ref>` and nothing else. The column may have an alias. */
 export function isPlainCount(select: TreeNode, ref: TreeNode): boolean {
   const [item, ...others] = nodesOf(select.select_list)
   return (
@@ -144,7 +139,7 @@ const OF_TABLE = new Set([
 ])
 const OF_CALL = new Set(['class', 'type', 'alias', 'query_location', 'function_name'])
 
-/** True if all fields but these are empty. */
+/** Whether all other fields are empty. */
 function isBare(node: TreeNode, fields: ReadonlySet<string>): boolean {
   return Object.entries(node).every(([field, value]) => fields.has(field) || isEmpty(value))
 }

@@ -1,4 +1,7 @@
-/** A search whose candidates are looked at before its statement runs: reranked, or judged as an answer to its text. */
+/**
+ * Handles searches whose candidates are examined before the statement runs: reranked, or judged as
+ * an answer to the text.
+ */
 import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import {
@@ -19,7 +22,7 @@ import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search
 import { chunkColumnNames, ownColumnName, type SearchSource } from '../search/search-options.ts'
 import { listedChunks } from './hybrid-rows.ts'
 
-/** Rows of a reranked search: a longer LIMIT is answered without reranking. */
+/** The most rows of a reranked search. With a higher LIMIT, it is not reranked. */
 const RERANKED_ROWS_MAX = 10_000
 
 /** The columns of a reranked search: the chunks, with relevance and distance under these names. */
@@ -39,16 +42,15 @@ interface RerankedSource {
   readonly alias: string
   readonly knowledgeBase: KnowledgeBase
   readonly search: Search
-  /** This many of the first rows suffice. */
   readonly count: number
 }
 
 /**
- * The reranked part of a SELECT that needs only its first rows.
+ * Returns the reranked part of a SELECT that needs only its first rows.
  * @param select after its search was taken out
  * @param around the SELECT as written
- * @returns null without reranking: no reranking model, `reranking = false`, or a condition that cannot be checked on the
- * candidates alone
+ * @returns null if nothing is reranked: no reranking model, `reranking = false`, or a condition
+ * that cannot be checked on the candidates alone
  */
 export function rerankedSearchOf(
   select: TreeNode,
@@ -77,7 +79,7 @@ export function rerankedSearchOf(
   }
 }
 
-/** The column that says how likely a search's results answer its text. */
+/** The column with the probability that a search's results answer its text. */
 export const ANSWERABLE = 'answerable'
 const JUDGED_ROWS = 10
 
@@ -85,7 +87,7 @@ interface JudgedSource extends Omit<RerankedSource, 'count'>, SearchSource {
   readonly ref: TreeNode
 }
 
-/** Where a SELECT names the column `answerable` of a knowledge base that has no other column of that name. */
+/** Where a SELECT names `answerable`, if the knowledge base has no column of that name. */
 export function answerableIn(select: TreeNode, source: JudgedSource): TreeNode | undefined {
   const { alias, knowledgeBase, isOnly, ref } = source
   if (chunkColumnNames(knowledgeBase).has(ANSWERABLE)) return undefined
@@ -93,10 +95,7 @@ export function answerableIn(select: TreeNode, source: JudgedSource): TreeNode |
   return [...walkExpression(select)].find((node) => ownColumnName(node, within) === ANSWERABLE)
 }
 
-/**
- * The best chunks of a search, to be judged.
- * @throws AppError `sql_invalid_search` where they cannot be found without the rest of the statement
- */
+/** @throws AppError `sql_invalid_search` if they depend on the rest of the statement */
 export function judgedSearchOf(
   select: TreeNode,
   source: JudgedSource,
@@ -153,7 +152,6 @@ function thresholdsOf(where: TreeValue): readonly TreeNode[] {
   return conjunctsOf(where).filter((part) => columnsIn(part).has('relevance'))
 }
 
-/** True where each condition is about the chunks and their nearness alone, and a threshold about nothing but that. */
 function canCheckAlone(
   where: TreeValue,
   { alias, knowledgeBase, search }: Omit<RerankedSource, 'count'>,
@@ -171,13 +169,13 @@ function canCheckAlone(
   })
 }
 
-/** The last parts of the columns' names, in lower case. */
+/** Returns the last parts of the columns' names in lower case. */
 function columnsIn(condition: TreeNode): ReadonlySet<string> {
   const columns = [...walk(condition)].filter(isColumn)
   return new Set(columns.map((column) => columnNames(column).at(-1)?.toLowerCase() ?? ''))
 }
 
-/** `FROM kb AS k (a, b)`: then the columns have other names. */
+/** Recognizes `FROM kb AS k (a, b)`, which renames the columns. */
 function isRenaming(from: TreeValue): boolean {
   if (typeof from !== 'object' || from === null || !('column_name_alias' in from)) return false
   const { column_name_alias: names } = from

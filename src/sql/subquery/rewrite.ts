@@ -1,7 +1,8 @@
 /**
- * One SELECT, from the names its author wrote to relations that DuckDB can read. Each table name is resolved by scope
- * and written back in full; a knowledge base, a view and an agent are replaced by sub-queries. Nothing else of the
- * statement changes, except what a search means: nearest first, and ten rows where a plain search names no limit.
+ * Rewrites a SELECT from the names in it to relations that DuckDB can read. Each table name is
+ * resolved and written out in full; knowledge bases, views and agents become subqueries. Otherwise
+ * only searches change the statement: they sort nearest first, and return ten rows if a plain
+ * search has no LIMIT.
  */
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { AppError } from '../../core/errors.ts'
@@ -22,12 +23,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { EVERYTHING, type OuterNeeds, StatementNeeds } from '../pushdown/outer-needs.ts'
-import {
-  directAnswerOf,
-  groupReference,
-  type SourceReference,
-  sourceReadOf,
-} from '../pushdown/plan-source-read.ts'
+import { groupReference, type SourceReference, sourceReadOf } from '../pushdown/plan-source-read.ts'
 import type { Surroundings } from '../search/lateral-search.ts'
 import type { NameScope, PlanInputs } from '../search/plan-inputs.ts'
 import { CHUNK_KEY } from '../search/ranking.ts'
@@ -44,20 +40,20 @@ export interface Rewriting {
   readonly names: NameScope
   /** `nested` for the SELECT of a view. */
   readonly place: SelectPlace
-  /** Collects what must be known before the statement can run. */
+  /** Collects what must be known before the statement runs. */
   readonly inputs: PlanInputs
-  /** Set for the SELECT of a view: what is needed of its rows. */
+  /** For the SELECT of a view: what is needed of its rows. */
   readonly needs?: OuterNeeds
 }
 
 export interface StatementEdit extends SearchEdit {
-  /** Set for a view's SELECT, which callers wrote: it is checked and rewritten like any statement. */
+  /** For a view's SELECT, which a client wrote: it is checked like any statement. */
   readonly view?: { readonly name: string; readonly names: NameScope; readonly needs: OuterNeeds }
 }
 
-/** Rewrites the tree in place. The SQL of the edits must be parsed and applied before the tree is printed. */
+/** In place. Parse and apply the SQL of the returned edits before printing the tree. */
 export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly StatementEdit[] {
-  // Without a table nothing changes, and the original tree is not needed.
+  // A statement without tables does not change, so no copy is needed.
   const originals = hasTables(tree) ? originalsOf(tree) : new Map<TreeNode, TreeNode>()
   const query = queryNode(statementOf(tree))
   const rewriter: Rewriter = {
@@ -81,21 +77,19 @@ function hasTables(tree: TreeNode): boolean {
 
 interface Rewriter extends Rewriting {
   readonly usedNames: ReadonlySet<string>
-  /** Each node as written. */
   readonly originals: ReadonlyMap<TreeNode, TreeNode>
   readonly statementNeeds: StatementNeeds
   readonly edits: StatementEdit[]
-  /** Table names written with a project or schema: name → the qualifiers used. */
+  /** Qualifiers used with each table name: projects or schemas. */
   readonly qualifiers: Map<string, Set<string>>
 }
 
 interface Scope {
-  /** Names of the visible CTEs, in lower case. */
+  /** Names of the visible CTEs in lower case. */
   readonly ctes: ReadonlySet<string>
   /** These CTEs as they were written. */
   readonly cteNodes: readonly TreeNode[]
   readonly place: SelectPlace
-  /** The SELECT around, whose columns a sub-query may use. */
   readonly outer: Surroundings | null
 }
 
@@ -113,7 +107,7 @@ function usedNamesOf(tree: TreeNode, names: NameScope): ReadonlySet<string> {
   return used
 }
 
-/** The columns that PIVOT groups by and UNPIVOT turns into rows are strings in the tree. */
+/** In the tree, the columns that PIVOT groups by and UNPIVOT turns into rows are strings. */
 function pivotNames(pivot: TreeNode): readonly string[] {
   const entries = nodesOf(pivot.pivots).flatMap(({ entries: list }) => nodesOf(list))
   const values = entries.flatMap(({ values: list }) =>
@@ -149,7 +143,7 @@ function setOperationSides(query: TreeNode): readonly TreeNode[] {
   return [...[query.left, query.right].filter(isNode), ...nodesOf(query.children)]
 }
 
-/** A CTE sees the ones before it; the query after them sees them all. */
+/** A CTE sees those before it; the query after them sees all. */
 function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   const entries = isNode(query.cte_map) ? nodesOf(query.cte_map.map) : []
   let scope = outer
@@ -166,7 +160,7 @@ function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
   return scope
 }
 
-/** The sources in one SELECT's FROM that are replaced once the SELECT around them is understood. */
+/** The sources of one FROM. They are replaced after the surrounding SELECT was examined. */
 interface Sources {
   readonly knowledgeBases: Omit<KnowledgeBaseSource, 'isOnly'>[]
   readonly agents: {
@@ -221,7 +215,7 @@ function putReferences(
   scope: Scope,
   rewriter: Rewriter,
 ): void {
-  const { outer, place } = scope
+  const { outer } = scope
   if (references.length === 0 || outer === null) return
   const { inputs, originals, statementNeeds } = rewriter
   const hasSearches = searches.knowledgeBases.length > 0 || searches.agents.length > 0
@@ -235,7 +229,6 @@ function putReferences(
     const read = grouped?.read ?? asked
     inputs.unnamed.push(...(grouped?.unnamed ?? []))
     inputs.reads.push(read)
-    if (place === 'outermost') inputs.direct = directAnswerOf(around.select, written, read)
     ref.catalog_name = ''
     ref.schema_name = ''
     ref.table_name = read.placeholder
@@ -246,7 +239,7 @@ function putReferences(
 interface FromVisit {
   readonly rewriter: Rewriter
   readonly sources: Sources
-  /** Within the source of a PIVOT: nothing outside can name its columns. */
+  /** Set within the source of a PIVOT, whose columns nothing outside can name. */
   readonly isPivoted?: boolean
 }
 
@@ -334,7 +327,7 @@ function resolveTable(ref: TreeNode, scope: Scope, visit: FromVisit): void {
   }
 }
 
-/** The needs for the rows of a view. */
+/** What is needed of a view's rows. */
 function needsOf(ref: TreeNode, alias: string, { outer }: Scope, rewriter: Rewriter): OuterNeeds {
   if (outer === null) return EVERYTHING
   const { statementNeeds, originals, usedNames } = rewriter
@@ -342,7 +335,6 @@ function needsOf(ref: TreeNode, alias: string, { outer }: Scope, rewriter: Rewri
   return { ...needs, usedNames: usedNames.union(statementNeeds.usedNames) }
 }
 
-/** Visits the sub-queries in expressions. */
 function visitExpressions(
   expressions: readonly TreeNode[keyof TreeNode][],
   scope: Scope,
@@ -357,13 +349,13 @@ function visitExpressions(
   }
 }
 
-/** `project.kb.column` → `kb.column`: a sub-query has an alias and no schema. */
+/** Turns `project.kb.column` into `kb.column`, because a subquery has an alias but no schema. */
 function stripProjects(tree: TreeNode, qualifiers: ReadonlyMap<string, ReadonlySet<string>>): void {
   if (qualifiers.size === 0) return
   for (const node of walk(tree)) {
     if (!isColumn(node)) continue
     const names = columnNames(node)
-    // `database.schema.table.column` has one more.
+    // `database.schema.table.column` has one more qualifier.
     for (const count of [1, 2]) {
       const [table = '', ...rest] = names.slice(count)
       const qualifier = names.slice(0, count).join('\0').toLowerCase()

@@ -36,31 +36,28 @@ import {
 export interface BackupOptions {
   /** The folder of backups; each gets a subfolder. */
   readonly directory: string
-  /** Also copy the key files, without which secrets cannot be read. */
+  /** Whether to copy the key files too. Secrets in the backup cannot be read without them. */
   readonly hasKeys: boolean
   /** How many backups of this data folder to keep; older ones are removed. */
   readonly keep: number
-  /** The program's version. */
   readonly version: string
 }
 
-export interface BackupParts {
+interface BackupParts {
   readonly database: Database
-  /** The data folder; null: in memory. */
+  /** The data folder, or null if the database is in memory. */
   readonly folder: string | null
-  /** The bytes of uploaded files. */
   readonly bytes: FileContents
   readonly snapshot: () => CatalogSnapshot
   readonly now: () => number
 }
 
 const PARTIAL = '.partial-'
-/** Kept free on the disk besides a backup. */
+/** Bytes that must stay free on the disk after the backup is written. */
 const SPARE_BYTES = 64 * 1024 * 1024
 
 const NEXT_STEP = 'make room, or name another folder in EIDER_BACKUP_DIR'
 
-/** Copies of everything stored, made while the server runs. */
 export class StoredBackups implements BackupStore {
   readonly #parts: BackupParts
   readonly #options: BackupOptions
@@ -78,7 +75,7 @@ export class StoredBackups implements BackupStore {
     const backups = new StoredBackups(parts, options)
     const { folder } = parts
     if (folder === null) return backups
-    // An unreadable backup folder is reported when a backup is made.
+    // A backup folder that cannot be read causes an error when the next backup is made, not here.
     const all = await manifestsIn(options.directory).catch(() => [])
     const folderId = await folderIdOf(folder)
     const newest = all.findLast(({ manifest }) => manifest.folderId === folderId)
@@ -86,17 +83,14 @@ export class StoredBackups implements BackupStore {
     return backups
   }
 
-  /** The newest backup of this data folder, and why the last attempt failed. */
+  /** Returns the newest backup of this data folder, and why the last attempt failed. */
   state(): Pick<BackupState, 'last' | 'failed'> {
     return { last: this.#last, failed: this.#failed }
   }
 
   async create(): Promise<Backup> {
     if (this.#running !== null) {
-      throw new AppError(
-        'backup_running',
-        'A backup is being made already; try again when it is done',
-      )
+      throw new AppError('backup_running', 'A backup is already running; try again when it is done')
     }
     const { folder } = this.#parts
     if (folder === null) {
@@ -119,13 +113,13 @@ export class StoredBackups implements BackupStore {
     }
   }
 
-  /** The newest first, without incomplete backups. */
+  /** Lists complete backups, newest first. */
   async list(): Promise<readonly Backup[]> {
     const found = await manifestsIn(this.#options.directory)
     return found.map(({ name, manifest }) => backupOf(name, manifest)).reverse()
   }
 
-  /** Aborts a running backup, leaving nothing behind. */
+  /** Aborts a running backup and removes its files. */
   async close(): Promise<void> {
     this.#closing.abort(new AppError('shutting_down', 'The server is shutting down'))
     await this.#running?.catch(() => {})
@@ -149,13 +143,13 @@ export class StoredBackups implements BackupStore {
       return backupOf(name, manifest)
     } catch (error) {
       await rm(partial, { recursive: true, force: true }).catch(() => {})
-      // The statement that copies is interrupted then, and says only that.
+      // The aborted copy fails with a vague error, so throw the clearer one first.
       this.#closing.signal.throwIfAborted()
       throw backupError(error, directory)
     }
   }
 
-  /** All files of the backup, on disk when this resolves. */
+  /** Writes all files of the backup. They are on disk when the promise resolves. */
   async #fill(target: {
     readonly folder: string
     readonly partial: string
@@ -182,24 +176,24 @@ export class StoredBackups implements BackupStore {
     return manifest
   }
 
-  /** The bytes of every file in the copied catalog: none is removed meanwhile, and they never change. */
+  /** Every file in its catalog. None is removed during the copy, and contents never change. */
   #copyDatabaseAndFiles(folder: string, partial: string) {
     return this.#parts.bytes.whileHeld(async () => {
       const tables = await this.#copyDatabase(join(partial, DATABASE_FILE))
-      // All existing ones: those added after the copied moment are removed when the backup is opened.
+      // Copies all files. Opening the backup removes those added after the database was copied.
       const keys = await this.#parts.bytes.keys()
       if (keys.length > 0) await mkdir(join(partial, CONTENTS_FOLDER), { mode: 0o700 })
       const kept = keys.map((key) => `${CONTENTS_FOLDER}/${key}`)
       for (const name of kept) {
         this.#closing.signal.throwIfAborted()
-        // Shares blocks if the disk can.
+        // Uses copy-on-write where the file system supports it.
         await copyFile(join(folder, name), join(partial, name), constants.COPYFILE_FICLONE)
       }
       return { tables, kept }
     })
   }
 
-  /** DuckDB writes it among the exports, the only allowed place. */
+  /** Exports the database to the exports folder first, the only folder DuckDB may write to. */
   async #copyDatabase(target: string) {
     const { database } = this.#parts
     const staged = join(database.exportsDirectory, `${crypto.randomUUID()}.duckdb`)
@@ -225,7 +219,6 @@ export class StoredBackups implements BackupStore {
     }
   }
 
-  /** The remains of a killed process's backups of this data folder. */
   async #removePartial(folderId: string): Promise<void> {
     const { directory } = this.#options
     for (const name of await readdir(directory)) {
@@ -234,13 +227,13 @@ export class StoredBackups implements BackupStore {
     }
   }
 
-  /** Several servers may share a folder: each removes its own backups only. */
+  /** Removes old backups of this data folder. Other servers may use the same backup folder. */
   async #prune(folderId: string): Promise<void> {
     const { directory, keep } = this.#options
     const all = await manifestsIn(directory)
     const own = all.filter(({ manifest }) => manifest.folderId === folderId)
     for (const { name } of own.slice(0, Math.max(0, own.length - keep))) {
-      // Renamed first: if the process dies here, the next backup removes the rest.
+      // Rename first: if the process dies during removal, the next backup removes the rest.
       const removed = join(directory, `${PARTIAL}${folderId}-${name}`)
       await rename(join(directory, name), removed)
       await rm(removed, { recursive: true, force: true })
@@ -248,7 +241,7 @@ export class StoredBackups implements BackupStore {
   }
 }
 
-/** Equal for a folder and its restored copies, which share keys. Reveals nothing about the key. */
+/** Shared with restored copies, which have the same key. Does not reveal it. */
 async function folderIdOf(folder: string): Promise<string> {
   const key = await Bun.file(join(folder, KEY_FILES[0])).bytes()
   return createHash('sha256').update(key).digest('hex').slice(0, 12)
@@ -264,7 +257,7 @@ function backupOf(name: string, manifest: Manifest): Backup {
   }
 }
 
-/** Of complete backups in this folder, oldest first. */
+/** Returns the manifests of complete backups in this folder, oldest first. */
 async function manifestsIn(
   directory: string,
 ): Promise<readonly { readonly name: string; readonly manifest: Manifest }[]> {
@@ -280,7 +273,7 @@ async function manifestsIn(
   return found
 }
 
-/** A rename, or a copy if the folder is on another disk. */
+/** Renames the file, or copies it if the target is on another disk. */
 async function moveFile(from: string, to: string): Promise<void> {
   try {
     await rename(from, to)
@@ -320,14 +313,13 @@ function mebibytes(bytes: number): number {
   return Math.ceil(bytes / 1024 ** 2)
 }
 
-export interface ScheduleOptions {
-  /** A cron expression, in the machine's time zone; undefined: no automatic backups. */
+interface ScheduleOptions {
+  /** A cron expression in the machine's time zone; undefined turns automatic backups off. */
   readonly pattern: string | undefined
-  /** Told of a backup of the schedule that failed. */
+  /** Called when a scheduled backup has failed. */
   readonly onFailure: (error: unknown) => void
 }
 
-/** Makes backups by themselves. */
 export class BackupSchedule {
   readonly #backups: StoredBackups
   readonly #options: ScheduleOptions
@@ -341,7 +333,7 @@ export class BackupSchedule {
   start(): void {
     const { pattern, onFailure } = this.#options
     if (pattern === undefined) return
-    // A run is skipped while the previous one is running. The process need not stay for it.
+    // Skips a run while the previous one is still going. The timer does not keep the process alive.
     this.#cron = new Cron(pattern, { protect: true, unref: true, catch: onFailure }, async () => {
       await this.#backups.create()
     })
@@ -355,7 +347,7 @@ export class BackupSchedule {
     }
   }
 
-  /** Ends the schedule; a running backup continues. */
+  /** Stops the schedule. A running backup continues. */
   close(): void {
     this.#cron?.stop()
   }

@@ -6,26 +6,25 @@ import type { Database } from '../duckdb/database.ts'
 import { LOG_EXPECTED } from '../duckdb/log-mark.ts'
 import { definition } from '../upkeep/posting-sorter.ts'
 
-export interface CopiedTable {
+interface CopiedTable {
   readonly schema: string
   readonly name: string
   readonly rowCount: number
 }
 
-/**
- * Rows of a block of the copy. In blocks of DuckDB's usual 122 880 rows, vectors would be held in memory and then written 190
- * MB at a time: every commit waits that long for the disk, up to five seconds.
- */
+/** DuckDB's default of 122,880 rows means 190 MB in memory, and commits wait five seconds. */
 const GROUP_ROWS = 8192
 const GROUPS_PER_STEP_MAX = 64
 
-/** A longer step is followed by smaller ones, one shorter than half of it by larger ones. */
+/**
+ * The target time per step: slower steps make the next one smaller, steps below half of it larger.
+ */
 const STEP_MS = 100
 
-/** One copy of the database while it is being made. */
+/** A database copy in progress. */
 interface Copying {
   readonly connection: DuckDBConnection
-  /** Quoted names of the two databases. */
+  /** Quoted name of the source database. */
   readonly source: string
   readonly copy: string
   /** Flushes the data so far to disk. */
@@ -34,9 +33,10 @@ interface Copying {
 }
 
 /**
- * Copies every table as of one moment into a new file: one transaction, so that others need not wait and it sees no write
- * of others. DuckDB's own COPY FROM DATABASE sets an option on the way, which the locked settings forbid.
- * @param path within the folder of exports, the only one that the instance may write to
+ * Copies every table to a new file within one transaction, so the copy shows one moment and writers
+ * do not wait. DuckDB's own COPY FROM DATABASE changes a setting internally, which the locked
+ * settings forbid.
+ * @param path a file in the exports folder, the only place where the instance may write
  */
 export async function copyDatabase(
   database: Database,
@@ -60,7 +60,7 @@ async function copyInto(
 ): Promise<readonly CopiedTable[]> {
   signal.throwIfAborted()
   const source = quote(await currentDatabase(connection))
-  // The name cannot be guessed: every connection could use it.
+  // A random name, because every connection can see the attached database.
   const copy = quote(`copy_${crypto.randomUUID()}`)
   await connection.run(`ATTACH ${literal(path)} AS ${copy} (ROW_GROUP_SIZE ${GROUP_ROWS})`)
   const file = await open(path, 'r')
@@ -69,7 +69,7 @@ async function copyInto(
     await connection.run('BEGIN TRANSACTION')
     const tables = await copyTables({ connection, source, copy, sync, signal })
     await connection.run('COMMIT')
-    // Forced: waits for statements that list all databases, where the plain form would fail.
+    // A plain CHECKPOINT would fail while another statement lists all databases; FORCE waits.
     await connection.run(`FORCE CHECKPOINT ${copy}`)
     return tables
   } catch (error) {
@@ -117,10 +117,7 @@ function unquoted(identifier: string): string {
   return identifier.slice(1, -1).replaceAll('""', '"')
 }
 
-/**
- * In steps, each written to disk before the next: otherwise everything would be written at the end, with every commit
- * waiting for it.
- */
+/** In steps, each flushed. Otherwise all is written at the end while commits wait. */
 async function copyRows(copying: Copying, table: string): Promise<void> {
   const { connection, source, copy, sync, signal } = copying
   const reader = await connection.runAndReadAll(`SELECT max(rowid) FROM ${source}.${table}`)
@@ -140,7 +137,7 @@ async function copyRows(copying: Copying, table: string): Promise<void> {
   }
 }
 
-/** The table's row count, equal in both. */
+/** Returns the table's row count. @throws Error if source and copy differ */
 async function countEqual({ connection, source, copy }: Copying, table: string): Promise<number> {
   const reader = await connection.runAndReadAll(`SELECT
     (SELECT count(*) FROM ${source}.${table}), (SELECT count(*) FROM ${copy}.${table})`)
@@ -151,7 +148,7 @@ async function countEqual({ connection, source, copy }: Copying, table: string):
   return there
 }
 
-/** The parts of a database besides rows, each as a row of text. */
+/** Queries that return the schema objects of a database, such as keys and defaults, as text. */
 const DEFINITIONS: readonly string[] = [
   `SELECT schema_name, table_name, column_name, column_index, data_type, is_nullable, column_default, comment
     FROM duckdb_columns()`,
@@ -163,7 +160,7 @@ const DEFINITIONS: readonly string[] = [
   "SELECT schema_name, type_name FROM duckdb_types() WHERE schema_name <> 'main'",
 ]
 
-/** @throws Error if the copy lacks a part that rows do not show, such as a key or a default */
+/** @throws Error if a schema object, such as a key or a default, is missing in the copy */
 async function checkSame({ connection, source, copy }: Copying): Promise<void> {
   for (const definitions of DEFINITIONS) {
     const isLimited = definitions.includes(' WHERE ')

@@ -1,4 +1,4 @@
-/** The description of a backup: `manifest.json` in its folder. */
+/** Reads and checks `manifest.json`, which describes a backup. */
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +15,6 @@ export interface Manifest {
   readonly createdAt: string
   /** The same for all backups of one data folder. */
   readonly folderId: string
-  /** Counts by kind. */
   readonly contents: Readonly<Record<string, number>>
   readonly tables: readonly {
     readonly schema: string
@@ -25,7 +24,7 @@ export interface Manifest {
   readonly files: readonly ManifestFile[]
 }
 
-export interface ManifestFile {
+interface ManifestFile {
   readonly name: string
   readonly sizeBytes: number
   readonly sha256: string
@@ -43,7 +42,7 @@ export function sizeBytesOf({ files }: Manifest): number {
   return files.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0)
 }
 
-/** @throws StartError if the folder does not contain a backup of a known kind */
+/** @throws StartError if the folder does not contain a backup in a known format */
 export async function readManifest(folder: string): Promise<Manifest> {
   const path = join(folder, MANIFEST_FILE)
   let parsed: unknown
@@ -53,17 +52,17 @@ export async function readManifest(folder: string): Promise<Manifest> {
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes(systemCodeOf(error) ?? '')
     const why = isMissing ? `has no ${MANIFEST_FILE}` : `has a ${MANIFEST_FILE} that cannot be read`
-    throw new StartError(`${folder} is not a whole backup: it ${why}`, error)
+    throw new StartError(`${folder} is not a complete backup: it ${why}`, error)
   }
   if (isManifest(parsed)) return parsed
   throw new StartError(
-    `${path} is none that this version knows; restore it with the version that made it`,
+    `this version cannot read ${path}; restore it with the version that wrote it`,
   )
 }
 
 function isManifest(value: unknown): value is Manifest {
   if (typeof value !== 'object' || value === null) return false
-  // Any object can be looked at by name; each field is checked below.
+  // The cast is safe because each field is checked below.
   const { format, eiderVersion, createdAt, folderId, contents, tables, files } = value as Readonly<
     Record<string, unknown>
   >
@@ -74,7 +73,7 @@ function isManifest(value: unknown): value is Manifest {
   return files.every(isManifestFile) && tables.every((table) => Number.isInteger(table?.rowCount))
 }
 
-/** Names are those of files in the folder itself and in its folder `files`: a manifest leads nowhere else. */
+/** Accepts only file names in the folder itself or in its `files` folder, never paths out of it. */
 function isManifestFile(value: unknown): value is ManifestFile {
   if (typeof value !== 'object' || value === null) return false
   const { name, sizeBytes, sha256 } = value as Readonly<Record<string, unknown>>
@@ -86,7 +85,7 @@ function isManifestFile(value: unknown): value is ManifestFile {
   )
 }
 
-/** Size and SHA-256 of a file in this folder. */
+/** Computes the size and SHA-256 of a file in this folder. */
 export async function describedFile(folder: string, name: string): Promise<ManifestFile> {
   const hasher = new Bun.CryptoHasher('sha256')
   let sizeBytes = 0
@@ -97,7 +96,7 @@ export async function describedFile(folder: string, name: string): Promise<Manif
   return { name, sizeBytes, sha256: hasher.digest('hex') }
 }
 
-/** @throws StartError that names the first changed file */
+/** @throws StartError that names the first file that does not match the manifest */
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   for (const file of manifest.files) {
     const found = await describedFile(folder, file.name).catch((error: unknown) => {
@@ -106,7 +105,7 @@ export async function checkFiles(folder: string, manifest: Manifest): Promise<vo
     })
     if (found.sizeBytes === file.sizeBytes && found.sha256 === file.sha256) continue
     const sizes = `${found.sizeBytes} bytes, ${file.sizeBytes} were written`
-    const why = found.sizeBytes === file.sizeBytes ? 'its SHA-256 is another one' : sizes
+    const why = found.sizeBytes === file.sizeBytes ? 'its SHA-256 differs' : sizes
     throw new StartError(`The backup is damaged: ${join(folder, file.name)} was changed (${why})`)
   }
 }

@@ -1,11 +1,12 @@
 /**
- * Run by salvage.ts in its own process, since a damaged file can crash it: reads a database file and prints JSON.
- * `list <file>`; `export <file> <table> <target> <skipped rows…>`, which prints each range of rows before it reads it.
+ * Reads a database file and prints JSON. salvage.ts runs it in a separate process, because a
+ * damaged file can crash DuckDB. Commands: `list <file>`; `export <file> <table> <target> <skipped
+ * rows…>`, which prints each range of rows before reading it.
  */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../core/domain/names.ts'
 
-/** Rows lost at once if a block is damaged. */
+/** A damaged block loses this many rows at a time. */
 const RANGE_ROWS = 2048
 const MEMORY_LIMIT = '1GiB'
 
@@ -16,7 +17,7 @@ export interface FoundTable {
 
 export interface FoundTables {
   readonly tables: readonly FoundTable[]
-  /** Rows of the catalog by table, without sealed columns; a table that cannot be read is missing. */
+  /** Catalog rows by table, without encrypted columns. Tables that cannot be read are left out. */
   readonly catalog: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>
 }
 
@@ -71,7 +72,7 @@ async function exportTable(
     if (skipped.includes(first)) continue
     process.stdout.write(`${first}\n`)
     const rows = `FROM ${source} WHERE rowid >= ${first} AND rowid < ${first + RANGE_ROWS}`
-    // What cannot be read is counted by what is missing in the end.
+    // Rows that cannot be read are counted at the end, together with missing ones.
     await connection.run(`INSERT INTO memory.main.saved ${rows}`).catch(() => {})
   }
   const saved = await connection.runAndReadAll(

@@ -13,28 +13,28 @@ import { DATABASE_FILE } from '../duckdb/database.ts'
 import { lockConflict } from '../duckdb/locked-instance.ts'
 import type { ExportedTable, FoundTable, FoundTables } from './salvage-reader.ts'
 
-export interface SalvagedTable {
-  /** Relative to the target. */
+interface SalvagedTable {
   readonly file: string
   readonly rows: number
-  /** Unreadable rows; null if unknown. */
+  /** The number of rows that could not be read, or null if unknown. */
   readonly lostRows: number | null
 }
 
-/** A reading process may crash this often at one table. */
+/** Give up on a table after this many crashes of the reading process. */
 const CRASHES_MAX = 50
 
 /**
- * Saves what can be read of a damaged data folder, which stays as it is: chunks of knowledge bases as JSON lines, tables and
- * uploaded files as Parquet, and all definitions, without secrets. Everything is read by processes of their own.
- * @throws StartError when nothing at all can be read
+ * Saves the readable parts of a damaged data folder, which is not changed: knowledge base chunks as
+ * JSON lines, tables and uploaded files as Parquet, and all definitions without secrets. Separate
+ * processes do the reading, because DuckDB may crash.
+ * @throws StartError if nothing can be read
  */
 export async function salvage(
   folder: string,
   target: string,
   say: (line: string) => void,
 ): Promise<{
-  /** False if the log could not be read: its contents are lost. */
+  /** False if the write-ahead log could not be read, so its changes are lost. */
   readonly withLog: boolean
   /** Why the log or a table could not be read. */
   readonly damage: readonly string[]
@@ -69,13 +69,13 @@ export async function salvage(
 
 async function prepareTarget(target: string): Promise<void> {
   await mkdir(target, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw new StartError(`${target} cannot be made: ${systemCodeOf(error)}`, error)
+    throw new StartError(`${target} cannot be created: ${systemCodeOf(error)}`, error)
   })
   if ((await readdir(target)).length === 0) return
   throw new StartError(`${resolve(target)} is not empty: name an empty or a new folder with --to`)
 }
 
-/** The database with its log, or without it if only that can be read. */
+/** Opens the database with its write-ahead log, or without the log if that is damaged. */
 async function readableSource(folder: string, scratch: string) {
   const file = join(folder, DATABASE_FILE)
   if (!existsSync(file)) throw new StartError(`${folder} has no ${DATABASE_FILE}`)
@@ -83,7 +83,8 @@ async function readableSource(folder: string, scratch: string) {
   if ('result' in whole) return { file, withLog: true, found: whole.result, damage: [] }
   const conflict = lockConflict(new Error(whole.error), folder)
   if (conflict !== undefined) throw conflict
-  // Under another name, a file has no log beside it. DuckDB follows a symbolic link to where there is one.
+  // Copied under another name, the file has no log next to it. A symbolic link would not do: DuckDB
+  // follows it to the original and its log.
   const alone = join(scratch, DATABASE_FILE)
   await link(file, alone).catch(() => copyFile(file, alone))
   const bare = await read<FoundTables>(['list', alone])
@@ -93,7 +94,9 @@ async function readableSource(folder: string, scratch: string) {
   throw new StartError(`Nothing of ${file} can be read: ${bare.error}. Restore a backup`)
 }
 
-/** The last output of a reader; if it crashed, the range of rows it was reading. */
+/**
+ * What the reading process printed last. If it crashed, this is the range of rows it was reading.
+ */
 type ReaderOutcome<T> =
   | { readonly result: T }
   | { readonly error: string; readonly crashedAt?: number }
@@ -106,7 +109,7 @@ async function read<T>(args: readonly string[]): Promise<ReaderOutcome<T>> {
   const lines = (await new Response(child.stdout).text()).trim().split('\n')
   await child.exited
   const last = lines.at(-1) ?? ''
-  // The reader is our own program.
+  // The output is trusted because the reading process is part of this program.
   if (last.startsWith('{')) return JSON.parse(last) as ReaderOutcome<T>
   const error = `the process that read it ended (${child.signalCode ?? child.exitCode})`
   return last === '' ? { error } : { error, crashedAt: Number(last) }
@@ -134,14 +137,15 @@ async function exported(
       await rm(target, { force: true })
       return { file: target, rows: 0, lostRows: null, failure: error }
     }
-    // The first reader handles everything and reports 0: its crash does not show the range, so that one is read again.
+    // The first run reads the whole table and reports row 0, so its crash does not show which rows
+    // are damaged. -1 makes the next run read range by range.
     skipped.push(skipped.length === 0 ? -1 : crashedAt)
   }
 }
 
 type Definition = Readonly<Record<string, unknown>>
 
-/** Everything with a name, except what cannot be read without the key. */
+/** Returns all definitions that can be read without the key. */
 function definitionsOf({ catalog }: FoundTables) {
   const rowsOf = (table: string): readonly Definition[] => catalog[table] ?? []
   const definitions = {
@@ -171,7 +175,7 @@ function definitionsOf({ catalog }: FoundTables) {
   return { definitions, names }
 }
 
-/** Any name as a part of a path. */
+/** Makes any name safe to use in a path. */
 function safe(name: string): string {
   return name
     .replaceAll(/[^\p{L}\p{N}._-]/gu, '_')
@@ -179,7 +183,7 @@ function safe(name: string): string {
     .slice(0, 120)
 }
 
-/** File for a table; undefined: it contains only derived data. A table missing in the catalog keeps its name. */
+/** Undefined if it holds only derived data. Unlisted tables keep their SQL name. */
 function fileNameOf(
   { schema, name }: FoundTable,
   names: ReadonlyMap<string, string>,
@@ -187,7 +191,7 @@ function fileNameOf(
   if (schema === 'eider' || /^kb_\d+_(?!chunks)/.test(name)) return undefined
   const ending = /^kb_\d+_chunks/.test(name) ? 'jsonl' : 'parquet'
   const known = names.get(`${schema}.${name}`)
-  // Names that differ only in replaced characters must not overwrite each other.
+  // The table name prevents two names that differ only in replaced characters from colliding.
   const path = known === undefined ? `unnamed/${schema}.${name}` : `${known}-${name}`
   return `${path}.${ending}`
 }

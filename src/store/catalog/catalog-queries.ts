@@ -1,21 +1,16 @@
-import {
-  type DuckDBConnection,
-  type DuckDBPreparedStatement,
-  DuckDBTimestampValue,
-  type DuckDBValue,
-} from '@duckdb/node-api'
+import { type DuckDBConnection, DuckDBTimestampValue, type DuckDBValue } from '@duckdb/node-api'
 import { eq, getTableColumns, sql } from 'drizzle-orm'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { quote } from '../../core/domain/names.ts'
 import { notFound } from '../../core/errors.ts'
 import { timestampOf } from '../../core/time.ts'
+import { type Cell, forgetPrepared, insertRow, runPrepared } from '../duckdb/prepared.ts'
 import type { CatalogState } from './catalog-state.ts'
 import { agents, counters, dataSources, files, knowledgeBases, tables, views } from './schema.ts'
 
 export type CatalogQueries = PgRemoteDatabase<Record<string, never>>
 
-/** Typed queries over one connection, within the transaction it has open. */
+/** Typed queries over one connection, inside the transaction it has open. */
 export function queriesOver(connection: DuckDBConnection): CatalogQueries {
   return drizzle(async (sql, params, method) => {
     const reader = await connection.runAndReadAll(sql, params.map(bound))
@@ -42,9 +37,10 @@ type Counted =
   | 'source'
   | 'source_run'
 
-/** An id that nothing else of this kind has or ever had. Only within a write. */
+/** Returns an id that was never used for this kind of object. Call it only within a write. */
 export async function nextId(queries: CatalogQueries, kind: Counted): Promise<number> {
-  // Not RETURNING: with it DuckDB deletes and inserts the row, and a COMMIT that then fails ends the process.
+  // Without RETURNING: DuckDB would turn it into a delete plus an insert of the row, and a COMMIT
+  // that fails after that ends the process.
   await queries
     .update(counters)
     .set({ nextValue: sql`next_value + 1` })
@@ -57,7 +53,7 @@ export async function nextId(queries: CatalogQueries, kind: Counted): Promise<nu
   return row.next - 1
 }
 
-/** Deletes the row of one thing. @throws AppError `…_not_found` where another write has dropped it */
+/** Deletes the row of an object. @throws AppError `…_not_found` if another write has deleted it */
 export async function deleteRow(
   connection: DuckDBConnection,
   kind: keyof typeof TABLES,
@@ -83,11 +79,9 @@ function namedRow(names: readonly string[], row: readonly unknown[]): Record<str
   return Object.fromEntries(names.map((name, index) => [name, row[index]]))
 }
 
-/** A value for binding. */
-export function bound(value: unknown): DuckDBValue {
+export function bound(value: unknown): Cell | null {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
-  // A number without a fraction would be bound as DOUBLE otherwise, which compares worse with
-  // BIGINT keys.
+  // The driver would bind a whole number as DOUBLE, which is slow to compare with BIGINT keys.
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
   throw new Error(`the catalog has no columns for a ${typeof value}`)
 }
@@ -98,35 +92,24 @@ function unbound(value: DuckDBValue): unknown {
   return value
 }
 
-// The row of a knowledge base, which each write to its chunks reads and writes.
+// Every write to a knowledge base's chunks also reads and writes this row.
 
 export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
-interface Statements {
-  readonly remove: DuckDBPreparedStatement
-  readonly add: DuckDBPreparedStatement
-}
-
 const KNOWN_COLUMNS = Object.entries(getTableColumns(knowledgeBases))
 const TABLE = 'eider.knowledge_bases'
-const REMOVE = `DELETE FROM ${TABLE} WHERE id = $1`
-const ADD = `INSERT INTO ${TABLE} (${KNOWN_COLUMNS.map(([, { name }]) => quote(name)).join(', ')})
-  VALUES (${KNOWN_COLUMNS.map((_, index) => `$${index + 1}`).join(', ')})`
+const REMOVE = `DELETE FROM ${TABLE} WHERE id = $1::BIGINT`
 
-/**
- * Rows as this process wrote them last, so that a write need not read its own again. Each belongs to the knowledge base in
- * the catalog that it became: any other change of the row puts another one there.
- */
+/** As last written, so a write need not read its row. Valid for the same catalog object. */
 export class KnownRows {
   readonly #rows = new WeakMap<KnowledgeBase, KnowledgeBaseRow>()
-  readonly #statements = new WeakMap<DuckDBConnection, Statements>()
 
-  /** After the commit. @param kb as the catalog has it from now on */
+  /** Call after the commit. @param kb the catalog's object for this row */
   remember(kb: KnowledgeBase, row: KnowledgeBaseRow): void {
     this.#rows.set(kb, row)
   }
 
-  /** Within a turn of the write queue. `known`: as the catalog has it; null: the row was read. */
+  /** In a turn of the write queue. `known` is the catalog's object, null if it was read. */
   async read(
     connection: DuckDBConnection,
     id: number,
@@ -142,39 +125,21 @@ export class KnownRows {
     return row && { row, known: null }
   }
 
-  /**
-   * Replaces the row with its id. Not with an UPDATE: after one, DuckDB's log cannot move into the file while there are
-   * readers, and grows.
-   */
+  /** By deleting and inserting: an UPDATE would stop DuckDB from checkpointing its log. */
   async write(connection: DuckDBConnection, row: KnowledgeBaseRow): Promise<void> {
     const isGone = async () => {
-      const { remove } = await this.#prepared(connection)
-      remove.bind([row.id])
-      return (await remove.run()).rowsChanged === 1
+      return (await runPrepared(connection, REMOVE, [BigInt(row.id)])).rowsChanged === 1
     }
     if (!(await isGone())) {
-      // A plan may depend on the data when it was made.
-      this.#statements.delete(connection)
+      // A prepared plan may depend on data at the time it was made, so prepare again.
+      forgetPrepared(connection, REMOVE)
       if (!(await isGone())) throw new Error('the row of the knowledge base is not there')
     }
-    const { add } = await this.#prepared(connection)
     const values: Readonly<Record<string, unknown>> = row
-    const bindings = KNOWN_COLUMNS.map(([key, column]): DuckDBValue => {
+    const cells = KNOWN_COLUMNS.map(([key, column]) => {
       const value = values[key] ?? null
-      return value === null ? null : bound(column.mapToDriverValue(value))
+      return [column.name, value === null ? null : bound(column.mapToDriverValue(value))] as const
     })
-    add.bind(bindings)
-    await add.run()
-  }
-
-  async #prepared(connection: DuckDBConnection): Promise<Statements> {
-    const known = this.#statements.get(connection)
-    if (known !== undefined) return known
-    const statements = {
-      remove: await connection.prepare(REMOVE),
-      add: await connection.prepare(ADD),
-    }
-    this.#statements.set(connection, statements)
-    return statements
+    await insertRow(connection, TABLE, cells)
   }
 }

@@ -1,4 +1,4 @@
-/** Converts between the catalog's rows and the domain's objects: all at startup, and one by one. */
+/** Converts between catalog rows and domain objects. */
 import { asc } from 'drizzle-orm'
 import type { Agent, AgentData } from '../../core/domain/agents/agent.ts'
 import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
@@ -36,10 +36,7 @@ import { openSecrets, type Secrets } from './secrets.ts'
 
 const KEY_CHECK_TEXT = 'eider'
 
-/**
- * The secrets of this data folder. If the key is refused, nothing has changed in it, not even by migrations.
- * @throws StartError when the key file is missing, or is not the one that the data was sealed with
- */
+/** If the key is refused, nothing is changed. @throws StartError without the right key */
 export async function openCheckedSecrets(
   database: Database,
   folder: string | null,
@@ -118,7 +115,6 @@ type ViewRow = typeof views.$inferSelect
 type TableRow = typeof tables.$inferSelect
 type DataSourceRow = typeof dataSources.$inferSelect
 
-/** The context for reading the rows of a project's things. */
 interface RowContext {
   readonly projectName: string
   readonly secrets: Secrets
@@ -129,7 +125,7 @@ export function projectOf(row: ProjectRow): Project {
   return project
 }
 
-/** @param known what its own row does not have */
+/** @param known values that come from other tables */
 export function knowledgeBaseOf(
   row: KnowledgeBaseRow,
   known: Pick<KnowledgeBase, 'projectName' | 'remote'>,
@@ -165,23 +161,23 @@ export function knowledgeBaseOf(
   }
 }
 
-/** Names that no caller can send. */
+/** Reserved names: the API does not let clients send parameters with these names. */
 const CRAWL_WARNINGS = '_crawl_warnings'
 const INDEX_LANGUAGE = '_index_language'
 const LEARNED_LANGUAGE = '_learned_language'
 const OLDER_TERMS = '_older_terms'
 
-/** The catalog's own values, besides the caller's. */
+/** The catalog's own values, stored in the same column as the client's parameters. */
 interface KeptParams extends Pick<KnowledgeBase, 'crawlWarnings' | 'hasOlderTerms'> {
-  /** The language of the keyword index; null: the caller's, or the default. */
+  /** The language chosen for the keyword index; null: the detected one, or the default. */
   readonly indexLanguage: Language | null
-  /** The language detected in the texts. */
+  /** The language detected from the texts. */
   readonly learnedLanguage: Language | null
 }
 
 export type StoredParams = KnowledgeBase['params'] & KeptParams
 
-/** For a new knowledge base. */
+/** The values for a new knowledge base. */
 export const NOTHING_KEPT: KeptParams = {
   crawlWarnings: [],
   indexLanguage: null,
@@ -189,7 +185,7 @@ export const NOTHING_KEPT: KeptParams = {
   hasOlderTerms: false,
 }
 
-/** What stays when the definition changes: its keyword index is that of the former language. */
+/** Survive a changed definition: the keyword index keeps its old language for now. */
 export function keptParams({ sealedParams }: KnowledgeBaseRow, secrets: Secrets): KeptParams {
   const stored = storedParamsOf(sealedParams, secrets)
   const { crawlWarnings, indexLanguage, learnedLanguage, hasOlderTerms, ...params } = stored
@@ -197,7 +193,7 @@ export function keptParams({ sealedParams }: KnowledgeBaseRow, secrets: Secrets)
   return { crawlWarnings, indexLanguage: language, learnedLanguage, hasOlderTerms }
 }
 
-/** The catalog's own values of a definition, as one text. */
+/** Returns the parameters and the catalog's own values, encrypted as one text. */
 export function sealedParamsOf(
   { crawlWarnings, indexLanguage, learnedLanguage, hasOlderTerms, ...params }: StoredParams,
   secrets: Secrets,
@@ -236,7 +232,7 @@ function searchDefaultsOf(params: KnowledgeBase['params'], model: ModelRef): Sea
     isHybrid: isHybrid === true,
     alpha: typeof alpha === 'number' ? alpha : null,
     fusion: fusion ?? DEFAULT_FUSION,
-    // It was measured to help there.
+    // Measurements showed that pseudo-relevance feedback improves results for the built-in model.
     hasFeedback: typeof feedback === 'boolean' ? feedback : model.provider === BUILTIN_PROVIDER,
   }
 }
@@ -296,10 +292,7 @@ export function dataSourceOf(row: DataSourceRow, secrets: Secrets): DataSource {
   return { ...source, parameters: unsealed<DataSource['parameters']>(sealedParameters, secrets) }
 }
 
-/**
- * Encrypts a model, settings or parameters as one text. All of it, because only the providers know which names contain keys,
- * passwords and connection strings.
- */
+/** All of it: only the providers could tell which fields hold secrets. */
 export function sealedJson(value: unknown, secrets: Secrets): string {
   return secrets.seal(JSON.stringify(value))
 }
@@ -308,9 +301,11 @@ export function sealedJsonOrNull(value: unknown, secrets: Secrets): string | nul
   return value === null ? null : sealedJson(value, secrets)
 }
 
-/** Sealed texts are authentic: the result is what `sealedJson` was given for this column. */
+/**
+ * Decrypts a text. The encryption is authenticated, so the result is what `sealedJson` was given.
+ */
 export function unsealed<T>(sealed: string, secrets: Secrets): T {
-  // Its type was checked when it was sealed, and GCM's tag proves that it is unchanged.
+  // Type-checked when it was encrypted, and GCM's tag proves that it is unchanged.
   return JSON.parse(secrets.open(sealed)) as T
 }
 

@@ -23,7 +23,7 @@ type ListName =
   | 'tables'
   | 'dataSources'
 
-/** Shared by everything that is stored. */
+/** Dependencies shared by all stores. */
 export interface StoreParts {
   readonly database: Database
   readonly state: CatalogState
@@ -36,10 +36,7 @@ interface Identified {
   readonly id: number
 }
 
-/**
- * The catalog in memory. Only the `committed` step of a write changes it, so within a turn of the write queue it is
- * exactly what is stored.
- */
+/** Changes only in a write's `committed`, so within a turn it equals what is stored. */
 export class CatalogState {
   #snapshot: CatalogSnapshot
   #listener: CommitListener = NO_LISTENER
@@ -52,6 +49,11 @@ export class CatalogState {
     return this.#snapshot
   }
 
+  /** The catalog's current version of this knowledge base, or `kb` itself if it was deleted. */
+  current(kb: KnowledgeBase): KnowledgeBase {
+    return this.#snapshot.knowledgeBases.find(({ id }) => id === kb.id) ?? kb
+  }
+
   change(parts: Partial<CatalogParts>): void {
     const before = this.#snapshot
     const version = before.version + 1
@@ -61,7 +63,7 @@ export class CatalogState {
     this.#listener.catalogChanged(this.#snapshot)
   }
 
-  /** Replaces the thing with the same id, or adds it at the end. */
+  /** Replaces the object with the same id, or adds it at the end. */
   put<K extends ListName>(list: K, thing: CatalogParts[K][number]): void {
     this.#setList(list, withReplaced<Identified>(this.#snapshot[list], thing))
   }
@@ -71,16 +73,14 @@ export class CatalogState {
   }
 
   #setList(list: ListName, things: readonly Identified[]): void {
-    // Each list contains only things of one kind: see `put`.
+    // The cast is safe: `put` guarantees that each list has objects of one kind.
     this.change({ [list]: things } as Partial<CatalogParts>)
   }
 
-  /** Notified of changes, to update derived data. */
   get listener(): CommitListener {
     return this.#listener
   }
 
-  /** Sets the only listener. */
   setListener(listener: CommitListener): void {
     this.#listener = listener
   }
@@ -93,7 +93,7 @@ const NO_LISTENER: CommitListener = {
   catalogChanged: () => {},
 }
 
-/** False when only documents of knowledge bases and rows of tables have changed. */
+/** Returns false if only documents or table rows have changed. */
 function changesDefinitions(
   before: CatalogParts,
   { knowledgeBases, tables, ...others }: Partial<CatalogParts>,
@@ -123,7 +123,7 @@ function isEach<T>(
   })
 }
 
-/** The list with this thing replacing the one with its id, or added at its end. */
+/** Returns the list with this object replacing the one with the same id, or added at the end. */
 export function withReplaced<T extends Identified>(things: readonly T[], thing: T): readonly T[] {
   const isThere = things.some((other) => other.id === thing.id)
   if (!isThere) return [...things, thing]
@@ -140,7 +140,7 @@ function deepFrozen<T>(value: T): T {
   return Object.freeze(value)
 }
 
-// The conditions for a write of the catalog: free names. Called within the write, so nothing changes in between.
+// These checks run within a catalog write, so that a name cannot be taken between check and write.
 
 const DEFAULT_VECTOR_DATABASE = 'duckdb'
 
@@ -151,7 +151,7 @@ interface Scoped {
 
 type Storage = Pick<KnowledgeBase, 'name' | 'vectorDatabase' | 'vectorDatabaseTable'>
 
-/** Projects and data sources share their names. @throws AppError `project_exists`, `database_exists` */
+/** Projects and data sources share a namespace. @throws AppError `project_exists`, … */
 export function checkDatabaseName(snapshot: CatalogSnapshot, name: string): void {
   if (findProject(snapshot, name) !== undefined) {
     throw new AppError('project_exists', `Project with name ${name} already exists`)
@@ -161,7 +161,7 @@ export function checkDatabaseName(snapshot: CatalogSnapshot, name: string): void
   }
 }
 
-/** @throws AppError `project_not_found` after a drop */
+/** @throws AppError `project_not_found` if the project was deleted */
 export function currentProject(snapshot: CatalogSnapshot, id: number, name = 'this'): Project {
   const project = snapshot.projects.find((candidate) => candidate.id === id)
   if (project !== undefined) return project
@@ -178,7 +178,7 @@ export function checkKnowledgeBase(
     throw new AppError('knowledge_base_exists', message)
   }
   checkRelationName(snapshot, draft)
-  // Any number of knowledge bases may attach the same tables of another database, with a copy or without.
+  // Several knowledge bases may use the same tables of another database.
   if (isDefaultStorage(draft) || draft.remote !== undefined) return
   if (nameKey(draft.vectorDatabase) === DEFAULT_VECTOR_DATABASE) {
     const rule = `in the storage ${DEFAULT_VECTOR_DATABASE} a knowledge base has the table of its own name`
@@ -204,9 +204,7 @@ export function checkAgentName(snapshot: CatalogSnapshot, agent: Scoped, ownId?:
   checkRelationName(snapshot, agent)
 }
 
-/**
- * Relations that a FROM can name share their names within a project. @throws AppError `relation_exists`
- */
+/** What a FROM can name shares a namespace per project. @throws AppError `relation_exists` */
 export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): void {
   const kinds = [
     ['A knowledge base', snapshot.knowledgeBases],
@@ -220,12 +218,14 @@ export function checkRelationName(snapshot: CatalogSnapshot, draft: Scoped): voi
   }
 }
 
-/** Whether two things have one name in one project. */
+/** Whether two objects have the same name in the same project. */
 export function isSameRelation(first: Scoped, second: Scoped): boolean {
   return first.projectId === second.projectId && nameKey(first.name) === nameKey(second.name)
 }
 
-/** The default pair of a knowledge base without `storage`. It is a name of its own project and conflicts with nothing. */
+/**
+ * Whether this is the default storage, which several knowledge bases may use without a conflict.
+ */
 function isDefaultStorage(storage: Storage): boolean {
   return (
     nameKey(storage.vectorDatabase) === DEFAULT_VECTOR_DATABASE &&

@@ -30,7 +30,7 @@ export interface Migration {
   readonly sql: string
 }
 
-/** Numbered from 1. A released step is never edited: a change is a new file. */
+/** Numbered from 1. Never edit a released migration: add a new file. */
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: '0001_catalog', sql: catalogSql },
   { number: 2, name: '0002_views_and_tables', sql: viewsAndTablesSql },
@@ -54,8 +54,8 @@ export const MIGRATIONS: readonly Migration[] = [
 ]
 
 /**
- * Brings the catalog to the newest version, each step in one transaction.
- * @throws StartError when the file is newer than this program, or an applied step was edited since
+ * One transaction per step; a new folder takes a single one, so that it waits for the disk once.
+ * @throws StartError for a newer file or an edited migration
  */
 export async function migrate(
   database: Database,
@@ -76,11 +76,17 @@ export async function migrate(
   for (const { number, name, hash } of hashed) {
     if ((applied.get(number) ?? hash) === hash) continue
     const where = `Catalog step ${name} of the data folder`
-    throw new StartError(`${where} is another one than this program's: its file was edited`)
+    throw new StartError(`${where} differs from this program's: its file was edited`)
   }
   const missing = hashed.filter(({ number }) => !applied.has(number))
-  if (applied.size === 0) await database.write(createMigrations)
-  for (const migration of missing) await database.write((c) => apply(c, migration))
+  if (applied.size > 0) {
+    for (const migration of missing) await database.write((c) => apply(c, migration))
+    return
+  }
+  await database.write(async (connection) => {
+    await createMigrations(connection)
+    for (const migration of missing) await apply(connection, migration)
+  })
 }
 
 async function createMigrations(connection: DuckDBConnection): Promise<void> {
@@ -89,7 +95,7 @@ async function createMigrations(connection: DuckDBConnection): Promise<void> {
     number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, hash VARCHAR NOT NULL)`)
 }
 
-/** None for a new folder. */
+/** Returns the hash of each applied migration; empty for a new data folder. */
 async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<number, string>> {
   const known = await connection.runAndReadAll(`SELECT 1 FROM duckdb_tables()
     WHERE schema_name = 'eider' AND table_name = 'migrations'`)
@@ -107,7 +113,7 @@ async function apply(
   await connection.run('INSERT INTO eider.migrations VALUES ($1, $2, $3)', [number, name, hash])
 }
 
-/** A checkout may change line ends, so they do not count. */
+/** Ignores line endings, which git may change on checkout. */
 function migrationHash(sql: string): string {
   return createHash('sha256').update(sql.replaceAll('\r\n', '\n')).digest('hex')
 }

@@ -4,7 +4,7 @@ import type { Database } from '../duckdb/database.ts'
 import { type CatalogQueries, queriesOver } from './catalog-queries.ts'
 import { revokedTokens } from './schema.ts'
 
-/** Logged-out tokens: in the database, all kept in memory, too. */
+/** Revoked login tokens, stored in the database and cached in memory. */
 export class StoredRevokedTokens {
   readonly #database: Database
   readonly #now: () => number
@@ -17,7 +17,7 @@ export class StoredRevokedTokens {
     this.#expiries = expiries
   }
 
-  /** @param now milliseconds since 1970 */
+  /** @param now returns milliseconds since 1970 */
   static async open(database: Database, now: () => number): Promise<StoredRevokedTokens> {
     const rows = await database.write(async (connection) => {
       const queries = queriesOver(connection)
@@ -30,7 +30,7 @@ export class StoredRevokedTokens {
     return new StoredRevokedTokens(database, now, new Map(expiries))
   }
 
-  /** Once this resolves, the token is refused, also after a restart. It is forgotten when it has expired. */
+  /** Revokes a token, also across restarts, until it would have expired anyway. */
   revoke(tokenId: string, expiresAtMillis: number): Promise<void> {
     return this.#database.writeFreeing(
       async (connection) => {

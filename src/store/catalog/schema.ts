@@ -1,4 +1,4 @@
-/** The catalog as drizzle sees it. Migrations make the tables; a test compares the two. */
+/** The catalog's tables for drizzle. Migrations create them; a test checks that both agree. */
 import {
   bigint,
   boolean,
@@ -36,18 +36,16 @@ import type { FileFormat, FileSheet, Recognized } from '../../core/domain/upload
 
 export const eider = pgSchema('eider')
 
-/**
- * JSON text in the database, a value outside. Only this program writes it, so it is trusted.
- */
+/** Trusted, because only this program writes it. */
 export const json = <T>(name: string) =>
   customType<{ data: T; driverData: string }>({
     dataType: () => 'JSON',
     toDriver: (value) => JSON.stringify(value),
-    // The catalog's JSON is only written by `toDriver`, so it has the column's type.
+    // Only `toDriver` writes this JSON, so it has the column's type.
     fromDriver: (value) => JSON.parse(value) as T,
   })(name)
 
-/** Microseconds, UTC, as `YYYY-MM-DD HH:MM:SS.ffffff`. */
+/** A timestamp in UTC with microseconds, as `YYYY-MM-DD HH:MM:SS.ffffff`. */
 export const moment = (name: string) => timestamp(name, { precision: 6, mode: 'string' }).notNull()
 
 export const count = (name: string) => bigint(name, { mode: 'number' }).notNull()
@@ -70,7 +68,7 @@ export const projects = eider.table('projects', {
   updatedAt: moment('updated_at'),
 })
 
-/** Without an index, see migration 5. */
+/** This table has no index; migration 5 says why. */
 export const knowledgeBases = eider.table('knowledge_bases', {
   id: integer('id').notNull(),
   projectId: integer('project_id').notNull(),
@@ -96,19 +94,19 @@ export const knowledgeBases = eider.table('knowledge_bases', {
   vectorsNumber: integer('vectors_number').notNull().default(0),
 })
 
-/** Everything about others' servers is encrypted, like a model. */
+/** Agent data in which everything about external MCP servers is encrypted. */
 export interface SealedAgentData extends Omit<AgentData, 'mcp'> {
   readonly sealedMcp?: string
 }
 
-/** For knowledge bases whose rows are in another database. */
+/** Knowledge bases whose rows are stored in another database. */
 export const attachments = eider.table('attachments', {
   knowledgeBaseId: integer('knowledge_base_id').primaryKey(),
-  /** Its name in the other database. */
+  /** The knowledge base's name in the other database. */
   attachment: text('attachment').notNull(),
-  /** Whether all rows are here, too; false: only those that were needed. */
+  /** Whether all rows are also stored locally. If false, only the rows that were needed are. */
   isCopied: boolean('is_copied').notNull(),
-  /** Revision of the rows when last copied. */
+  /** The revision of the other database's rows at the last copy. */
   revision: bigint('revision', { mode: 'number' }).notNull(),
 })
 
@@ -129,7 +127,7 @@ export const agents = eider.table(
   (table) => [unique().on(table.projectId, table.nameKey)],
 )
 
-/** Without an index, see migration 6. */
+/** This table has no index; migration 6 says why. */
 export const files = eider.table('files', {
   id: integer('id').notNull(),
   name: text('name').notNull(),
@@ -178,7 +176,7 @@ export const tables = eider.table(
   (table) => [unique().on(table.projectId, table.nameKey)],
 )
 
-/** Without an index, see migration 7. */
+/** This table has no index; migration 7 says why. */
 export const dataSources = eider.table('data_sources', {
   id: integer('id').notNull(),
   name: text('name').notNull(),
@@ -194,7 +192,7 @@ export const revokedTokens = eider.table('revoked_tokens', {
   expiresAt: moment('expires_at'),
 })
 
-/** Without an index, see migration 8. */
+/** This table has no index; migration 8 says why. */
 export const jobs = eider.table('jobs', {
   id: integer('id').notNull(),
   kind: text('kind').$type<JobKind>().notNull(),
@@ -206,7 +204,6 @@ export const jobs = eider.table('jobs', {
   createdAt: moment('created_at'),
 })
 
-/** Their progress. */
 export const jobStates = eider.table('job_states', {
   jobId: integer('job_id').notNull(),
   state: text('state').$type<JobState>().notNull(),
@@ -224,7 +221,7 @@ export const jobStates = eider.table('job_states', {
   skippedCount: count('skipped_count'),
 })
 
-/** The sources that knowledge bases sync from. Without an index, see migration 5. */
+/** Sources that knowledge bases sync from. This table has no index; migration 5 says why. */
 export const syncSources = eider.table('sync_sources', {
   id: integer('id').notNull(),
   knowledgeBaseId: integer('knowledge_base_id').notNull(),
@@ -275,7 +272,6 @@ export const schedules = eider.table('schedules', {
   createdAt: moment('created_at'),
 })
 
-/** Their progress. */
 export const scheduleStates = eider.table('schedule_states', {
   scheduleId: integer('schedule_id').notNull(),
   nextRunAt: timestamp('next_run_at', { precision: 6, mode: 'string' }),
@@ -296,7 +292,7 @@ export const scheduleRuns = eider.table('schedule_runs', {
   error: text('error'),
 })
 
-/** Runs of agents. `byteCount` is that of all texts, those of the steps too. */
+/** Agent runs. `byteCount` covers all texts, including those of the steps. */
 export const traces = eider.table('traces', {
   number: count('number'),
   traceId: text('trace_id').notNull(),
@@ -325,12 +321,12 @@ export const traces = eider.table('traces', {
   citations: json<readonly Citation[]>('citations').notNull(),
   warnings: json<readonly string[]>('warnings').notNull(),
   byteCount: count('byte_count'),
-  /** `key 3`; null if unknown. */
+  /** Who asked, for example `key 3`; null if unknown. */
   askedBy: text('asked_by'),
   evidence: text('evidence').$type<EvidenceLevel>(),
 })
 
-/** Turns of the model and tool calls of each. */
+/** The steps of an agent run: model turns and their tool calls. */
 export const traceSteps = eider.table('trace_steps', {
   traceNumber: count('trace_number'),
   traceId: text('trace_id').notNull(),
@@ -357,7 +353,6 @@ export const traceFeedback = eider.table('trace_feedback', {
   createdAt: moment('created_at'),
 })
 
-/** Questions and answers of stored conversations. */
 export const conversationTurns = eider.table('conversation_turns', {
   number: count('number'),
   conversationId: text('conversation_id').notNull(),
@@ -371,13 +366,13 @@ export const conversationTurns = eider.table('conversation_turns', {
   citations: json<readonly Citation[]>('citations').notNull(),
   startedAt: moment('started_at'),
   endedAt: moment('ended_at'),
-  /** Who asked the first question of the conversation. */
+  /** Who asked the first question in the conversation. */
   askedBy: text('asked_by'),
-  /** JSON of `KeptFindings`. */
+  /** `KeptFindings` as JSON text. */
   findings: text('findings'),
 })
 
-/** The summary of a conversation's oldest turns, up to `lastTurn`. */
+/** The summary of a conversation's oldest turns, up to and including `lastTurn`. */
 export const conversationSummaries = eider.table('conversation_summaries', {
   conversationId: text('conversation_id').notNull(),
   projectId: integer('project_id').notNull(),

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 
-/** In the data folder: the key for secrets, and the one that signs login tokens. */
+/** Key files in the data folder: the first encrypts secrets, the second signs login tokens. */
 export const KEY_FILES = ['eider.key', 'eider-signing.key'] as const
 
 const KEY_BYTES = 32
@@ -23,24 +23,19 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const KEY_FILE = 'eider.key'
 const SIGNING_KEY_FILE = 'eider-signing.key'
-/** Any right for the group or for everybody. */
+/** Permission bits for the group and other users. */
 const OTHERS_MODE = 0o077
 
-/**
- * Encrypts text so that only this data folder can read it: AES-256-GCM (NIST SP 800-38D), with a random nonce each time.
- */
+/** AES-256-GCM (NIST SP 800-38D) with a random nonce per text. */
 export interface Secrets {
   seal(text: string): string
-  /** @throws Error when the text was sealed with another key, or changed */
+  /** @throws Error if the text was changed or encrypted with another key */
   open(sealed: string): string
-  /** 32 random bytes that sign login tokens; the same ones after a restart. */
+  /** Returns 32 random bytes for signing login tokens, the same after a restart. */
   signingKey(): Uint8Array
 }
 
-/**
- * @param directory of the keys; null: they are kept only in memory
- * @param isNew nothing is encrypted yet, so that a missing key may be created
- */
+/** @param directory null keeps keys in memory @param isNew a missing key may be created */
 export function openSecrets(directory: string | null, isNew = true): Secrets {
   const keyOf = (name: string) => {
     if (directory === null) return randomBytes(KEY_BYTES)
@@ -79,11 +74,7 @@ function openedSecret(text: string, key: Buffer): string {
   return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8')
 }
 
-/**
- * The key in this file, made at its first use: 32 random bytes as hexadecimal digits, readable by the owner only. The
- * file appears whole or not at all, and is never replaced.
- * @throws StartError when the file holds no key or cannot be read or written
- */
+/** Or creates it atomically, never replacing one; owner only. @throws StartError */
 function keyInFile(path: string): Buffer {
   try {
     return readKey(path) ?? newKey(path)
@@ -117,7 +108,7 @@ function newKey(path: string): Buffer {
     } finally {
       closeSync(file)
     }
-    // Unlike a rename, a link does not replace a key that another process made in the meantime.
+    // Unlike a rename, a link does not overwrite a key that another process created meanwhile.
     linkSync(draft, path)
     return key
   } catch (error) {
@@ -129,12 +120,9 @@ function newKey(path: string): Buffer {
   }
 }
 
-/**
- * Warnings about a data folder that other users of the machine can read: an older version created such files, or they were
- * copied there.
- */
+/** For example because they were copied there. */
 export function modeWarnings(directory: string): readonly string[] {
-  // Windows has no such modes.
+  // Windows does not have Unix file modes.
   if (process.platform === 'win32') return []
   const keys = [KEY_FILE, SIGNING_KEY_FILE].map((name) => join(directory, name))
   return [

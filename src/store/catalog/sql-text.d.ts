@@ -1,4 +1,4 @@
-/** A migration imported with `{ type: 'text' }`. */
+/** A migration imported as text. */
 declare module '*.sql' {
   const text: string
   export = text

@@ -15,7 +15,6 @@ import { dataSourceOf, sealedJson } from './catalog-rows.ts'
 import { checkDatabaseName, type StoreParts } from './catalog-state.ts'
 import { dataSources } from './schema.ts'
 
-/** Remote databases over DuckDB. Each write is one turn of the write queue. */
 export class StoredDataSources implements DataSourceCatalog {
   readonly #parts: StoreParts
 

@@ -1,6 +1,7 @@
 /**
- * What an UPDATE does to stored chunks, within its transaction. New metadata is written in place; a chunk with a new text
- * is a new row with the old one's ids: indexes of texts and vectors see one go and one come.
+ * Applies an UPDATE to stored chunks within its transaction. New metadata is written in place. A
+ * chunk with new text becomes a new row with the old ids, so that text and vector indexes see one
+ * removal and one addition.
  */
 
 import type { Row } from '../../core/domain/document.ts'
@@ -31,14 +32,14 @@ import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 import { MetadataUpdate, readMetadata, type StoredMetadata } from './stored-metadata.ts'
 import { type OpenTables, replaceChunkRows } from './write-chunk-rows.ts'
 
-/** Keys or ids looked up at once: binding them blocks the main thread. */
+/** Look up this many keys or ids at a time, because binding them blocks the main thread. */
 const LOOKUP_SIZE = 2_000
 
-/** Rows made between two checks of waiting work. */
+/** Yield to other work after this many rows. */
 const ROWS_PER_TURN = 256
 
 export interface Changed {
-  /** Changed chunks, or the chunks the changed documents have now. */
+  /** The number of changed chunks, or of all chunks in the changed documents. */
   readonly chunkCount: number
   readonly newRows: readonly ChunkRow[]
   readonly removedKeys: readonly bigint[]
@@ -46,7 +47,7 @@ export interface Changed {
   readonly rewrittenKeys: readonly bigint[]
 }
 
-/** Changes those chunks that exist. */
+/** Updates these chunks and skips those that were deleted meanwhile. */
 export async function changeChunkRows(
   tables: OpenTables,
   changes: readonly PreparedChunk[],
@@ -85,7 +86,7 @@ function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
   return { documentId, chunkId, metadata, values, rowIndex: null }
 }
 
-/** Changes those documents that exist. @throws StaleVectors */
+/** Updates these documents and skips those that were deleted meanwhile. @throws StaleVectors */
 export async function changeDocumentRows(
   tables: OpenTables,
   changes: readonly DocumentChange[],
@@ -117,7 +118,7 @@ export async function changeDocumentRows(
   return { documentCount, chunkCount, newRows: rows, removedKeys, rewrittenKeys }
 }
 
-/** What to remove, keep and add. Adds nothing for a document that is gone or must not change. */
+/** Adds none for a document that was deleted or changed since it was read. */
 function changedParts(change: DocumentChange, stored: readonly StoredMetadata[]) {
   const [first] = stored
   const isThere = first !== undefined && hasReadKeys(change, stored)
@@ -148,7 +149,7 @@ function hasReadKeys(
   if (readKeys === undefined) return true
   const keys = new Set(readKeys)
   if (keys.size !== stored.length) return false
-  // Metadata of one chunk may have been changed since: its key stays.
+  // The chunk's metadata may have changed since it was read, but not its key.
   return (
     stored.every(({ chunkKey }) => keys.has(chunkKey)) && areAlike(stored.map(({ own }) => own))
   )
@@ -165,7 +166,7 @@ function* lookupBatches<T>(items: readonly T[]): Generator<readonly T[], void> {
   }
 }
 
-/** The preparation of an UPDATE before its transaction begins. */
+/** An UPDATE with new texts, prepared before its transaction begins. */
 
 interface PreparedText {
   readonly content: string
@@ -175,10 +176,10 @@ interface PreparedText {
   readonly isCut: boolean
 }
 
-export interface PreparedChunk {
+interface PreparedChunk {
   readonly chunkKey: bigint
   readonly metadata: Row
-  /** null: it stays. */
+  /** The new text, or null if it does not change. */
   readonly text: PreparedText | null
 }
 
@@ -187,10 +188,10 @@ export interface Prepared<T> {
   readonly incoming: Incoming
 }
 
-/** Changes prepared before yielding to other work. */
+/** Yield to other work after this many prepared changes. */
 const CHANGES_PER_TURN = 2_000
 
-/** @throws AppError `provider_failed`, `dimension_mismatch` */
+/** Embeds the new texts of an UPDATE. @throws AppError `provider_failed`, `dimension_mismatch` */
 export async function preparedChunks(
   changes: readonly ChunkChange[],
   analyzer: Analyzer,
@@ -215,7 +216,7 @@ export async function preparedChunks(
   return { changes: prepared, incoming: { metadata: seen, dimensions } }
 }
 
-/** Texts may be long, so others get turns in between. */
+/** Counts terms, yielding to other work because texts may be long. */
 async function countedTerms(texts: readonly string[], analyzer: Analyzer): Promise<TermCounts> {
   const pieces: (readonly Term[])[] = []
   for (const text of texts) {

@@ -1,4 +1,4 @@
-/** The physical tables of a knowledge base, see domain/chunk-tables.ts. */
+/** The physical tables of a knowledge base; core/domain/chunk-tables.ts describes them. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { TextLayout } from '../../core/domain/document.ts'
 import {
@@ -16,7 +16,7 @@ import { runWithKeys } from '../duckdb/typed-values.ts'
 import { createKeywordTables } from './keyword-index.ts'
 import { type MetadataPlan, physicalNumber } from './metadata-columns.ts'
 
-/** Makes the tables; that of the vectors only once their length is known. */
+/** Creates the tables. The table of vectors is created only when their length is known. */
 export async function createChunkTables(
   connection: DuckDBConnection,
   ids: TableIds & { readonly dimensions: number | null },
@@ -41,17 +41,14 @@ export async function createVectorTable(
     chunk_key BIGINT PRIMARY KEY, vector FLOAT[${dimensions}] NOT NULL)`)
 }
 
-/**
- * Adds the plan's columns and moves widened values. Must come first in its transaction: DuckDB
- * 1.5.5 refuses the commit of an ALTER TABLE after an UPDATE or DELETE of the same table.
- */
+/** First in its transaction: DuckDB 1.5.5 refuses ALTER TABLE after UPDATE or DELETE. */
 export async function applyMetadataPlan(
   connection: DuckDBConnection,
   ids: TableIds,
   plan: MetadataPlan,
 ): Promise<void> {
   const { chunks } = chunkTables(ids)
-  // In the order of their numbers, so that m1, m2, … is the order of the table.
+  // Sorted by number, so that the columns m1, m2, … have this order in the table.
   const fresh = [...plan.added, ...plan.widened.map(({ to }) => to)]
   for (const column of fresh.toSorted((a, b) => physicalNumber(a) - physicalNumber(b))) {
     await connection.run(`ALTER TABLE ${chunks} ADD COLUMN ${quote(column.column)} ${column.type}`)
@@ -64,25 +61,22 @@ export async function applyMetadataPlan(
 function movedValue(from: MetadataColumn, to: MetadataColumn): string {
   const old = quote(from.column)
   if (from.type !== 'DOUBLE' || to.type !== 'VARCHAR') return `CAST(${old} AS ${to.type})`
-  // As JSON writes numbers: 1, not 1.0.
+  // JSON writes whole numbers without a fraction: 1, not 1.0.
   const isWhole = `${old} = trunc(${old}) AND abs(${old}) < 1e15`
   return `CASE WHEN ${isWhole} THEN ${old}::BIGINT::VARCHAR ELSE ${old}::VARCHAR END`
 }
 
-// The texts embedded before the chunks of a knowledge base, see domain/chunk-tables.ts.
+// Creates the table of texts that are embedded before chunks; see core/domain/chunk-tables.ts.
 
-export async function createContextTable(
-  connection: DuckDBConnection,
-  ids: TableIds,
-): Promise<void> {
+async function createContextTable(connection: DuckDBConnection, ids: TableIds): Promise<void> {
   await connection.run(`CREATE TABLE IF NOT EXISTS ${chunkTables(ids).contexts} (
     chunk_key BIGINT NOT NULL, context VARCHAR NOT NULL, is_cut BOOLEAN NOT NULL, layout VARCHAR)`)
 }
 
-/** `chunk_key, context, is_cut, layout` */
+/** The columns `chunk_key, context, is_cut, layout`. */
 const COLUMN_COUNT = 4
 
-/** Adds the table, or its last column, to each knowledge base without it, from an older version. */
+/** Adds the table, or its last column, to knowledge bases from older versions. */
 export async function addContextTables(
   database: Database,
   knowledgeBases: readonly KnowledgeBase[],
@@ -109,7 +103,7 @@ export async function addContextTables(
   })
 }
 
-/** Rows appended before yielding to other work. */
+/** Append this many rows, then yield to other work. */
 const ROWS_PER_APPEND = 1024
 
 export async function appendContexts(
@@ -141,7 +135,7 @@ export async function appendContexts(
   })
 }
 
-/** The texts embedded before chunks that have one. */
+/** Returns the text embedded before each chunk, for chunks that have one. */
 export async function contextsOf(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -157,12 +151,11 @@ export async function contextsOf(
   return new Map(rows.map(([key, context]) => [BigInt(String(key)), String(context)]))
 }
 
-/** Facts about how chunks were cut. */
+/** What is known about how a chunk was cut from its text. */
 export type Cut = Pick<CutChunk, 'context' | 'layout' | 'between'>
 
 export const NOTHING_KNOWN: Cut = { context: '', layout: null, between: null }
 
-/** For the chunks with such facts. */
 export async function cutsOf(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -186,7 +179,7 @@ export async function cutsOf(
   )
 }
 
-/** `storedLayout` writes it. */
+/** Parses JSON that `storedLayout` wrote. */
 function layoutOf(json: string): Pick<Cut, 'layout' | 'between'> {
   const { between = null, ...layout } = JSON.parse(json) as Partial<TextLayout> & {
     readonly between?: string
@@ -195,7 +188,7 @@ function layoutOf(json: string): Pick<Cut, 'layout' | 'between'> {
   return { layout: syntax === undefined ? null : { title, syntax, parts }, between }
 }
 
-/** How many chunks exceed what the embedding model reads, of how many. */
+/** Longer than the embedding model's input limit, and in total. */
 export async function cutCounts(
   connection: DuckDBConnection,
   ids: TableIds,

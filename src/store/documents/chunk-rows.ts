@@ -1,4 +1,4 @@
-/** Chunks as rows of the physical tables. */
+/** Converts chunks to rows of the physical tables. */
 
 import type { CellValue, Document, Row } from '../../core/domain/document.ts'
 import {
@@ -15,7 +15,7 @@ import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 
-/** Rows made between two checks of waiting work. */
+/** Yield to other work after this many rows. */
 const ROWS_PER_TURN = 256
 
 export interface ChunkRow {
@@ -24,32 +24,28 @@ export interface ChunkRow {
   readonly content: string
   /** JSON text. */
   readonly metadata: string
-  /** Values of the metadata columns by `nameKey` of their names. */
+  /** Metadata column values by the `nameKey` of the column. */
   readonly values: ReadonlyMap<string, CellValue>
-  /** Position of its document in the insert, from 0; null: not just inserted. */
+  /** The row's position in the insert, for error messages; null if it is not part of an insert. */
   readonly rowIndex: number | null
-  /** A new one has the length 1. */
+  /** The vector. New vectors are scaled to length 1. */
   readonly vector: ChunkVector
   readonly terms: TermCounts
-  /** The text embedded before the content. */
+  /** Text that is embedded before the chunk's content. */
   readonly context: string
   readonly isCut: boolean
-  /** JSON text; null: not the first chunk of its text, or unknown. */
+  /** JSON text; null if unknown, or if this is not the first chunk of its text. */
   readonly layout: string | null
 }
 
-/** The content that the tables must have room for. */
+/** What the tables must have columns and types for before rows are added. */
 export interface Incoming {
-  /** The metadata columns with the types of their values. */
   readonly metadata: SeenColumns
-  /** For the new vectors; null: none. */
+  /** The length of the new vectors, or null if there are none. */
   readonly dimensions: number | null
 }
 
-/**
- * All preparation before the write.
- * @throws AppError `provider_failed`, `dimension_mismatch`
- */
+/** Before the write begins. @throws AppError `provider_failed`, `dimension_mismatch` */
 export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promise<{
   readonly documentIds: readonly string[]
   readonly rows: readonly ChunkRow[]
@@ -81,10 +77,7 @@ async function seenMetadata(documents: readonly EmbeddedDocument[]): Promise<See
   return seen
 }
 
-/**
- * Makes text well-formed: DuckDB stores UTF-8, which has no lone surrogates; replacing them with U+FFFD keeps every offset.
- * NUL is stored as it is.
- */
+/** Lone surrogates become U+FFFD: DuckDB stores UTF-8. Offsets do not change. NUL is kept. */
 export function* rowsOfDocument(
   document: Omit<Document, 'texts'>,
   chunks: readonly EmbeddedChunk[],
@@ -112,13 +105,12 @@ export function* rowsOfDocument(
   }
 }
 
-/** The layout of its text, and the text between its chunks. */
+/** Returns the layout of the chunk's text, and the text between chunks, as JSON. */
 function storedLayout({ layout, between }: Chunk): string | null {
   if (layout === undefined && between === undefined) return null
   return jsonText(between === undefined ? layout : { ...layout, between })
 }
 
-/** The document's own metadata wins. */
 export function withFacts(
   facts: Row,
   documentValues: ReadonlyMap<string, CellValue>,
@@ -126,7 +118,7 @@ export function withFacts(
   return new Map([...valuesByKey(facts), ...documentValues])
 }
 
-/** A null of the document says nothing of what is known of the chunk. */
+/** Drops null values that would hide a fact about the chunk. */
 function withoutNulls(metadata: Row, facts: Row): Row {
   const known = new Set(Object.keys(facts).map(nameKey))
   const entries = Object.entries(metadata)
@@ -135,7 +127,7 @@ function withoutNulls(metadata: Row, facts: Row): Row {
   )
 }
 
-/** @throws AppError `provider_failed`, `dimension_mismatch` */
+/** Scales a new vector to length 1. @throws AppError `provider_failed`, `dimension_mismatch` */
 export function unitOf(vector: ChunkVector, chunkId: string): ChunkVector {
   if (vector.kind === 'stored') return vector
   return { kind: 'new', vector: unitVector(vector.vector, chunkId) }
@@ -148,18 +140,14 @@ export function sameDimensions(known: number | null, next: number): number {
   throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
 }
 
-/**
- * The vector with length 1, so that an inner product is a cosine.
- * @throws AppError `provider_failed` for a vector without a direction, `dimension_mismatch` for a
- * length out of bounds
- */
+/** Inner products are then cosines. @throws AppError `provider_failed`, `dimension_mismatch` */
 export function unitVector(vector: Float32Array, chunkId: string): Float32Array {
   if (vector.length > DIMENSIONS_MAX) {
     const sizes = `the model gives ${vector.length}, at most ${DIMENSIONS_MAX} can be stored`
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
   let squares = 0
-  // By index: iterators take ten times as long.
+  // An index loop: iterators are ten times slower here.
   for (let index = 0; index < vector.length; index += 1) squares += (vector[index] ?? 0) ** 2
   const length = Math.sqrt(squares)
   if (!(length > 0 && Number.isFinite(length))) {
@@ -171,7 +159,7 @@ export function unitVector(vector: Float32Array, chunkId: string): Float32Array 
   return unit
 }
 
-/** The start of a JSON object. */
+/** The start of a JSON object with the standard keys, left open for more fields. */
 function standardMetadata(document: Omit<Document, 'texts'>, chunk: Chunk): string {
   const fields = {
     chunk_index: chunk.chunkIndex,
@@ -186,7 +174,7 @@ function standardMetadata(document: Omit<Document, 'texts'>, chunk: Chunk): stri
   return jsonText(fields).slice(0, -1)
 }
 
-/** The metadata of a chunk as JSON text. @param standard the standard keys, and what is known of this chunk alone */
+/** As JSON. @param standard the standard keys, and facts about this chunk alone */
 export function chunkMetadata(standard: Row, own: Row): string {
   const taken = new Set(Object.keys(own).map(nameKey))
   const entries = Object.entries(standard)
@@ -196,9 +184,7 @@ export function chunkMetadata(standard: Row, own: Row): string {
   return `${jsonText(Object.fromEntries(kept)).slice(0, -1)}${metadataText(own)}}`
 }
 
-/**
- * The rest of that object, each field with a comma before it. Standard names win over its own.
- */
+/** The rest of that JSON object, each field preceded by a comma. Standard names win. */
 function metadataText(metadata: Row): string {
   return Object.entries(metadata)
     .filter(([name]) => !STANDARD_METADATA_KEYS.has(name))
@@ -206,7 +192,7 @@ function metadataText(metadata: Row): string {
     .join('')
 }
 
-/** JSON whose texts, and names at any depth, are well-formed: DuckDB refuses to read `"\ud800"`. */
+/** Returns JSON without lone surrogates in any text or name: DuckDB refuses to read `"\ud800"`. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value) ?? 'null'
   if (!text.includes('\\ud')) return text

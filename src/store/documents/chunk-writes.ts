@@ -1,4 +1,7 @@
-/** Writes to the chunks of knowledge bases: each one transaction, followed by the catalog and the caches. */
+/**
+ * Writes chunks of knowledge bases. Each write is one transaction, followed by updates of the
+ * catalog and caches.
+ */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import {
   type KnowledgeBase,
@@ -28,21 +31,21 @@ import {
 import { vectorRowsFrom } from './stored-vectors.ts'
 import { type OpenTables, type RowsReplaced, vectorsOfRows } from './write-chunk-rows.ts'
 
-/** A write's answer, and its effect on the rows. */
+/** A write's result, and its effect on the rows. */
 export interface RowsWritten<T> extends RowsReplaced {
   readonly result: T
-  /** Existing chunks with changed metadata; unset: none. */
+  /** Existing chunks with changed metadata, if any. */
   readonly rewrittenKeys?: readonly bigint[]
-  /** Rows with the next keys that DuckDB copied itself, besides `newRows`. */
+  /** Rows that DuckDB copied itself, besides `newRows`. They use the next keys. */
   readonly copied?: {
     readonly rowCount: number
     readonly postingCount: number
-    /** Set if the rows have keys already. */
+    /** The next free key, if the rows already had keys. */
     readonly nextChunkKey?: number
-    /** How chunks and vectors changed; unset: unknown. */
+    /** How chunks and vectors changed, or undefined if unknown. */
     readonly changes?: ChunkChanges
   }
-  /** Of the jobs that stored it. */
+  /** Progress marks of the jobs that stored these rows. */
   readonly marks?: readonly JobMark[]
 }
 
@@ -52,15 +55,17 @@ interface ComputedWrite<T> {
   readonly change: RemoteChange
 }
 
-/** Where jobs record their progress. */
 export interface JobMarks {
-  /** Within the transaction that stores the data covered by the mark. */
+  /** Call within the transaction that stores the data covered by the mark. */
   writeMark(connection: DuckDBConnection, mark: JobMark): Promise<void>
-  /** After its commit. */
+  /** Call after that transaction commits. */
   committedMark(mark: JobMark): void
 }
 
-/** For a write that only removes. */
+/** Thrown within a write to roll it back: the knowledge base has moved to another storage. */
+export class MovedKnowledgeBase extends Error {}
+
+/** The `Incoming` of a write that only removes rows. */
 export const NOTHING_COMES: Incoming = { metadata: new SeenColumns(), dimensions: null }
 
 export class ChunkWrites {
@@ -69,6 +74,8 @@ export class ChunkWrites {
   readonly #marks: JobMarks
   readonly #rows = new KnownRows()
   readonly #postings = new PostingSorter({ sort: (kb) => this.#sortPostings(kb) })
+  /** By knowledge base id: a promise that new writes wait for. */
+  readonly #held = new Map<number, Promise<void>>()
   #remote = NOTHING_REMOTE
 
   constructor(parts: StoreParts, languages: KeywordLanguages, marks: JobMarks) {
@@ -77,34 +84,58 @@ export class ChunkWrites {
     this.#marks = marks
   }
 
-  /** Sets where the rows of some knowledge bases are stored. */
   setRemote(remote: RemoteWrites): void {
     this.#remote = remote
   }
 
-  /**
-   * One transaction of chunks, vectors and terms, in tables with room for what is added.
-   * @param incoming if it is a function, called once, within the turn of the write queue
-   */
+  /** In one transaction. @param incoming if a function, called once, in the write's turn */
   async write<T>(
     kb: KnowledgeBase,
     incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
     work: (tables: OpenTables) => Promise<RowsWritten<T>>,
   ): Promise<T> {
-    if (kb.remote === undefined) return this.writeHere(kb, incoming, work)
     let asked = incoming
     const once = (row: KnowledgeBaseRow) => {
       if (typeof asked === 'function') asked = asked(row)
       return asked
     }
+    for (;;) {
+      await this.#held.get(kb.id)
+      const { vectorsNumber } = kb
+      const now = { ...this.#parts.state.current(kb), vectorsNumber }
+      try {
+        if (now.remote !== undefined) return await this.#writeThere(now, once, work)
+        return await this.writeHere(now, asked === NOTHING_COMES ? asked : once, work)
+      } catch (error) {
+        if (!(error instanceof MovedKnowledgeBase)) throw error
+      }
+    }
+  }
+
+  /** Makes new writes to a locally stored knowledge base wait until `work` is done. */
+  async holding<T>({ id }: KnowledgeBase, work: () => Promise<T>): Promise<T> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#held.set(id, promise)
+    try {
+      return await work()
+    } finally {
+      this.#held.delete(id)
+      resolve()
+    }
+  }
+
+  async #writeThere<T>(
+    kb: KnowledgeBase,
+    incoming: (row: KnowledgeBaseRow) => Incoming,
+    work: (tables: OpenTables) => Promise<RowsWritten<T>>,
+  ): Promise<T> {
     const { result, marks } = await this.#remote.store(kb, (revision) => {
-      return this.#computed(kb, revision, once, work)
+      return this.#computed(kb, revision, incoming, work)
     })
     await this.#writeMarks(marks)
     return result
   }
 
-  /** The effect of a write, which is then undone. */
   async #computed<T>(
     kb: KnowledgeBase,
     baseRevision: number,
@@ -125,7 +156,7 @@ export class ChunkWrites {
       } = await work(tables)
       const { nextChunkKey, columns, dimensions } = tables
       const rowCount = newRows.length + (copied?.rowCount ?? 0)
-      const rows = rowCount === 0 ? [] : await sentRows(tables, { from: nextChunkKey })
+      const rows = rowCount === 0 ? [] : await sentRows(tables, `chunk_key >= ${nextChunkKey}`)
       const rewritten = await sentMetadata(tables, rewrittenKeys)
       const change = { baseRevision, removedKeys, rows, rewritten, dimensions, columns }
       resolve({ result, marks, change: { ...change, nextChunkKey: nextChunkKey + rowCount } })
@@ -137,7 +168,7 @@ export class ChunkWrites {
     return promise
   }
 
-  /** After the commit of what they cover, in another database. */
+  /** Writes the marks after the data was committed in the other database. */
   async #writeMarks(marks: readonly JobMark[]): Promise<void> {
     if (marks.length === 0) return
     await this.#parts.database.write(async (connection) => {
@@ -146,7 +177,7 @@ export class ChunkWrites {
     for (const mark of marks) this.#marks.committedMark(mark)
   }
 
-  /** `write` for rows stored or copied here. */
+  /** Like `write`, for rows that are stored or copied locally. */
   async writeHere<T>(
     kb: KnowledgeBase,
     incoming: Incoming | ((row: KnowledgeBaseRow) => Incoming),
@@ -179,7 +210,7 @@ export class ChunkWrites {
     }
   }
 
-  /** Within the transaction: writes the rows, and the knowledge base's entry in the catalog. */
+  /** Writes the rows and the knowledge base's catalog row within the transaction. */
   async #writeRows<T>(
     connection: DuckDBConnection,
     kb: KnowledgeBase,
@@ -215,11 +246,7 @@ export class ChunkWrites {
     return knowledgeBaseOf(row, kb, this.#parts.secrets)
   }
 
-  /**
-   * Tables are changed first, see `applyMetadataPlan`.
-   * @throws AppError `knowledge_base_not_found`, `dimension_mismatch`, `insert_failed` for too many metadata columns,
-   * `SupersededVectors`
-   */
+  /** Tables before rows, as `applyMetadataPlan` requires. @throws AppError, `MovedKnowledgeBase` */
   async #openTables(
     connection: DuckDBConnection,
     kb: KnowledgeBase,
@@ -227,6 +254,8 @@ export class ChunkWrites {
   ) {
     const read = await this.#rows.read(connection, kb.id, this.#parts.state)
     if (read === undefined) throw notFound('knowledge_base', kb.name)
+    const { remote } = this.#parts.state.current(kb)
+    if (remote?.attachment !== kb.remote?.attachment) throw new MovedKnowledgeBase()
     const { row, known } = read
     const incoming = typeof asked === 'function' ? asked(row) : asked
     if (incoming.dimensions !== null && row.vectorsNumber !== kb.vectorsNumber) {
@@ -248,12 +277,12 @@ export class ChunkWrites {
     return { row, known, tables }
   }
 
-  /** The write's effect on chunks and vectors; null: no listener needs it. */
+  /** Returns how the write changed chunks and vectors, or null if no listener needs to know. */
   async #chunkChanges(
     tables: OpenTables,
     { newRows, removedKeys, rewrittenKeys = [], copied }: RowsWritten<unknown>,
   ): Promise<ChunkChanges | null> {
-    // Too many to keep: other caches read them again.
+    // Copied rows may be too many for memory, so the caches read them from the tables.
     if (copied !== undefined) return copied.changes ?? null
     if (!this.#parts.state.listener.needsChange(tables)) return null
     const { connection, dimensions, nextChunkKey } = tables
@@ -275,13 +304,13 @@ export class ChunkWrites {
   #sortPostings(kb: KnowledgeBase): Promise<void> {
     const { database } = this.#parts
     return database.write(async (connection) => {
-      // Some may have been removed or sorted.
+      // Recount: some recent postings may have been removed, or merged into the sorted ones.
       const { count, countMax } = await recentPostingsOf(connection, kb)
       if (count > countMax) await database.withoutCaching(() => sortPostings(connection, kb))
     })
   }
 
-  /** Called before the database closes: no new work starts. */
+  /** Call before the database closes. No background work starts after this. */
   close(): void {
     this.#postings.close()
   }
@@ -292,7 +321,7 @@ function withStrays(column: MetadataColumn, { strays }: OpenTables): MetadataCol
   return found === 0 ? column : { ...column, strayCount: (column.strayCount ?? 0) + found }
 }
 
-/** @throws AppError `dimension_mismatch` naming both numbers */
+/** @throws AppError `dimension_mismatch` with both lengths */
 function storedDimensions(row: KnowledgeBaseRow, { dimensions }: Incoming): number | null {
   if (row.dimensions === null || dimensions === null) return row.dimensions ?? dimensions
   if (row.dimensions === dimensions) return row.dimensions

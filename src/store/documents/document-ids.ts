@@ -1,4 +1,4 @@
-/** The documents that may be stored, so that new ones need not be looked up. */
+/** Caches which document ids may be stored, so that new ones need not be looked up. */
 import {
   type DuckDBConnection,
   type DuckDBType,
@@ -14,38 +14,30 @@ import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { hashSql, textHash } from '../../core/text/words.ts'
 import { columnBatchOf, wholeStream } from '../duckdb/columns.ts'
 
-/** For all knowledge bases together: 64 MB, for four to eight million documents. */
+/** Slots for all knowledge bases together: 64 MB, for four to eight million documents. */
 const SLOTS_MAX = 2 ** 24
 
-/**
- * The hashes of document ids for each knowledge base: those of all stored documents, and some former ones. An id that is
- * missing here is not stored; any other must be looked up. Entries are never removed, so failed writes and deletions need
- * not be reported here.
- */
+/** An id whose hash is missing is not stored; others must be looked up. Never removed. */
 export class DocumentIds {
   readonly #known = new LruMap<number, HashSet>({
     sizeMax: SLOTS_MAX,
     sizeOf: ({ slotCount }) => slotCount,
   })
-  /** Have too many documents. */
+  /** Knowledge bases with too many documents to cache. */
   readonly #refused = new Set<number>()
 
-  /** Within a turn of the write queue in which documents come that are not named: all are read again next time. */
+  /** Rebuilt at the next use. Call in a write that adds documents not passed here. */
   forget(kbId: number): void {
     this.#known.delete(kbId)
   }
 
-  /** The documents that may be stored. */
   possible(kbId: number, documentIds: readonly string[]): readonly string[] {
     const hashes = this.#known.get(kbId)
     if (hashes === undefined) return documentIds
     return documentIds.filter((id) => hashes.has(textHash(id)))
   }
 
-  /**
-   * Returns the documents that may be stored, and adds these. Only within a turn of the write queue, before the documents
-   * are stored: no other write is running then, so the first call can read all.
-   */
+  /** Adds all ids. Call only in a turn of the write queue, before storing the documents. */
   async comeWith(
     connection: DuckDBConnection,
     ids: TableIds,
@@ -60,13 +52,13 @@ export class DocumentIds {
     const possible: string[] = []
     for (const id of documentIds) if (!hashes.add(textHash(id))) possible.push(id)
     if (hashes.slotCount > SLOTS_MAX) this.#refused.add(ids.id)
-    // Set again, since it may have grown.
+    // Set it again to update the size the cache counts for it.
     this.#known.set(ids.id, hashes)
     return possible
   }
 }
 
-/** null: there are too many. */
+/** Returns null if there are too many documents. */
 async function storedHashes(connection: DuckDBConnection, ids: TableIds): Promise<HashSet | null> {
   const hashes = new HashSet()
   const sql = `SELECT ${hashSql('document_id')} FROM ${chunkTables(ids).chunks}`
@@ -80,9 +72,9 @@ async function storedHashes(connection: DuckDBConnection, ids: TableIds): Promis
 
 const SLOTS_MIN = 1024
 
-/** For numbers below 2^31, in at most 16 bytes each. */
+/** A set of integers below 2^31 that takes at most 16 bytes per entry. */
 class HashSet {
-  /** Each number plus one, 0 if empty: a number is in its own slot or a later one. */
+  /** A number plus one, or 0 if empty, in its own slot or in one after it. */
   #slots = new Uint32Array(SLOTS_MIN)
   #count = 0
 
@@ -94,7 +86,7 @@ class HashSet {
     return this.#slots[slotFor(this.#slots, hash)] !== 0
   }
 
-  /** @returns whether it was not there */
+  /** @returns true if the number was not in the set before */
   add(hash: number): boolean {
     const slot = slotFor(this.#slots, hash)
     if (this.#slots[slot] !== 0) return false
@@ -111,7 +103,7 @@ class HashSet {
   }
 }
 
-/** The slot of the number, or the one it would get. @param slots a power of two of them, not all taken */
+/** Or the free one for it. @param slots a power of two, some free */
 function slotFor(slots: Uint32Array, hash: number): number {
   const mask = slots.length - 1
   let slot = hash & mask
@@ -121,9 +113,7 @@ function slotFor(slots: Uint32Array, hash: number): number {
   return slot
 }
 
-// The stored state of documents, by id.
-
-/** The texts of all chunks of these documents, of one at least. */
+/** Returns the texts of all chunks of these documents. There is at least one document. */
 export async function storedTexts(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -131,7 +121,8 @@ export async function storedTexts(
 ): Promise<readonly StoredChunkText[]> {
   const { chunks, contexts } = chunkTables(ids)
   const { condition, values, types } = withIds(documentIds)
-  // Such a join reads the text of every chunk, also of other documents: only if it is useful.
+  // The join reads the text of every chunk in the knowledge base, so check first whether any of the
+  // documents is stored.
   const there = `SELECT 1 FROM ${chunks} WHERE ${condition} LIMIT 1`
   const found = await connection.runAndReadAll(there, values, types)
   if (found.currentRowCount === 0) return []
@@ -154,7 +145,6 @@ export async function storedTexts(
   return texts
 }
 
-/** The keys of all chunks of these documents. */
 export async function keysOfDocuments(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -167,10 +157,10 @@ export async function keysOfDocuments(
   return reader.getRows().map(([key]) => BigInt(String(key)))
 }
 
-/** Ids are compared within the scan, which takes a fifth of the time of a join; at most this many. */
+/** For up to this many ids, a filter in the scan takes a fifth of the time of a join. */
 const LISTED_IDS_MAX = 16
 
-/** A condition on `document_id`, and what is bound to it. */
+/** Returns a condition on `document_id`, and the values to bind. */
 function withIds(documentIds: readonly string[]) {
   const ids = documentIds.map((id) => id.toWellFormed())
   if (ids.length > LISTED_IDS_MAX) {

@@ -1,4 +1,7 @@
-/** Converts the values of rows to their columns' types: unchanged where the types agree, else cast by DuckDB. */
+/**
+ * Converts row values to the types of their columns. DuckDB casts the values that do not already
+ * fit.
+ */
 
 import {
   type DuckDBConnection,
@@ -24,30 +27,26 @@ import { appendColumns } from '../duckdb/columns.ts'
 import { jsonText } from './chunk-rows.ts'
 import { knownType } from './metadata-columns.ts'
 
-export type CellsByKey = ReadonlyMap<string, CellValue>
+type CellsByKey = ReadonlyMap<string, CellValue>
 
-/** Rows processed before yielding to other work. */
+/** Yield to other work after this many rows. */
 const ROWS_PER_TURN = 256
 
-/** Values that DuckDB casts per statement. */
+/** DuckDB casts this many values per statement. */
 const CAST_MAX = 4_096
 
-/**
- * The values of the columns; one that does not fit is null there.
- * @throws AppError `insert_failed` for one that does not fit a declared type, with row and column
- */
+/** null where a value does not fit. @throws AppError `insert_failed` for declared types */
 export async function fitValues(
   connection: DuckDBConnection,
   columns: readonly MetadataColumn[],
   rows: Iterable<{
     readonly values: CellsByKey
-    /** For messages: the row's position in its insert, from 0; null: not a row of an insert. */
+    /** The position in its insert, from 0, for messages; null if not part of one. */
     readonly rowIndex: number | null
   }>,
 ): Promise<{
-  /** In the order of the columns. */
   of(values: CellsByKey): readonly DuckDBValue[]
-  /** Values that did not fit, by the name of the physical column. */
+  /** The number of values that did not fit, by physical column name. */
   readonly strays: ReadonlyMap<string, number>
 }> {
   const fitters = columns.map((column) => new ColumnFitter(column))
@@ -80,12 +79,11 @@ function notFitted(): never {
   throw new Error('a row that was not fitted')
 }
 
-/** A value's target. */
+/** Where a converted value goes. */
 interface Place {
   readonly row: DuckDBValue[]
   readonly index: number
   readonly rowIndex: number | null
-  /** The row's index. */
   readonly order: number
 }
 
@@ -118,16 +116,16 @@ function misfitMessage({ value, column, rowIndex }: Misfit): string {
 
 type Fit = { readonly value: DuckDBValue } | 'unfit' | { readonly ask: Question }
 
-/** A request to DuckDB to cast a value. */
+/** A value that DuckDB should cast. */
 interface Question {
-  /** Equal for equal values; null: equality is unknown. */
+  /** Equal keys mean equal values. Null if the value cannot be compared. */
   readonly key: string | null
-  /** The value, in this type. */
+  /** The type of the value to cast. */
   readonly source: string
   readonly value: DuckDBValue
 }
 
-/** One column: the values it takes, and those that wait for a cast. */
+/** Converts the values of one column: some at once, the others in a later cast by DuckDB. */
 class ColumnFitter {
   readonly column: MetadataColumn
   readonly key: string
@@ -142,7 +140,7 @@ class ColumnFitter {
     this.#type = knownType(column.type)
   }
 
-  /** The value if known, else null and set later. */
+  /** Returns the converted value, or null for now if DuckDB has to cast it. */
   fit(value: Exclude<CellValue, null>, place: Place): DuckDBValue {
     const fit = fitOf(value, this.#type, this.column.type)
     if (fit === 'unfit') {
@@ -191,7 +189,7 @@ interface Asked {
 
 function fitOf(value: Exclude<CellValue, null>, type: ColumnType, text: string): Fit {
   if (value instanceof TypedValue) {
-    // The store puts only the library's own values there.
+    // The store only puts values from the DuckDB library into this field.
     const exact = value.exact as DuckDBValue
     if (value.type === text) return { value: exact }
     if (isNumberType(type) && value.shown !== null) {
@@ -243,7 +241,7 @@ const SMALL_INTEGERS: ReadonlySet<string> = new Set([
   'UINTEGER',
 ])
 
-/** The number in a text, with a numeric type; null if it is not a number, or the type cannot hold it. */
+/** null if not a number or if the type cannot hold it. */
 function numberFit(text: string, type: ColumnType): Fit | null {
   if (!NUMBER_TEXT.test(text)) return null
   const range = integerRange(type)
@@ -264,22 +262,18 @@ function numberFit(text: string, type: ColumnType): Fit | null {
   return { value: isSmall ? Number(value) : value }
 }
 
-/** `1e21` → `1000000000000000000000`, as far as the digits go. */
+/** Writes a number without exponent: `1e21` → `1000000000000000000000`. */
 function wholeNumberText(text: string): string {
   const number = Number(text)
   return Number.isInteger(number) && Math.abs(number) < 1e40 ? BigInt(number).toString() : text
 }
 
 interface Cast {
-  /** The type of the values. */
   readonly source: string
   readonly target: ColumnType
 }
 
-/**
- * DuckDB's cast of each value; null if it fails, or if the reverse cast gives another value: `10:30` is lost from a
- * TIMESTAMP to a DATE.
- */
+/** null if it fails or loses information, as for `10:30` cast to DATE. */
 async function castValues(
   connection: DuckDBConnection,
   cast: Cast,
@@ -296,7 +290,7 @@ async function castValues(
   return reader.getRows().map(([value]) => value ?? null)
 }
 
-/** Through a table: a list of such values cannot be bound, because its type cannot be inferred from them. */
+/** In a temporary table: the driver cannot infer a list's type. */
 async function castTyped(connection: DuckDBConnection, cast: Cast, values: readonly DuckDBValue[]) {
   await connection.run(`CREATE TEMP TABLE cast_values (place INTEGER, source ${cast.source})`)
   const target = { connection, catalog: 'temp', schema: 'main', table: 'cast_values' } as const
@@ -313,7 +307,7 @@ function castSql({ source, target }: Cast): string {
   if (source === 'JSON') {
     const list = `TRY_CAST(source::JSON AS ${type})`
     if (target.kind !== 'list' && target.kind !== 'array') return list
-    // An item that does not fit becomes null.
+    // List items that do not fit are dropped.
     const items = `list_filter(${list}::${typeText(target.item)}[], item -> item IS NULL)`
     const nulls = `list_filter(source::JSON::JSON[], item -> item IS NULL OR item = 'null'::JSON)`
     return `CASE WHEN len(${items}) = len(${nulls}) THEN ${list} END`
@@ -321,7 +315,7 @@ function castSql({ source, target }: Cast): string {
   if (source !== 'VARCHAR') {
     return `CASE WHEN TRY_CAST(${cast} AS ${source}) IS NOT DISTINCT FROM source THEN ${cast} END`
   }
-  // An answer shows bytes as base64.
+  // JSON results show binary data as base64.
   if (type === 'BLOB') return 'TRY(from_base64(source))'
   if (type !== 'DATE') return cast
   return `CASE WHEN coalesce(TRY_CAST(source AS TIMESTAMP) = ${cast}, true) THEN ${cast} END`

@@ -1,4 +1,7 @@
-/** Small inserts that wait for the same turn share a transaction: a COMMIT costs as much as ten rows. */
+/**
+ * Stores small inserts that wait for the same turn in one transaction, because a COMMIT costs as
+ * much as ten rows.
+ */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { WriteOutcome } from '../../core/domain/ports/store-ports.ts'
@@ -9,13 +12,12 @@ import { type DocumentIds, keysOfDocuments } from './document-ids.ts'
 import { planMetadata, SeenColumns } from './metadata-columns.ts'
 import { type OpenTables, replaceChunkRows, StaleVectors } from './write-chunk-rows.ts'
 
-/** Documents as rows, ready to be stored. */
-export interface PreparedInsert {
+interface PreparedInsert {
   readonly rows: readonly ChunkRow[]
-  /** Distinct. */
+  /** Document ids without duplicates. */
   readonly documentIds: readonly string[]
   readonly incoming: Incoming
-  /** From the job that stores it; written in the same transaction. */
+  /** The progress mark of the job that inserts these rows, written in the same transaction. */
   readonly mark?: JobMark
 }
 
@@ -26,13 +28,13 @@ interface WaitingInsert extends PreparedInsert {
 /** An insert with more rows gets its own transaction. */
 const ROWS_OF_SMALL_MAX = 64
 
-/** For all inserts that share one. */
+/** The most rows that share one transaction. */
 const ROWS_OF_GROUP_MAX = 512
 
 export class GroupedInserts {
   readonly #writes: ChunkWrites
   readonly #documentIds: DocumentIds
-  /** By knowledge base and table of vectors, in order of arrival. */
+  /** Waiting inserts by knowledge base and vector table, in order of arrival. */
   readonly #waiting = new Map<string, WaitingInsert[]>()
 
   constructor(writes: ChunkWrites, documentIds: DocumentIds) {
@@ -40,7 +42,7 @@ export class GroupedInserts {
     this.#documentIds = documentIds
   }
 
-  /** Answers after the commit. The failure of another insert does not affect this one. */
+  /** Resolves after the commit. If another insert of the group fails, this one is still stored. */
   insert(kb: KnowledgeBase, prepared: PreparedInsert): Promise<WriteOutcome> {
     const waiting = { ...prepared, outcome: Promise.withResolvers<WriteOutcome>() }
     if (prepared.rows.length > ROWS_OF_SMALL_MAX) void this.#writeAlone(kb, waiting)
@@ -59,7 +61,9 @@ export class GroupedInserts {
     void this.#writeGroup(kb, key)
   }
 
-  /** In the next turn of the write queue: as many waiting inserts as fit together. */
+  /**
+   * Runs in the next turn of the write queue and stores as many waiting inserts as fit together.
+   */
   async #writeGroup(kb: KnowledgeBase, key: string): Promise<void> {
     let taken: readonly WaitingInsert[] = []
     const take = (row: KnowledgeBaseRow | null) => {
@@ -81,7 +85,7 @@ export class GroupedInserts {
       if (taken.length === 0) take(null)
       const [only] = taken
       if (only !== undefined && taken.length === 1) fail(only, error)
-      // Nothing is stored. Each insert is then tried alone, which shows the failing one.
+      // Nothing was stored. Try each insert alone, so that only the faulty one fails.
       else for (const insert of taken) await this.#writeAlone(kb, insert)
     }
   }
@@ -111,7 +115,9 @@ function fail({ outcome }: WaitingInsert, error: unknown): void {
   else outcome.reject(error)
 }
 
-/** How many of the first inserts have the same effect together as one by one. */
+/**
+ * Counts how many inserts, from the first one, can share a transaction without changing the result.
+ */
 function countThatFit(waiting: readonly WaitingInsert[], row: KnowledgeBaseRow): number {
   const ids = new Set<string>()
   let rowCount = 0
@@ -125,14 +131,14 @@ function countThatFit(waiting: readonly WaitingInsert[], row: KnowledgeBaseRow):
   return waiting.length
 }
 
-/** The first insert alone may decide about tables and types of columns. */
+/** Whether the insert would add columns or change types. Only the first insert of a group may. */
 function changesTables({ metadata, dimensions }: Incoming, row: KnowledgeBaseRow): boolean {
   if (dimensions !== null && dimensions !== row.dimensions) return true
   const { added, widened } = planMetadata(row.storedMetadata, metadata)
   return added.length + widened.length > 0
 }
 
-/** Together they bring as much as the tables have room for. */
+/** Returns what the tables must have room for to store all of these inserts. */
 function incomingOf(inserts: readonly PreparedInsert[]): Incoming {
   const [only] = inserts
   if (only !== undefined && inserts.length === 1) return only.incoming

@@ -1,7 +1,7 @@
 /**
- * The keyword index of a knowledge base: postings in tables, see domain/chunk-tables.ts. Every function here runs within
- * the transaction that changes the chunks, so that a search sees a chunk's terms with the chunk, and never those of one
- * that is gone.
+ * The keyword index of a knowledge base: postings in tables, described in
+ * core/domain/chunk-tables.ts. Every function here runs in the transaction that changes the chunks,
+ * so a search never sees a chunk without its terms.
  */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import {
@@ -19,6 +19,7 @@ import {
   appendColumns,
   countOf,
 } from '../duckdb/columns.ts'
+import { insertRow, oneRow, runPrepared } from '../duckdb/prepared.ts'
 import {
   POSTING_COLUMNS,
   RECENT_POSTING_COLUMNS,
@@ -26,13 +27,12 @@ import {
   TERM_COUNT_COLUMNS,
 } from '../upkeep/posting-sorter.ts'
 
-/** A chunk's key and terms. */
 export interface KeywordRow {
   readonly key: bigint
   readonly terms: TermCounts
 }
 
-/** The table's comment contains the version of the term rules. */
+/** The table's comment records the version of the term rules. */
 export const KEYWORD_RULES = `term rules ${TERM_RULES_VERSION}`
 
 export async function createKeywordTables(
@@ -54,7 +54,7 @@ export async function dropKeywordTables(
   for (const table of keywordTables(ids)) await connection.run(`DROP TABLE IF EXISTS ${table}`)
 }
 
-/** Tables with a chunk's key in `chunk_key`. A removed chunk must leave all of them. */
+/** Tables with a `chunk_key` column. Deleting a chunk must delete its rows from all of them. */
 export function keywordTables(ids: TableIds): readonly string[] {
   const { postings, recentPostings, termCounts } = chunkTables(ids)
   return [postings, recentPostings, termCounts]
@@ -66,6 +66,8 @@ export async function appendKeywords(
   ids: TableIds,
   rows: readonly KeywordRow[],
 ): Promise<void> {
+  const [only] = rows
+  if (only !== undefined && rows.length === 1) return insertKeywords(connection, ids, only)
   const schema = projectSchema(ids.projectId)
   const table = (part: 'recent_postings' | 'term_counts') => {
     return { connection, schema, table: chunkTableName(ids, part) }
@@ -75,6 +77,27 @@ export async function appendKeywords(
     { ...table('recent_postings'), batchesPerFlush: BATCHES_PER_FLUSH },
     postingColumns(rows),
   )
+}
+
+/** Binding a list takes a microsecond for each item, so its text is bound. */
+async function insertKeywords(
+  connection: DuckDBConnection,
+  ids: TableIds,
+  { key, terms }: KeywordRow,
+): Promise<void> {
+  const { termCounts, recentPostings } = chunkTables(ids)
+  const termCount = BigInt(terms.termCount)
+  await insertRow(connection, termCounts, [
+    ['chunk_key', key],
+    ['term_count', termCount],
+  ])
+  const sql = `INSERT INTO ${recentPostings}
+    SELECT unnest(terms::BIGINT[]), chunk_key, unnest(frequencies::INTEGER[]), term_count
+    FROM (SELECT ${oneRow(1, 'VARCHAR')} AS terms, $2::BIGINT AS chunk_key,
+      ${oneRow(3, 'VARCHAR')} AS frequencies, $4::BIGINT AS term_count)`
+  const listText = (items: BigInt64Array | Int32Array) => `[${items.join()}]`
+  const values = [listText(terms.keys), key, listText(terms.frequencies), termCount]
+  await runPrepared(connection, sql, values)
 }
 
 function* termCountColumns(rows: readonly KeywordRow[]): AppendedColumns {
@@ -87,7 +110,7 @@ function* termCountColumns(rows: readonly KeywordRow[]): AppendedColumns {
   }
 }
 
-/** Storing this many postings holds the main thread for about five milliseconds. */
+/** Storing this many batches of postings blocks the main thread for about five milliseconds. */
 const BATCHES_PER_FLUSH = 8
 
 function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
@@ -110,7 +133,7 @@ function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
       from = to
       filled = end
       if (filled < APPENDED_ROWS_MAX) continue
-      // Copied before the next one is requested.
+      // The consumer copies the batch before it requests the next, so the arrays can be reused.
       yield columns
       filled = 0
     }
@@ -118,7 +141,7 @@ function* postingColumns(rows: readonly KeywordRow[]): AppendedColumns {
   if (filled > 0) yield columns.map((column) => column.subarray(0, filled))
 }
 
-/** A search reads all recent postings: some four milliseconds for a million. */
+/** A search reads all recent postings: about four milliseconds per million. */
 const RECENT_ROWS_MAX = 250_000
 
 export async function recentPostingsOf(
@@ -132,14 +155,10 @@ export async function recentPostingsOf(
   return { count: Number(count), countMax: Number(countMax) }
 }
 
-/** Postings that are sorted at once: less than a hundred megabytes. */
+/** The number of postings sorted at once, which takes less than 100 MB. */
 export const ROWS_PER_SORT = 1_000_000
 
-/**
- * Merges the recent postings into the sorted ones: 1.5 seconds for seven million. In a transaction of its own, since that
- * is a long time for an insert. Keys of terms are hashes, so equal parts of their range hold about as many postings: one
- * part is sorted after the other, and no more than that is in memory, however large the index is.
- */
+/** In a transaction of its own: seven million take 1.5 s. Range by range saves memory. */
 export async function sortPostings(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -163,7 +182,7 @@ export async function sortPostings(
   await connection.run(`DROP TABLE ${formerTable}; DELETE FROM ${recentPostings}`)
 }
 
-/** Conditions that divide all terms into `count` parts, in their order. */
+/** Returns conditions that divide the term keys into `count` ranges, in order. */
 export function termRanges(count: number): readonly string[] {
   const bounds = Array.from({ length: Math.max(0, count - 1) }, (_, index) => {
     return (BigInt(index + 1) * 2n ** 64n) / BigInt(count) - 2n ** 63n

@@ -14,40 +14,41 @@ import {
 import { type StoreParts, withReplaced } from '../catalog/catalog-state.ts'
 import { KeywordRebuild, OlderIndexes } from './keyword-rebuild.ts'
 
-/** The language shows in the first chunks, and in this much of each. */
+/** Detect the language from this many chunks at most, and only the start of each. */
 const SAMPLE_CHUNKS = 200
 const SAMPLE_CHARS = 4_000
-/** If this many words show no language, more will not help. */
+/** Stop looking after this many words: if they show no language, more will not help. */
 const MIXED_WORDS = 5_000
 
-/** For the chunks and their vectors. */
+/** The chunks and vectors stay the same. */
 const NOTHING_CHANGED = { removedKeys: new BigInt64Array() }
 
 /**
- * The language of each keyword index: learned from the first texts unless one is named, and changed in the background,
- * as are terms by the rules of an earlier version. An index is rebuilt beside the other, one after the other; searches
- * have the former terms until it takes its place, and what a crash cut off is gone on with at the next start.
+ * Chooses the language of each keyword index: the requested one, or the one detected in the first
+ * texts. A changed language, or an upgrade of the term rules, rebuilds the index in the background
+ * while searches use the old one. Indexes are rebuilt one at a time; after a crash the next start
+ * continues.
  */
 export class KeywordLanguages {
   readonly #parts: StoreParts
   readonly #rows = new KnownRows()
   readonly #jobs = new Map<number, Promise<unknown>>()
-  /** By knowledge base id: the revision at which its texts are checked again. */
+  /** By knowledge base id: the revision at which to check the language of its texts again. */
   readonly #nextLooks = new Map<number, number>()
   readonly #stopping = new AbortController()
-  /** One index at a time: each takes all the processor time it can get. */
+  /** Rebuilds one index at a time, because each uses all CPU time it can get. */
   readonly #rebuilds = new SerialQueue()
 
   constructor(parts: StoreParts) {
     this.#parts = parts
   }
 
-  /** Continues what the last process did not finish. */
+  /** Continues rebuilds that the last process did not finish. */
   start(): void {
     for (const kb of this.#parts.state.snapshot().knowledgeBases) this.wake(kb)
   }
 
-  /** The language or the texts of this knowledge base may have changed. */
+  /** Call when the language or texts of this knowledge base may have changed. */
   wake(kb: KnowledgeBase): void {
     if (this.#isClosed || this.#jobs.has(kb.id) || !this.#hasWork(kb)) return
     const again = () => {
@@ -55,14 +56,14 @@ export class KeywordLanguages {
       const now = this.#current(kb.id)
       if (now !== undefined) this.wake(now)
     }
-    // If it fails, the next write or start tries again: searches have the former terms.
+    // After a failure, the next write or start tries again. Until then, searches use the old terms.
     this.#jobs.set(
       kb.id,
       this.#run(kb.id).then(again, () => this.#jobs.delete(kb.id)),
     )
   }
 
-  /** Resolves when there is nothing left to do. */
+  /** Resolves when all rebuilds are done. */
   async settled(): Promise<void> {
     while (this.#jobs.size > 0) await Promise.all(this.#jobs.values())
   }
@@ -98,7 +99,7 @@ export class KeywordLanguages {
   }
 
   async #learn(kb: KnowledgeBase): Promise<void> {
-    // Rare, if one-row writes never show a language.
+    // If texts never reveal a language, check less often as the knowledge base grows.
     this.#nextLooks.set(kb.id, kb.revision + Math.max(1, kb.revision >> 1))
     const texts = await this.#parts.database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
@@ -124,7 +125,7 @@ export class KeywordLanguages {
     let isCommitting = false
     try {
       await this.#change(kb, async (connection, current) => {
-        // Another language may be requested by now: the next round builds that one.
+        // If a different language was requested meanwhile, the next round builds that one.
         if ((current.nextLanguage ?? current.language) !== language) return null
         if (!(await rebuild.switchOver(connection))) return null
         state.listener.beginCommit(kb)
@@ -137,7 +138,7 @@ export class KeywordLanguages {
     }
   }
 
-  /** One write: the catalog's own values. @param work null: no change */
+  /** Writes the catalog's own values once. @param work returns null to change nothing */
   async #change(
     kb: KnowledgeBase,
     work: (
@@ -150,7 +151,7 @@ export class KeywordLanguages {
       async (connection) => {
         const read = await this.#rows.read(connection, kb.id, state)
         if (read === undefined) return null
-        const current = knowledgeBaseOf(read.row, kb, secrets)
+        const current = knowledgeBaseOf(read.row, state.current(kb), secrets)
         const kept = await work(connection, current)
         if (kept === null) return null
         const isRebuilt = kept.learnedLanguage === undefined
@@ -158,11 +159,11 @@ export class KeywordLanguages {
         const row: KnowledgeBaseRow = {
           ...read.row,
           sealedParams: sealedParamsOf(params, secrets),
-          // Term lists in memory are of the former language.
+          // Search caches hold terms in the old language, so a new revision invalidates them.
           revision: read.row.revision + (isRebuilt ? 1 : 0),
         }
         await this.#rows.write(connection, row)
-        return { changed: knowledgeBaseOf(row, kb, secrets), isRebuilt }
+        return { changed: knowledgeBaseOf(row, current, secrets), isRebuilt }
       },
       (outcome) => {
         if (outcome === null) return
@@ -176,9 +177,7 @@ export class KeywordLanguages {
   }
 }
 
-/**
- * Finds indexes whose terms are of an earlier version, from an older data folder: `start` rebuilds them.
- */
+/** Marks indexes built with the term rules of an earlier version. `start` rebuilds them. */
 export async function markOlderTerms({ database, state, secrets }: StoreParts): Promise<void> {
   const rows = new KnownRows()
   const { knowledgeBases } = state.snapshot()

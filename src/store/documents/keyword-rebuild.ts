@@ -1,7 +1,8 @@
 /**
- * A keyword index that is rebuilt beside the one that searches read. Keys of chunks ascend and a new text is a new key, so
- * writes need not know of it: it is filled in the order of the keys, batch by batch, and new chunks come at
- * its end. Each batch is a short transaction, and what a crash leaves is gone on with.
+ * Builds a new keyword index while searches use the old one. Chunk keys only grow, and changed text
+ * gets a new key, so writes need no special handling: the index is filled batch by batch in key
+ * order and reaches new chunks at the end. Each batch is a short transaction, and after a crash the
+ * work continues.
  */
 
 import { BIGINT, type DuckDBConnection } from '@duckdb/node-api'
@@ -29,28 +30,28 @@ import {
   termRanges,
 } from './keyword-index.ts'
 
-/** Chunks read and postings written at once: a write waits some tens of milliseconds for them. */
+/** Chunks read and postings written per batch. A write waits some tens of milliseconds for one. */
 const ROWS_PER_READ = 200
 const POSTINGS_PER_WRITE = 50_000
 
-/** Chunks that the transaction of the switch may read itself. */
+/** The switch itself may index up to this many chunks in its own transaction. */
 const ROWS_AT_SWITCH = 1_000
 
-/** The comment of the next postings once they hold what was sorted. */
+/** Table comment that marks the new postings as completely sorted. */
 const SORTED = 'sorted'
 
 export class KeywordRebuild {
   readonly #database: Database
   readonly #ids: TableIds
   readonly #next: TableIds
-  /** The comment of the next recent postings. */
+  /** Comment of the new table of recent postings, which says what it was built for. */
   readonly #madeFor: string
   readonly #analyzer: Analyzer
   readonly #signal: AbortSignal
   readonly #slice = new TimeSlice(SLICE_MS)
   #lastKey = -1n
 
-  /** @param signal ends the work: finished parts stay */
+  /** @param signal stops the work; finished batches are kept */
   constructor(
     database: Database,
     ids: TableIds,
@@ -64,7 +65,7 @@ export class KeywordRebuild {
     this.#signal = signal
   }
 
-  /** Builds everything up to this moment. */
+  /** Builds the index up to the newest chunk at this moment. */
   async prepare(): Promise<void> {
     await this.#open()
     await this.#fill()
@@ -72,7 +73,7 @@ export class KeywordRebuild {
     await this.#fill()
   }
 
-  /** Continues with the tables of an earlier process if they fit the current target. */
+  /** Reuses the tables of an earlier process if they were built for the same language and rules. */
   async #open(): Promise<void> {
     const { recentPostings, termCounts } = chunkTables(this.#next)
     await this.#database.write(async (connection) => {
@@ -118,7 +119,6 @@ export class KeywordRebuild {
     }
   }
 
-  /** The next chunks with their terms. */
   async #read(connection: DuckDBConnection): Promise<readonly KeywordRow[]> {
     const { chunks, contexts } = chunkTables(this.#ids)
     const reader = await connection.runAndReadAll(
@@ -139,7 +139,9 @@ export class KeywordRebuild {
     return rows
   }
 
-  /** One part of the terms after the other, each in a separate transaction. An interrupted one is repeated after a crash. */
+  /**
+   * Sorts range by range, each in its own transaction. After a crash, only one range is repeated.
+   */
   async #sort(): Promise<void> {
     const { postings, recentPostings } = chunkTables(this.#next)
     const parts = await this.#database.write(async (connection) => {
@@ -164,10 +166,7 @@ export class KeywordRebuild {
     })
   }
 
-  /**
-   * The index replaces the other, within the caller's transaction. @returns false: too many chunks came meanwhile, so it
-   * must be prepared again
-   */
+  /** Within the caller's transaction. @returns false if too many were added: `prepare` again */
   async switchOver(connection: DuckDBConnection): Promise<boolean> {
     const { chunks, postings, recentPostings, termCounts } = chunkTables(this.#next)
     for (let count = 0; ; count += ROWS_PER_READ) {
@@ -196,7 +195,7 @@ export class KeywordRebuild {
   }
 }
 
-/** Knowledge bases whose keyword index is missing or has older rules: these have an empty one afterwards. */
+/** Creates an empty keyword index for knowledge bases that have none, or one with older rules. */
 export class OlderIndexes {
   readonly #comments: ReadonlyMap<string, unknown>
 

@@ -1,4 +1,4 @@
-/** Documents and chunks as they are stored, page by page. */
+/** Lists stored documents and chunks page by page. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import type { Row } from '../../core/domain/document.ts'
 import { chunkTables, ownMetadata } from '../../core/domain/document.ts'
@@ -25,19 +25,16 @@ import { readMetadata } from './stored-metadata.ts'
 interface Counted {
   readonly revision: number
   readonly counts: ContentCounts
-  /** The start and end of counting, by the clock of `performance.now()`. */
+  /** When counting started and ended, from `performance.now()`. */
   readonly beganMs: number
   readonly endedMs: number
 }
 
-/**
- * With more chunks, a constantly written one is not counted for every request: counting takes at most a tenth of the time,
- * so that an old count is off by no more.
- */
+/** From here on counting takes at most a tenth of the time, so counts may be slightly old. */
 const LARGE_CHUNKS = 100_000
 const PAUSE_TIMES = 9
 
-/** Knowledge bases whose documents are remembered as counted. */
+/** Knowledge bases whose document counts are cached. */
 const COUNTS_MAX = 10_000
 
 function isPausing({ beganMs, endedMs }: Counted): boolean {
@@ -69,7 +66,7 @@ export class ListedDocuments implements StoredDocuments {
     return isLarge && isPausing(known) ? known.counts : this.#exactCounts(kb)
   }
 
-  /** Counted again after each write, once for all requests. */
+  /** Returns counts that are exact for this revision. Concurrent requests share one count. */
   async #exactCounts(kb: KnowledgeBase): Promise<ContentCounts> {
     const { id, revision } = kb
     const known = this.#counts.get(id)
@@ -81,7 +78,7 @@ export class ListedDocuments implements StoredDocuments {
     try {
       const beganMs = performance.now()
       const counts = await counting.counts
-      // A later state may have been counted sooner.
+      // Keep the cached count if it belongs to a newer revision.
       if ((this.#counts.get(id)?.revision ?? 0) <= revision) {
         this.#counts.set(id, { revision, counts, beganMs, endedMs: performance.now() })
       }
@@ -116,7 +113,8 @@ export class ListedDocuments implements StoredDocuments {
           if (documents.length >= limit) break
           const keys = await keysOfPlaces(connection, kb, some)
           const found = await documentsOfKeys(connection, kb, keys)
-          // The others were on an earlier page: only some of their chunks are newer.
+          // Documents with an earlier first key were listed on a previous page; only some of their
+          // chunks are newer.
           documents.push(...found.filter(({ firstKey }) => firstKey > afterKey))
         }
         if (documents.length >= limit) break
@@ -222,7 +220,7 @@ function byFirstKey(first: StoredDocument, second: StoredDocument): number {
   return first.firstKey < second.firstKey ? -1 : 1
 }
 
-/** The places of some documents at a time, in their order. */
+/** Yields the positions of documents in groups, in order. */
 function* documentsAtOnce(
   places: readonly ChunkPlace[],
   limit: number,
@@ -233,12 +231,14 @@ function* documentsAtOnce(
   }
 }
 
-/** The number of keys examined first, per requested row. */
+/** Examine this many keys per requested row at first. */
 const KEYS_PER_ROW = 2
-/** Of one range: block bounds tell DuckDB which of them to read. */
+/** The most keys per range. Ranges are fast, because DuckDB skips blocks outside their bounds. */
 const RANGE_KEYS_MAX = 262_144
 
-/** Conditions for consecutive ranges of keys, each larger than the previous one, up to the last key. */
+/**
+ * Yields conditions for consecutive key ranges, each larger than the last, up to the highest key.
+ */
 async function* keyRanges(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
@@ -258,7 +258,7 @@ function wider(width: bigint): bigint {
   return twice > RANGE_KEYS_MAX ? BigInt(RANGE_KEYS_MAX) : twice
 }
 
-/** The chunks of the next documents, range by range: a document may continue in the next. */
+/** Range by range. A document may continue in the next range. */
 async function* placesAfter(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
@@ -278,7 +278,7 @@ async function* placesAfter(
   }
 }
 
-/** The keys of all chunks of these documents, looked up if the chunks do not show that they are all. */
+/** Looked up only if the given chunks may be incomplete. */
 async function keysOfPlaces(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
@@ -342,7 +342,7 @@ function chunkOf([key, documentId, chunkId, content, metadata]: readonly unknown
   }
 }
 
-/** Written by this program: an object. */
+/** This program wrote the value, so it is an object. */
 function objectOf(metadata: unknown): Row {
   return JSON.parse(String(metadata)) as Row
 }
@@ -356,10 +356,7 @@ interface ChunkPlace {
 /** `<id>:<column>:<n>of<total>:<start>to<end>` */
 const PLACE = /^:(.*):(\d+)of(\d+):\d+to\d+$/s
 
-/**
- * The keys of documents with all their chunks, and the ids of the others: partly changed, continued later, or without text
- * in one of the content columns.
- */
+/** And ids of the others: partly updated, continued later, or without text in a column. */
 function placesByDocument(
   places: readonly ChunkPlace[],
   contentColumns: readonly string[],

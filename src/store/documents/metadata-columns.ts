@@ -1,4 +1,4 @@
-/** Under which type and in which physical column each metadata column can be compared. Pure. */
+/** Chooses the type and physical column of each metadata column. No I/O. */
 
 import {
   type ColumnType,
@@ -15,12 +15,12 @@ import { AppError } from '../../core/errors.ts'
 
 export const METADATA_COLUMNS_MAX = 1000
 
-/** The changes of a table for rows with this metadata. */
+/** The table changes needed to store rows with this metadata. */
 export interface MetadataPlan {
-  /** All columns, as the catalog keeps them afterwards. */
+  /** All columns, as the catalog stores them afterwards. */
   readonly columns: readonly MetadataColumn[]
   readonly added: readonly MetadataColumn[]
-  /** Columns with a wider type: the values of `from` move to `to`. */
+  /** Columns that get a wider type: values move from the column `from` to `to`. */
   readonly widened: readonly {
     readonly from: MetadataColumn
     readonly to: MetadataColumn
@@ -28,11 +28,12 @@ export interface MetadataPlan {
 }
 
 /**
- * The first write with a value decides a column's type, by the majority of its values. Later ones widen numbers, dates and
- * types with them; a value of another kind changes nothing. A declared type stays.
+ * The first write with a value decides a column's type: the type of most values. Later values can
+ * widen numbers, dates and other types of the same kind; a value of another kind changes nothing.
+ * Declared types never change.
  *
- * Columns are never retyped in place, which DuckDB refuses next to a primary key: a wider type gets a new physical column,
- * and numbers of physical columns are never reused.
+ * Columns are not retyped in place, because DuckDB refuses that in a table with a primary key. A
+ * wider type gets a new physical column, whose number is never reused.
  * @throws AppError `insert_failed` beyond 1000 columns
  */
 export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumns): MetadataPlan {
@@ -62,11 +63,11 @@ export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumn
   return { columns, added, widened }
 }
 
-/** Values seen for the metadata columns, by name. A null says nothing. */
+/** The values seen for each metadata column, by name, without nulls. */
 export class SeenColumns {
   readonly #byKey = new Map<string, { readonly name: string; readonly values: SeenValues }>()
 
-  /** By the keys of their names, each with its first spelling that has a value. */
+  /** Columns by name key, each spelled as in the first row with a value. */
   get byKey(): ReadonlyMap<string, { readonly name: string; readonly values: SeenValues }> {
     return this.#byKey
   }
@@ -87,9 +88,8 @@ export class SeenColumns {
   }
 }
 
-/** The number of values by type for one column. */
 class SeenValues {
-  /** By type; numbers of JSON are counted in `#numbers`. */
+  /** By type. JSON numbers are counted in `#numbers` instead. */
   readonly #counts = new Map<string, number>()
   #numbers: SeenNumbers | null = null
 
@@ -102,7 +102,7 @@ class SeenValues {
     this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1)
   }
 
-  /** The type of a new column: that of more than half of the values, or else text. */
+  /** Returns the type for a new column: the one that most values have, otherwise text. */
   firstType(): ColumnType {
     const groups: { type: ColumnType; count: number }[] = []
     for (const [text, count] of this.#counts) joinGroup(groups, knownType(text), count)
@@ -122,7 +122,7 @@ class SeenValues {
     groups.push({ type: plainType(numbers.isWhole ? 'BIGINT' : 'DOUBLE'), count: numbers.count })
   }
 
-  /** The new type of a column of type `text` after these values. */
+  /** Returns the wider type that a column of type `text` needs for these values. */
   widened(text: string): string {
     if (text === 'VARCHAR' || text === 'JSON') return text
     let type = knownType(text)
@@ -144,7 +144,7 @@ function cellType(value: Exclude<CellValue, null | number>): string {
   return typeof value === 'string' ? 'VARCHAR' : 'JSON'
 }
 
-/** @param text of a stored type, or a value's */
+/** @param text a stored type, or the type of a value */
 export function knownType(text: string): ColumnType {
   const type = parseColumnType(text)
   if (type === null) throw new Error(`no type of a column: ${text}`)
@@ -166,14 +166,14 @@ function joinGroup(
   groups.push({ type, count })
 }
 
-/** Numbers as JSON has them: they fit a column by their value, because they have no type. */
+/** A summary of JSON numbers, which have no SQL type of their own. */
 interface SeenNumbers {
   readonly count: number
-  /** All are integers that a JavaScript number represents exactly. */
+  /** Whether all are integers that JavaScript represents exactly. */
   readonly isWhole: boolean
   readonly min: number
   readonly max: number
-  /** Digits before and after the point; null if one has an exponent. */
+  /** Digits before and after the decimal point, or null if a number is written with an exponent. */
   readonly digits: { readonly whole: number; readonly scale: number } | null
 }
 
@@ -194,13 +194,15 @@ function withNumber(seen: SeenNumbers | null, value: number): SeenNumbers {
   }
 }
 
-/** `-12.50` has two and one; null where JSON writes an exponent. */
+/**
+ * `-12.50` has two digits before and one after the point. Null if JSON writes it with an exponent.
+ */
 function digitsOf(value: number): SeenNumbers['digits'] {
   const match = /^-?(\d+)(?:\.(\d+))?$/.exec(String(value))
   return match && { whole: match[1]?.length ?? 0, scale: match[2]?.length ?? 0 }
 }
 
-/** The type that can also hold these numbers; null for a type that is not numeric. */
+/** Returns a type that also holds these numbers, or null if `type` is not numeric. */
 function withNumbers(type: ColumnType, numbers: SeenNumbers): ColumnType | null {
   if (type.kind === 'decimal') {
     const { digits } = numbers
@@ -215,9 +217,7 @@ function withNumbers(type: ColumnType, numbers: SeenNumbers): ColumnType | null 
   return fits ? type : commonType(type, plainType('BIGINT'))
 }
 
-/**
- * A row's values by name key; of two spellings in one row, the first with a value.
- */
+/** A row's values by name key. If two spellings of a name occur, the first with a value wins. */
 export function valuesByKey(row: Row): ReadonlyMap<string, CellValue> {
   const values = new Map<string, CellValue>()
   for (const [name, value] of Object.entries(row)) {

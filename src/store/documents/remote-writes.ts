@@ -1,13 +1,14 @@
-/** Writes to a knowledge base whose rows are in another database, with a copy here. */
+/** Writes to a knowledge base that is stored in another database and copied locally. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables } from '../../core/domain/document.ts'
+import { chunkTables, type TableIds } from '../../core/domain/document.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { literal, nameKey, quote } from '../../core/domain/names.ts'
+import type { KeyPage } from '../../core/domain/ports/document-ports.ts'
 import type { OpenTables } from './write-chunk-rows.ts'
 
-/** A write's changes as text: both databases read and write these forms. */
+/** The changes of a write as text, in forms that both databases can read. */
 export interface RemoteChange {
-  /** Revision of the copy it was computed on. */
+  /** The revision of the local copy from which the change was computed. */
   readonly baseRevision: number
   readonly removedKeys: readonly bigint[]
   readonly rows: readonly SentRow[]
@@ -22,7 +23,7 @@ interface SentMetadata {
   readonly key: string
   /** JSON text. */
   readonly metadata: string
-  /** The values of the metadata columns, as JSON text of texts by their names. */
+  /** Metadata column values as a JSON object of texts by column name. */
   readonly typed: string
 }
 
@@ -33,50 +34,47 @@ export interface SentRow extends SentMetadata {
   readonly context: string
   readonly is_cut: boolean
   readonly layout: string | null
-  /** `[0.1, 0.2]` */
+  /** For example `[0.1, 0.2]`. */
   readonly vector: string
-  /** `{1,2}`, and of each how often it occurs. */
   readonly terms: string
   readonly frequencies: string
   readonly term_count: number
   readonly language: string
 }
 
-/** Other databases, as writes see them. */
 export interface RemoteWrites {
-  /**
-   * Commits there the change that `compute` returns for an up-to-date copy, which stays unchanged.
-   * @param compute called with the revision of the copy; again if another writer was faster
-   */
+  /** @param compute of the copy's revision; called again if another writer was faster */
   store<W extends { readonly change: RemoteChange }>(
     kb: KnowledgeBase,
     compute: (revision: number) => Promise<W>,
   ): Promise<W>
 }
 
-/** Everything is stored here. */
+/** For servers that store everything locally. */
 export const NOTHING_REMOTE: RemoteWrites = {
   store: () => Promise.reject(new Error('no other database holds a knowledge base')),
 }
 
-/** @param keys of the rows that the write has added */
+/** The tables that hold the rows to send. */
+export type SentTables = TableIds & Pick<OpenTables, 'connection' | 'columns' | 'language'>
+
+/** @param isSent a condition on `chunk_key` */
 export async function sentRows(
-  { connection, ...tables }: OpenTables,
-  keys: { readonly from: number },
+  { connection, ...tables }: SentTables,
+  isSent: string,
 ): Promise<readonly SentRow[]> {
   const { chunks, vectors, contexts, postings, recentPostings } = chunkTables(tables)
-  const isNew = `chunk_key >= ${keys.from}`
   const list = (column: string) => `'{' || string_agg(${column}::VARCHAR, ',' ORDER BY term) || '}'`
   const sql = `SELECT c.chunk_key::VARCHAR, c.metadata::VARCHAR, ${typedSql(tables.columns)},
       c.document_id, c.chunk_id, c.chunk_content, coalesce(x.context, ''), coalesce(x.is_cut, false),
       x.layout, v.vector::VARCHAR, coalesce(t.terms, '{}'), coalesce(t.frequencies, '{}'),
       coalesce(t.term_count, 0)
-    FROM (FROM ${chunks} WHERE ${isNew}) AS c
-      JOIN (FROM ${vectors} WHERE ${isNew}) AS v ON v.chunk_key = c.chunk_key
-      LEFT JOIN (FROM ${contexts} WHERE ${isNew}) AS x ON x.chunk_key = c.chunk_key
+    FROM (FROM ${chunks} WHERE ${isSent}) AS c
+      JOIN (FROM ${vectors} WHERE ${isSent}) AS v ON v.chunk_key = c.chunk_key
+      LEFT JOIN (FROM ${contexts} WHERE ${isSent}) AS x ON x.chunk_key = c.chunk_key
       LEFT JOIN (SELECT chunk_key, ${list('term')} AS terms, ${list('frequency')} AS frequencies,
           max(term_count) AS term_count
-        FROM (FROM ${postings} WHERE ${isNew} UNION ALL FROM ${recentPostings} WHERE ${isNew})
+        FROM (FROM ${postings} WHERE ${isSent} UNION ALL FROM ${recentPostings} WHERE ${isSent})
         GROUP BY chunk_key) AS t ON t.chunk_key = c.chunk_key
     ORDER BY c.chunk_key`
   return (await rowsOf(connection, sql)).map((row) => ({
@@ -97,7 +95,7 @@ export async function sentRows(
 
 /** @param keys of chunks whose metadata the write has changed */
 export async function sentMetadata(
-  { connection, ...tables }: OpenTables,
+  { connection, ...tables }: SentTables,
   keys: readonly bigint[],
 ): Promise<readonly SentMetadata[]> {
   if (keys.length === 0) return []
@@ -106,11 +104,23 @@ export async function sentMetadata(
   return (await rowsOf(connection, sql)).map(metadataOf)
 }
 
+/** Returns a hash of what `sentMetadata` sends for each key, in key order. */
+export async function metadataHashes(
+  { connection, ...tables }: SentTables,
+  { afterKey, limit }: KeyPage,
+): Promise<ReadonlyMap<bigint, string>> {
+  const sql = `SELECT c.chunk_key::VARCHAR, md5(c.metadata::VARCHAR || ${typedSql(tables.columns)})
+    FROM ${chunkTables(tables).chunks} AS c WHERE c.chunk_key > ${afterKey}
+    ORDER BY c.chunk_key LIMIT ${limit}`
+  const rows = await rowsOf(connection, sql)
+  return new Map(rows.map(([key, hash]) => [BigInt(String(key)), String(hash)]))
+}
+
 function metadataOf([key, metadata, typed]: readonly unknown[]): SentMetadata {
   return { key: String(key), metadata: String(metadata), typed: String(typed) }
 }
 
-/** Texts that `fitValues` makes the same values of. */
+/** Converts column values to texts that `fitValues` turns back into the same values. */
 function typedSql(columns: readonly MetadataColumn[]): string {
   const pairs = columns.map(({ name, type, column }) => {
     const value = `c.${quote(column)}`

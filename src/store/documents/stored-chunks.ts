@@ -37,10 +37,10 @@ import { valuesByKey } from './metadata-columns.ts'
 import type { RemoteWrites } from './remote-writes.ts'
 import { type OpenTables, removeChunkRows, StaleVectors } from './write-chunk-rows.ts'
 
-/** Knowledge bases whose cut chunks are remembered. */
+/** Cache counts of too-long chunks for this many knowledge bases. */
 const CUT_COUNTS_MAX = 10_000
 
-/** Chunks and vectors in DuckDB's tables. */
+/** Stores chunks and vectors in DuckDB tables. */
 export class StoredChunks implements ChunkStore {
   readonly #parts: StoreParts
   readonly #analyzers = new Analyzers()
@@ -58,7 +58,7 @@ export class StoredChunks implements ChunkStore {
     this.#inserts = new GroupedInserts(this.#writes, this.#documentIds)
   }
 
-  /** Called before the database closes: no new background work starts. */
+  /** Call before the database closes. No background work starts after this. */
   close(): void {
     this.#writes.close()
   }
@@ -86,7 +86,7 @@ export class StoredChunks implements ChunkStore {
     return BigInt(String(row[0]))
   }
 
-  /** How many chunks are stored. @throws AppError `knowledge_base_not_found` */
+  /** Returns the number of stored chunks. @throws AppError `knowledge_base_not_found` */
   async chunkCount(kb: KnowledgeBase): Promise<number> {
     return this.#read(kb, (connection) =>
       countOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
@@ -100,7 +100,7 @@ export class StoredChunks implements ChunkStore {
     return this.#read(kb, (connection) => contextsOf(connection, kb, chunkKeys))
   }
 
-  /** Counted again after each write. */
+  /** Counts chunks longer than the model's input limit. Counted again after each write. */
   async cutCounts(kb: KnowledgeBase): Promise<CutCounts> {
     const known = this.#cutCounts.get(kb.id)
     if (known?.revision === kb.revision) return known
@@ -129,12 +129,16 @@ export class StoredChunks implements ChunkStore {
     return this.#inserts.insert(kb, mark === undefined ? prepared : { ...prepared, mark })
   }
 
-  /** Sets where the rows of some knowledge bases are stored. */
   setRemote(remote: RemoteWrites): void {
     this.#writes.setRemote(remote)
   }
 
-  /** Rows from the database that stores them. */
+  /** Makes new writes to a locally stored knowledge base wait until the work is done. */
+  holding<T>(kb: KnowledgeBase, work: () => Promise<T>): Promise<T> {
+    return this.#writes.holding(kb, work)
+  }
+
+  /** Stores rows copied from the database that holds the original. */
   copyHere<T>(
     kb: KnowledgeBase,
     incoming: Incoming,
@@ -146,7 +150,7 @@ export class StoredChunks implements ChunkStore {
     })
   }
 
-  /** One transaction in which DuckDB copies the chunks itself. */
+  /** Runs a transaction in which DuckDB copies the chunks from table to table. */
   copyChunks<T>(
     kb: KnowledgeBase,
     incoming: Incoming,

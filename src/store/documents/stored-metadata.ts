@@ -20,18 +20,18 @@ import { fitValues } from './fitted-values.ts'
 import { METADATA_COLUMNS_MAX, physicalNumber, valuesByKey } from './metadata-columns.ts'
 import { countStrays, type OpenTables } from './write-chunk-rows.ts'
 
-/** A stored chunk without its text. */
+/** A stored chunk's ids and metadata, without its text. */
 export interface StoredMetadata {
   readonly chunkKey: bigint
   readonly documentId: string
   readonly chunkId: string
-  /** The standard keys, and what is known of this chunk alone. */
+  /** The standard keys, and facts about this chunk alone. */
   readonly standard: Row
   /** The document's own metadata. */
   readonly own: Row
 }
 
-/** The chunks with one of these keys or document ids, in insertion order. */
+/** Returns the chunks with one of these keys or document ids, in insertion order. */
 export async function readMetadata(
   tables: TableIds & Pick<OpenTables, 'connection' | 'columns'>,
   column: 'chunk_key' | 'document_id',
@@ -52,7 +52,7 @@ export async function readMetadata(
   const chunks: StoredMetadata[] = []
   for await (const data of result) {
     for (const [chunkKey, documentId, chunkId, metadata, ...others] of data.getRows()) {
-      // Written by this program: an object.
+      // This program wrote the JSON, so it is an object.
       const shown = JSON.parse(String(metadata)) as Row
       chunks.push({
         chunkKey: BigInt(String(chunkKey)),
@@ -71,7 +71,7 @@ export async function readMetadata(
   return chunks
 }
 
-/** Types whose values JSON holds as they are. */
+/** Types whose values JSON shows without loss. */
 const SHOWN_EXACTLY: ReadonlySet<string> = new Set([
   'BOOLEAN',
   'BIGINT',
@@ -80,7 +80,7 @@ const SHOWN_EXACTLY: ReadonlySet<string> = new Set([
   'JSON',
 ])
 
-/** Values as stored in their columns, replacing the displayed ones. */
+/** Replaces values as shown in JSON with the typed ones from the columns. */
 function withTypes(
   shown: Row,
   columns: readonly MetadataColumn[],
@@ -97,7 +97,7 @@ function withTypes(
   return Object.fromEntries(entries)
 }
 
-/** A value whose name is that of a standard key is not shown: it is in its own column alone. */
+/** If its name equals a standard key, the JSON lacks it: read from its column. */
 function withHidden(
   shown: Row,
   columns: readonly MetadataColumn[],
@@ -112,20 +112,19 @@ function withHidden(
   return { ...shown, ...Object.fromEntries(hidden) }
 }
 
-/** Appending blocks the main thread: at most this many rows at a time. */
+/** Append this many rows at a time, because appending blocks the main thread. */
 const METADATA_PER_APPEND = 512
 
-/** Rows collected before they are appended. */
+/** Collect this many rows in memory before appending them. */
 const HELD_ROWS_MAX = 4_096
 
 const STAGED = 'temp.main.changed_metadata'
 
 /**
- * New metadata of existing chunks, within a write: collected in a temporary table and written by one statement.
+ * Collects new metadata of existing chunks in a temporary table and writes it with one statement.
  */
 export class MetadataUpdate {
   readonly #tables: OpenTables
-  /** The columns in the changes. */
   readonly #columns: readonly MetadataColumn[]
   readonly #isEmpty: boolean
   #held: StoredMetadata[] = []
@@ -154,7 +153,7 @@ export class MetadataUpdate {
     return update
   }
 
-  /** Adds chunks with their new metadata, each once. */
+  /** Adds chunks with new metadata. Each chunk may be added once. */
   async add(chunks: readonly StoredMetadata[]): Promise<void> {
     if (this.#isEmpty) return
     this.#held.push(...chunks)
@@ -202,13 +201,15 @@ export class MetadataUpdate {
   }
 }
 
-// Metadata columns whose types are declared, in new tables and in those with chunks.
+// Declares the types of metadata columns, both for new tables and for tables with chunks.
 
 /**
- * Gives the columns their types; stored values move over, from what `metadata` shows or, where the old type says it
- * better, from the old column. A column that has the type already only becomes a declared one.
- * @returns all columns, as the catalog keeps them
- * @throws AppError `invalid_knowledge_base` naming a chunk whose value does not fit, or for too many columns
+ * Gives the columns their declared types. Stored values are converted from the JSON metadata, or
+ * from the old column if its type preserves them better. If the type stays the same, the column is
+ * only marked as declared.
+ * @returns all columns, as the catalog stores them
+ * @throws AppError `invalid_knowledge_base` naming a chunk whose value does not fit, or if there
+ * are too many columns
  */
 export async function declareColumns(
   connection: DuckDBConnection,
@@ -243,7 +244,7 @@ export async function declareColumns(
   return columns
 }
 
-/** Chunks whose values move at once. */
+/** Move the values of this many chunks at a time. */
 const CHUNKS_PER_MOVE = 4_096
 
 async function moveValues(

@@ -34,13 +34,10 @@ import { contextsOf, createVectorTable } from './chunk-columns.ts'
 import { sameDimensions, unitVector } from './chunk-rows.ts'
 import { rowOfKnowledgeBase, takenOver } from './stored-vectors.ts'
 
-/** Appending holds the main thread: this many rows at a time keep that under 20 ms. */
+/** Appending blocks the main thread: less than 20 ms for this many rows. */
 const VECTORS_PER_APPEND = 64
 
-/**
- * Vectors of the next model in a separate table, which is not read before it replaces the other. A changed text has a new
- * chunk key, so a stored vector always belongs to its chunk's text.
- */
+/** In a separate table until they replace the current ones. Changed text gets a new key. */
 export class StoredReembedding implements ReembeddingStore {
   readonly #parts: StoreParts
 
@@ -107,7 +104,7 @@ export class StoredReembedding implements ReembeddingStore {
     connection: DuckDBConnection,
     kb: KnowledgeBase,
   ): Promise<{ readonly outcome: SwitchOutcome; readonly changed: KnowledgeBase | null }> {
-    const { secrets, now } = this.#parts
+    const { secrets, state, now } = this.#parts
     const row = await rowOfKnowledgeBase(connection, kb)
     if (row?.sealedNextEmbeddingModel == null) {
       return { outcome: { kind: 'settled' }, changed: null }
@@ -130,12 +127,12 @@ export class StoredReembedding implements ReembeddingStore {
       .update(knowledgeBases)
       .set(changes)
       .where(eq(knowledgeBases.id, row.id))
-    const changed = knowledgeBaseOf({ ...row, ...changes }, kb, secrets)
+    const changed = knowledgeBaseOf({ ...row, ...changes }, state.current(kb), secrets)
     return { outcome: { kind: 'switched' }, changed }
   }
 }
 
-/** The length of the vectors in the next table; null: the table does not exist yet. */
+/** Returns the length of the vectors in the next table, or null if the table does not exist yet. */
 async function nextDimensions(connection: DuckDBConnection, ids: TableIds): Promise<number | null> {
   const reader = await connection.runAndReadAll(
     `SELECT data_type FROM duckdb_columns()
@@ -156,7 +153,7 @@ function nextTable(ids: TableIds): { readonly schema: string; readonly table: st
   }
 }
 
-/** Keys first, so that other texts are not read. */
+/** Selects the missing keys first, so that DuckDB reads only their texts. */
 async function missingChunks(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -205,7 +202,7 @@ function rowCount(connection: DuckDBConnection, from: string): Promise<number> {
   return countOf(connection, `SELECT count(*) FROM ${from}`)
 }
 
-/** Makes the table with the first vectors. @throws AppError `dimension_mismatch` naming both numbers */
+/** When the first vectors arrive. @throws AppError `dimension_mismatch` with both lengths */
 async function openNextTable(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -232,6 +229,6 @@ async function appendNextVectors(
 }
 
 function arrayOf(vector: Float32Array): DuckDBValue {
-  // The declared type is a list of values; a view of floats is read the same way and is not copied into one.
+  // The driver declares a list of values; a Float32Array works the same and avoids a copy.
   return new DuckDBArrayValue(vector as unknown as readonly DuckDBValue[])
 }

@@ -21,7 +21,6 @@ import { columnBatchOf, countOf, wholeStream } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { createVectorTable } from './chunk-columns.ts'
 
-/** The vectors of knowledge bases, in tables. */
 export class StoredVectors implements VectorSource {
   readonly #database: Database
 
@@ -41,7 +40,7 @@ export class StoredVectors implements VectorSource {
       await connection.run('COMMIT')
       return result
     })
-    // The reader keeps a copy of all of them.
+    // The reader has copied all vectors, so DuckDB's cached blocks can go.
     return reading.finally(() => this.#database.trimCache())
   }
 }
@@ -58,7 +57,7 @@ async function tableDefinition(connection: DuckDBConnection, { id }: TableIds) {
   return { revision: Number(revision), dimensions: Number(dimensions) }
 }
 
-/** The vectors from that key on, which a write has just stored. */
+/** Reads the vectors from this key on, which a write has just stored. */
 export async function vectorRowsFrom(
   connection: DuckDBConnection,
   ids: TableIds,
@@ -100,14 +99,12 @@ function joinedRows(parts: readonly VectorBatch[]): VectorBatch {
   return { keys, vectors }
 }
 
-// What a change of the embedding model does to a knowledge base's row and tables, within the caller's write.
+// Changes a knowledge base's catalog row and tables for a new embedding model, within the caller's
+// write.
 
 export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
-/**
- * Changes the tables. @returns the changes to the row
- * @throws AppError `invalid_knowledge_base` where another model has taken over since `kb` was read
- */
+/** @returns the catalog row's @throws AppError if another model has taken over since */
 export async function applyEmbeddingChange(
   connection: DuckDBConnection,
   kb: KnowledgeBase,
@@ -116,7 +113,7 @@ export async function applyEmbeddingChange(
 ): Promise<Partial<KnowledgeBaseRow>> {
   if (embeddingModel === undefined && reembedding === undefined) return {}
   const row = await rowOfKnowledgeBase(connection, kb)
-  // The update of the row then fails.
+  // Without a row, the caller's update fails with the right error.
   if (row === undefined) return {}
   if (row.vectorsNumber !== kb.vectorsNumber) {
     const what = `Another embedding model has just taken over ${kb.name}`
@@ -160,7 +157,6 @@ export async function dropNextVectors(connection: DuckDBConnection, ids: TableId
   await connection.run(`DROP TABLE IF EXISTS ${chunkTables(withNextVectors(ids)).vectors}`)
 }
 
-/** The row after the next model has taken over. */
 export function takenOver(
   row: Pick<KnowledgeBaseRow, 'vectorsNumber' | 'revision'>,
   next: { readonly sealedEmbeddingModel: string; readonly dimensions: number | null },
@@ -173,7 +169,7 @@ export function takenOver(
   }
 }
 
-/** Without chunks there is nothing to wait for. The table's number reveals an insert that started before. */
+/** With no chunks to re-embed. Inserts that started earlier notice the new table number. */
 async function replaceAtOnce(
   connection: DuckDBConnection,
   row: KnowledgeBaseRow,

@@ -1,5 +1,8 @@
-/** Rows of chunks, with their vectors and terms, into and out of the tables: within the transaction of the caller. */
-import type { DuckDBConnection } from '@duckdb/node-api'
+/**
+ * Writes chunk rows with their vectors and terms, and removes them, within the caller's
+ * transaction.
+ */
+import type { DuckDBConnection, DuckDBValue } from '@duckdb/node-api'
 import {
   chunkTableName,
   chunkTables,
@@ -11,6 +14,7 @@ import type { Language } from '../../core/domain/language.ts'
 import type { VectorBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
+import { type Cell, insertRow, oneRow, runPrepared } from '../duckdb/prepared.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
 import { appendContexts } from './chunk-columns.ts'
 import type { ChunkRow } from './chunk-rows.ts'
@@ -18,20 +22,17 @@ import { fitValues } from './fitted-values.ts'
 import { appendKeywords, keywordTables } from './keyword-index.ts'
 
 export interface StoredTables extends TableIds {
-  /** null: the table of vectors does not exist yet. */
+  /** The length of vectors; null if the table of vectors does not exist yet. */
   readonly dimensions: number | null
 }
 
-/** The tables of a knowledge base within a write, ready for its rows. */
+/** The tables of a knowledge base during a write, ready for its new rows. */
 export interface OpenTables extends StoredTables {
   readonly connection: DuckDBConnection
-  /** All metadata columns that the chunks have values for. */
   readonly columns: readonly MetadataColumn[]
-  /** Of the first new chunk. */
   readonly nextChunkKey: number
-  /** Grows during the write: values that did not fit their column, by its physical name. */
+  /** By the column's physical name. Updated during the write. */
   readonly strays: Map<string, number>
-  /** Of the keyword index. */
   readonly language: Language
 }
 
@@ -41,21 +42,18 @@ export function countStrays(tables: OpenTables, found: ReadonlyMap<string, numbe
   }
 }
 
-/** A write's effect on the rows of chunks. */
 export interface RowsReplaced {
-  /** Ordered by their keys, which start with `nextChunkKey`. */
+  /** In key order. The first key is `nextChunkKey`. */
   readonly newRows: readonly ChunkRow[]
   readonly removedKeys: readonly bigint[]
 }
 
-/** Thrown within a write to undo it: a stored vector to be reused is gone. */
+/**
+ * Thrown within a write to roll it back: a stored vector that was to be reused no longer exists.
+ */
 export class StaleVectors extends Error {}
 
-/**
- * Replaces chunks, with their vectors and terms.
- * @param keys of the new chunks, if they have some already
- * @throws StaleVectors
- */
+/** With vectors and terms. @param keys of chunks that have one already @throws StaleVectors */
 export async function replaceChunkRows(
   tables: OpenTables,
   rows: readonly ChunkRow[],
@@ -76,7 +74,6 @@ export async function replaceChunkRows(
   await appendContexts(tables.connection, tables, keyed)
 }
 
-/** Changes only the metadata of existing chunks. */
 export async function rewriteChunkRows(
   tables: OpenTables,
   rows: readonly ChunkRow[],
@@ -91,7 +88,7 @@ export async function rewriteChunkRows(
   )
 }
 
-/** Recomputes terms made before the index's language changed. */
+/** Recomputes terms that were made before the index's language changed. */
 function withTermsOf(rows: readonly KeyedRow[], language: Language): readonly KeyedRow[] {
   if (rows.every(({ terms }) => terms.language === language)) return rows
   const analyzer = new Analyzer(language)
@@ -100,7 +97,7 @@ function withTermsOf(rows: readonly KeyedRow[], language: Language): readonly Ke
 
 type KeyedRow = ChunkRow & { readonly key: bigint }
 
-/** Copies vectors of stored chunks to the new rows with the same text. */
+/** Copies the vectors of stored chunks to new rows with the same text. */
 async function takeOverVectors(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
   const newKeys: bigint[] = []
   const oldKeys: bigint[] = []
@@ -125,10 +122,15 @@ async function takeOverVectors(tables: OpenTables, rows: readonly KeyedRow[]): P
 async function appendChunks(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
   const fitted = await fitValues(tables.connection, tables.columns, rows)
   countStrays(tables, fitted.strays)
+  const [only] = rows
+  if (only !== undefined && rows.length === 1 && areBound(tables.columns)) {
+    return insertChunk(tables, only, fitted.of(only.values))
+  }
   const indexOf = new Map(tables.columns.map((column, index) => [column.column, index]))
   await append(tables, 'chunks', function* (columnCount) {
     for (const batch of appendBatches(rows, (row) => rowChars(row), CHARS_PER_APPEND)) {
-      // Physical columns are m1, m2, … in the order of the table; those that a wider one replaced stay empty.
+      // The physical columns m1, m2, … are in table order. Columns replaced by a wider one stay
+      // null.
       const metadata = Array.from({ length: columnCount - FIXED_COLUMNS }, (_, index) => {
         const at = indexOf.get(`m${index + 1}`)
         if (at === undefined) return batch.map(() => null)
@@ -149,11 +151,44 @@ async function appendChunks(tables: OpenTables, rows: readonly KeyedRow[]): Prom
 /** `chunk_key, document_id, chunk_id, chunk_content, metadata`. */
 const FIXED_COLUMNS = 5
 
-/** Stores the new vectors of these rows. */
+/** Types whose values can be bound. JSON is bound as its text. */
+const BOUND_TYPES: ReadonlySet<string> = new Set(['VARCHAR', 'BIGINT', 'DOUBLE', 'BOOLEAN', 'JSON'])
+
+/** Planning more columns takes longer than an appender. */
+const BOUND_COLUMNS_MAX = 100
+
+function areBound(columns: readonly MetadataColumn[]): boolean {
+  return columns.length <= BOUND_COLUMNS_MAX && columns.every(({ type }) => BOUND_TYPES.has(type))
+}
+
+/** @param values in the order of the columns, whose types are bound */
+function insertChunk(
+  tables: OpenTables,
+  row: KeyedRow,
+  values: readonly DuckDBValue[],
+): Promise<void> {
+  const { key, documentId, chunkId, content, metadata } = row
+  const own = tables.columns.map(({ column }, index) => {
+    // Values of bound types are cells.
+    const cell = (values[index] ?? null) as Cell | null
+    return [column, cell] as const
+  })
+  return insertRow(tables.connection, chunkTables(tables).chunks, [
+    ['chunk_key', key],
+    ['document_id', documentId],
+    ['chunk_id', chunkId],
+    ['chunk_content', content],
+    ['metadata', metadata],
+    ...own,
+  ])
+}
+
 async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Promise<void> {
   const { dimensions } = tables
   const fresh = rows.filter(({ vector }) => vector.kind === 'new')
   if (dimensions === null || fresh.length === 0) return
+  const [only] = fresh
+  if (only !== undefined && fresh.length === 1) return insertVector(tables, only)
   await append(tables, 'vectors', function* () {
     for (const batch of appendBatches(fresh, () => dimensions, FLOATS_PER_APPEND)) {
       const vectors = new Float32Array(batch.length * dimensions)
@@ -165,7 +200,20 @@ async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Pro
   })
 }
 
-/** Appending blocks the main thread: this much at a time keeps that under ten milliseconds. */
+/** Text keeps each number exactly, and binding a list takes a microsecond for each. */
+async function insertVector(
+  { connection, dimensions, ...tables }: OpenTables,
+  { key, vector }: KeyedRow,
+): Promise<void> {
+  if (vector.kind !== 'new') return
+  const sql = `INSERT INTO ${chunkTables(tables).vectors}
+    SELECT ${oneRow(1, 'BIGINT')}, ${oneRow(2, 'VARCHAR')}::FLOAT[${dimensions}]`
+  await runPrepared(connection, sql, [key, `[${vector.vector.join()}]`])
+}
+
+/**
+ * Append this many characters at a time: it blocks the main thread for less than ten milliseconds.
+ */
 const CHARS_PER_APPEND = 262_144
 const FLOATS_PER_APPEND = 65_536
 
@@ -173,10 +221,10 @@ function rowChars({ content, metadata, values }: ChunkRow): number {
   return content.length + metadata.length + CHARS_PER_VALUE * (FIXED_COLUMNS + values.size)
 }
 
-/** A value costs as much as this many characters of a text. */
+/** Appending a value takes as long as this many characters. */
 const CHARS_PER_VALUE = 64
 
-/** Rows together while their sizes are at most `sizeMax`: one at least. */
+/** Yields groups of rows that have a total size of at most `sizeMax`, or that have one row. */
 function* appendBatches(
   rows: readonly KeyedRow[],
   sizeOf: (row: KeyedRow) => number,
@@ -207,7 +255,7 @@ function append(
   return appendColumns({ connection, schema, table: chunkTableName(tables, part) }, batches)
 }
 
-/** The vectors of new rows, as they are stored; null: some were copied within the database. */
+/** The vectors of new rows as stored, or null if the database copied some of them itself. */
 export function vectorsOfRows(
   rows: readonly ChunkRow[],
   firstKey: number,
@@ -223,13 +271,10 @@ export function vectorsOfRows(
   return { keys, vectors }
 }
 
-/** A list is bound on the main thread. More keys go into a table, and each statement then runs once for all. */
+/** Binding runs on the main thread, so more keys go into a temporary table. */
 const KEYS_IN_LIST_MAX = 2_000
 
-/**
- * Removes chunks with their vectors and terms, within the caller's transaction.
- * @returns how many of the chunks existed
- */
+/** With vectors and terms, in the caller's transaction. @returns how many existed */
 export async function removeChunkRows(
   connection: DuckDBConnection,
   tables: StoredTables,

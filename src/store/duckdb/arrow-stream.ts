@@ -1,4 +1,4 @@
-/** The rows of a result as an Arrow stream, in batches as they are read. */
+/** Converts the rows of a result to an Arrow stream, batch by batch as they are read. */
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
@@ -15,13 +15,13 @@ import {
 } from './columnar/arrow-messages.ts'
 import type { ChunkSource } from './read-session.ts'
 
-/** A batch is sent when it has this many rows, or bytes. */
+/** Send a batch when it has this many rows or bytes. */
 const BATCH_ROWS_MAX = 32_768
 const BATCH_BYTES_MAX = 2 ** 20
-/** Milliseconds that batches may hold the main thread. */
+/** Converting batches may block the main thread for this many milliseconds at a time. */
 const SLICE_MS = 4
 
-/** Pieces of one stream: the first has its schema, and a failure replaces its end. */
+/** The schema first. If reading fails, an error takes the place of the end. */
 export async function* arrowPieces(
   { names, types }: { readonly names: readonly string[]; readonly types: readonly DuckDBType[] },
   source: Pick<ChunkSource, 'next'>,
@@ -62,7 +62,7 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
 }
 
-/** Splits a chunk's rows into parts no larger than a batch: each row may have a long value. */
+/** Splits a chunk's rows into parts no larger than a batch, because a row may have long values. */
 function* partsOf(fields: readonly ArrowField[], data: DuckDBDataChunk) {
   for (let start = 0; start < data.rowCount; ) {
     let rows = { data, start, count: data.rowCount - start }
@@ -76,7 +76,8 @@ function* partsOf(fields: readonly ArrowField[], data: DuckDBDataChunk) {
   }
 }
 
-// Rows of JSON values as an Arrow stream: each column gets a type for all its values.
+// Converts JSON rows to an Arrow stream, in which each column has one type that fits all its
+// values.
 
 type Rows = readonly (readonly ResultValue[])[]
 

@@ -1,4 +1,4 @@
-/** Rows in and out of DuckDB as columns, without converting single values. */
+/** Reads and writes DuckDB rows as columns, without converting single values. */
 import {
   type DuckDBAppender,
   type DuckDBConnection,
@@ -10,23 +10,24 @@ import {
 import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
-/** A column of numbers without NULL is copied unchanged, one of FLOAT[n] as the numbers of all rows; else value by value. */
-export type AppendedColumn = readonly DuckDBValue[] | BigInt64Array | Int32Array | Float32Array
+/** Typed arrays hold no NULL and are copied; for FLOAT[n], all rows in sequence. */
+type AppendedColumn = readonly DuckDBValue[] | BigInt64Array | Int32Array | Float32Array
 
-/** Batches of at most `APPENDED_ROWS_MAX` rows, each as columns: in the order of the table's, the first with one item a row. */
+/** At most `APPENDED_ROWS_MAX` rows, as columns in table order, each with an item per row. */
 export type AppendedColumns = Iterable<readonly AppendedColumn[]>
 
-/** A vector of DuckDB. */
+/** The number of rows in a DuckDB vector. */
 export const APPENDED_ROWS_MAX = 2048
 
-/** Milliseconds that appending may block the main thread: what is appended is stored together with what follows. */
+/** Appending may block the main thread for this many milliseconds at a time. */
 const SLICE_MS = 4
 
 /**
- * Appends rows to a table: twenty times faster than row by row, a hundred times faster than as SQL text.
- * @param target `catalog` is `temp` for a temporary table, unset for one of the database; `batchesPerFlush`: storing them
- * holds the main thread
- * @param batches made from the table's number of columns if they depend on it
+ * Appends rows to a table, twenty times faster than row by row and a hundred times faster than as
+ * SQL text.
+ * @param target `catalog`: `temp` for a temporary table, otherwise unset; `batchesPerFlush`: stores
+ * at most this many batches at once, because that blocks the main thread
+ * @param batches can be a function of the table's number of columns
  */
 export async function appendColumns(
   given: {
@@ -92,7 +93,9 @@ function setNumbers(vector: DuckDBVector, numbers: AppendedColumn): void {
   vector.flush()
 }
 
-/** Closing tries the same rows again and fails again; the first error is the one to report. */
+/**
+ * Closing the appender retries the same rows and fails again; ignore that and keep the first error.
+ */
 function closeAfterFailure(appender: DuckDBAppender): void {
   try {
     appender.closeSync()
@@ -101,7 +104,7 @@ function closeAfterFailure(appender: DuckDBAppender): void {
   }
 }
 
-/** The columns of a DuckDB chunk: views of its memory, valid until it is released. */
+/** The columns of a DuckDB chunk as views of its memory, valid until the chunk is released. */
 export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
   const { rowCount } = chunk
   const itemsOf = (column: number) => partOf(chunk.getColumnVector(column), 'items')
@@ -132,19 +135,15 @@ export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
   }
 }
 
-/** The library's types do not show where the numbers are kept. */
+/** Reads a property that the library's types do not declare. */
 function partOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }
 
-/**
- * Fails where the statement before it in its transaction failed. DuckDB's binding ends a streamed result in the same way
- * after its last row and after a failure; but a failure leaves the transaction aborted, in which nothing runs any more, and
- * which COMMIT quietly rolls back.
- */
+/** Fails if the last statement did: a stream ends alike after an error, and COMMIT rolls back. */
 export const PROBE = 'SELECT 1'
 
-/** The rows of a statement in an open transaction. @throws if some are missing */
+/** In an open transaction. @throws an error if reading stopped before the end */
 export async function* wholeStream(
   connection: DuckDBConnection,
   sql: string,
@@ -157,7 +156,7 @@ export async function* wholeStream(
   await connection.run(PROBE)
 }
 
-/** The one number of a SELECT; 0 for NULL. */
+/** Returns the single number that a SELECT yields, 0 for NULL. */
 export async function countOf(
   connection: DuckDBConnection,
   sql: string,

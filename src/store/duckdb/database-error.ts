@@ -1,20 +1,18 @@
-import { mayHoldSecrets } from '../../core/domain/flow/source-parameters.ts'
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../core/errors.ts'
+import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
 import { TOO_COSTLY } from './step-limits.ts'
 
-/** DuckDB's messages about a file damaged from outside. */
+/** DuckDB's messages for a file that was damaged from outside the program. */
 const DAMAGE =
   /not a valid DuckDB database file|Corrupt (database|WAL) file|Could not read enough bytes|Failure while replaying WAL|Failed to load metadata/
 
-/** After a write or checkpoint that failed in between: DuckDB answers nothing of the file any more. */
+/** Said for all statements after a write or checkpoint that fails halfway. */
 const INVALIDATED = /database ("[^"]*" )?has been invalidated/i
 
-/** Messages of our own functions within a statement, which DuckDB prefixes. */
+/** Messages from Eider's own SQL functions, after the prefix that DuckDB adds. */
 const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
 
-/**
- * The start or a part of DuckDB's messages, the first match counts. DuckDB has no codes.
- */
+/** Patterns for DuckDB's messages, because DuckDB has no error codes. The first match decides. */
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [DAMAGE, 'data_damaged'],
   [/^(Failed to \w+: )?(Out of Memory Error|\{"exception_type":"Out of Memory")/, 'out_of_memory'],
@@ -40,22 +38,20 @@ export function isDamage(error: unknown): boolean {
   return error instanceof Error && DAMAGE.test(error.message)
 }
 
-/** Whether the database has stopped itself. */
+/** Whether DuckDB has shut the database down after an internal failure. */
 export function isInvalidated(error: unknown): boolean {
   const cause = error instanceof AppError ? error.cause : error
   return cause instanceof Error && INVALIDATED.test(cause.message)
 }
 
-/** Why a data folder cannot be opened whose files DuckDB refuses. */
+/** Returns the error for a data folder whose files DuckDB refuses to open. */
 export function damaged(directory: string, detail: string, cause: unknown): StartError {
   const ways = `restore a backup (npx eider restore), or save what can be read: npx eider salvage ${directory} --to <folder>`
   const message = `The data folder ${directory} is damaged: ${detail}. Nothing was changed. Ways out: ${ways}`
   return new StartError(message, cause)
 }
 
-/**
- * A failure independent of the request: no memory, no space. Others are returned unchanged.
- */
+/** Not the request's fault, such as a full disk. Returns other errors unchanged. */
 export function resourceError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
   const cause = CAUSES.find(([pattern]) => pattern.test(error.message))
@@ -64,7 +60,7 @@ export function resourceError(error: unknown): unknown {
   return new AppError(code, MESSAGES[code] ?? code, { cause: error })
 }
 
-/** What went wrong in a statement of a caller. */
+/** Patterns for errors in clients' statements. */
 const STATEMENT_CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^Constraint Error/, 'sql_constraint'],
   [/^Parser Error/, 'sql_syntax'],
@@ -75,10 +71,7 @@ const STATEMENT_CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/read-only mode/, 'sql_forbidden'],
 ]
 
-/**
- * The failure of a caller's statement. Only the first line of DuckDB's message is shown: those
- * below it list names of other tables and an excerpt of the statement as it was rewritten.
- */
+/** Further lines of DuckDB's message may quote the rewritten statement. */
 export function statementError(error: unknown): unknown {
   const resource = resourceError(error)
   if (resource instanceof AppError || !(resource instanceof Error)) return resource
@@ -93,22 +86,20 @@ const EXCERPT_CHARS = 70
 
 const NOT_A_SELECT = 'line 1, column 1: only SELECT statements are supported here'
 
-/** DuckDB turns it into two statements. */
+/** DuckDB would split a PIVOT without values into two statements. */
 const PIVOT_WITHOUT_VALUES = 'PIVOT must name its values here: ON column IN (…)'
 
-/** DuckDB advises to change a setting then. */
+/** Caught because DuckDB's message suggests changing a setting, which clients cannot do. */
 const TOO_DEEP = /^Max expression depth limit of (\d+) exceeded/
 
-/**
- * The answer of `json_serialize_sql` for a text it cannot parse. `position` counts characters (code points) from 0.
- */
+/** From `json_serialize_sql`. `position` counts characters from 0. */
 export interface ParseFailure {
   readonly error_type: string
   readonly error_message: string
   readonly position?: string
 }
 
-/** `line 2, column 5: syntax error at or near "x"`, then the line with a caret under the place. */
+/** `line 2, column 5: syntax error at or near "x"`, then the line with a caret. */
 export function syntaxError(sql: string, failure: ParseFailure): AppError {
   if (failure.error_type === 'not implemented') {
     const isPivot = /\bpivot(_wider)?\b/i.test(sql)
@@ -126,7 +117,7 @@ export function syntaxError(sql: string, failure: ParseFailure): AppError {
   return errorAt(sql, position, failure.error_message)
 }
 
-/** DuckDB takes a statement as a C string: text after a NUL would silently be left out. */
+/** DuckDB takes a statement as a C string, so it would silently ignore everything after a NUL. */
 export function checkCharacters(sql: string): void {
   const at = sql.indexOf('\0')
   if (at === -1) return
@@ -146,14 +137,14 @@ function errorAt(sql: string, position: number, message: string): AppError {
   const [text = ''] = sql.slice(lineStart).split('\n')
   const place = `line ${line}, column ${column}`
   if (mayHoldSecrets(sql)) {
-    // The text near the position may be a password.
+    // Do not quote the text at this position, because it may be a password.
     const told = message.replace(/( near )".*/s, '$1this place')
     return new AppError('sql_syntax', `${place}: ${told}`)
   }
   return new AppError('sql_syntax', `${place}: ${message}\n${excerpt(text, column)}`)
 }
 
-/** The part of the line around the column, tabs as spaces so that the caret is in the right place. */
+/** The part of the line around the column. Tabs become spaces to keep the caret in position. */
 function excerpt(line: string, column: number): string {
   const characters = [...line.replaceAll(/[\t\r\0]/g, ' ')]
   const start = Math.max(0, column - 1 - EXCERPT_CHARS / 2)
@@ -168,10 +159,10 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOSPC: 'its disk is full',
   ENOTDIR: 'a part of its path is a file',
   EEXIST: 'it is a file',
-  ENOENT: 'it cannot be made',
+  ENOENT: 'it cannot be created',
 }
 
-/** The data folder cannot be opened. */
+/** Returns the error for a data folder that cannot be opened. */
 export function unusable(directory: string, error: unknown): StartError {
   const reason = REASONS[systemCodeOf(error) ?? '']
   const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]

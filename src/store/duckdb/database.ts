@@ -29,27 +29,22 @@ import { trimCache, withoutCaching } from './step-limits.ts'
 export const DATABASE_FILE = 'eider-data.duckdb'
 const IDLE_CONNECTIONS_MAX = 32
 
-export interface DatabaseOptions {
-  /** The folder of the database file; null: in memory. */
+interface DatabaseOptions {
+  /** The folder of the database file; null keeps the database in memory. */
   readonly directory: string | null
-  /** `512MB`, `4GiB` or `60%`. */
+  /** For example `512MB`, `4GiB` or `60%`. */
   readonly memoryLimit: string
-  /** 0: one per core. */
   readonly threads: number
-  /** What statements may spill to disk, as `10GiB`. */
+  /** How much data statements may spill to disk, for example `10GiB`. */
   readonly spillLimit: string
   readonly note: LockNote
-  /** Called once when DuckDB has stopped itself and only a restart helps. */
+  /** Called once when DuckDB has shut the database down and only a restart helps. */
   readonly onFatal?: (error: AppError) => void
 }
 
-/**
- * The one DuckDB instance over the file. A second one on the same file would diverge silently, and
- * reading the file by other means would drop its lock, so nothing else touches it. Main thread
- * only.
- */
+/** The only instance: a second would see other data. Nothing else opens the file. Main thread. */
 export class Database {
-  /** The only folder where DuckDB may write files on its own. It need not exist. */
+  /** The only folder where SQL statements may write files. It may not exist yet. */
   readonly exportsDirectory: string
   readonly #instance: DuckDBInstance
   readonly #directory: string | null
@@ -58,7 +53,7 @@ export class Database {
   readonly #onFatal: (error: AppError) => void
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
-  /** From the previous write, to reuse its prepared statements. */
+  /** The connection of the previous write, kept for its prepared statements. */
   #writer: DuckDBConnection | null = null
   #lastWrite: Promise<unknown> = Promise.resolve()
   #writeCount = 0
@@ -80,7 +75,7 @@ export class Database {
     this.#onFatal = options.onFatal ?? (() => {})
   }
 
-  /** @throws StartError when the folder cannot be used or another process has it open */
+  /** @throws StartError if the folder cannot be used or another process has it open */
   static async open(requested: DatabaseOptions): Promise<Database> {
     const { directory } = requested
     const options = { ...requested, exportsDirectory: exportsDirectoryOf(requested) }
@@ -97,29 +92,29 @@ export class Database {
     } catch (error) {
       if (error instanceof StartError) throw error
       const conflict = lockConflict(error, directory)
-      // Begun and never finished, as on a full disk: the next start would consider it damaged.
+      // A new file that could not be completed, for example on a full disk. The next start would
+      // take it for a damaged one.
       if (isNew && conflict === undefined) rmSync(path, { force: true })
       throw conflict ?? unusable(directory, error)
     }
   }
 
-  /** The database file; null: in memory. */
+  /** The database file, or null if the database is in memory. */
   get file(): string | null {
     return this.#directory === null ? null : join(this.#directory, DATABASE_FILE)
   }
 
-  /** Sets the only listener, called after each committed write. */
+  /** Sets the listener that is called after each committed write; there is only one. */
   onWrite(listener: () => void): void {
     this.#onWrite = listener
   }
 
-  /**
-   * Takes the folder into use. Until then only migrations have changed it, so that a refused start leaves it as it was.
-   */
+  /** A start that fails earlier leaves the folder as it was, except for migrations. */
   claim(): void {
     const directory = this.#directory
     if (directory === null) return
-    // Spilled files of a killed process are useless; only now is it known that it was killed.
+    // Spill files of a killed process are useless. Remove them only now, when that process is known
+    // to be gone.
     rmSync(spillDirectory(directory), { recursive: true, force: true })
     rmSync(this.exportsDirectory, { recursive: true, force: true })
     writeLockNote(directory, this.#note)
@@ -127,49 +122,44 @@ export class Database {
     this.#mark.flush(directory)
   }
 
-  /** In the background, before the next write. If it fails, only a data file copied alone goes unnoticed. */
+  /** Before the next write. If it fails, only a file copied without its log goes unnoticed. */
   expectLog(): void {
     if (this.#directory === null) return
     this.#lastWrite = this.#lastWrite.then(() => this.lease(expectLog)).catch(() => {})
   }
 
-  /** From now on this is called before each `write`. @param check throws if nothing more can be stored */
+  /** Sets a check that runs before each `write`. @param check throws if there is no space left */
   checkBeforeWrites(check: (wantedBytes?: number) => void): void {
     this.#checkSpace = check
   }
 
-  /** Called before files are written next to the database. @throws AppError `storage_full` without space for it */
+  /** Before writing files next to the database. @throws AppError `storage_full` */
   checkSpace(wantedBytes: number): void {
     this.#checkSpace(wantedBytes)
   }
 
-  /** Runs work that writes much more than anybody is going to read soon: it does not stay in memory. */
+  /** Keeps data that is not needed soon out of DuckDB's cache. */
   withoutCaching<T>(work: () => Promise<T>): Promise<T> {
     return withoutCaching((use) => this.lease(use), this.#memoryLimit, work)
   }
 
-  /** Blocks read or written once do not stay in memory. */
+  /** Frees cached blocks that were read or written only once. */
   async trimCache(): Promise<void> {
     if (this.#directory === null) return
     await this.lease((connection) => trimCache(connection, this.#memoryLimit))
   }
 
-  /** Counts the committed writes: a snapshot with another number is old. */
+  /** The number of committed writes, to tell whether a cached snapshot is outdated. */
   get writeCount(): number {
     return this.#writeCount
   }
 
-  /**
-   * A plan of another version may depend on outdated statistics. null while a write is being committed: a statement may see
-   * either state then.
-   */
+  /** Plans for another one may have outdated statistics. null during a commit. */
   get dataVersion(): number | null {
     return this.#isCommitting ? null : this.#writeCount
   }
 
-  /**
-   * Runs work on a separate connection; if it fails, the connection is not reused.
-   */
+  /** Runs work on its own connection. The connection is discarded if the work fails. */
   async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const connection = await this.take()
     try {
@@ -182,11 +172,7 @@ export class Database {
     }
   }
 
-  /**
-   * Runs work as one transaction, after all earlier writes. `committed` is called with its result before the next write
-   * begins. Work that fails leaves nothing behind.
-   * @param own the connection to use, where the work needs what only that one can see
-   */
+  /** After all earlier writes. `committed` precedes the next. @param own a connection to use */
   write<T>(
     work: (connection: DuckDBConnection) => Promise<T>,
     committed: (result: T) => void = () => {},
@@ -198,7 +184,7 @@ export class Database {
     }, committed)
   }
 
-  /** The same for work that removes: it is done on a full disk too. */
+  /** Like `write`, for work that removes data, which is allowed even on a full disk. */
   writeFreeing<T>(
     work: (connection: DuckDBConnection) => Promise<T>,
     committed: (result: T) => void = () => {},
@@ -206,10 +192,7 @@ export class Database {
     return this.#inTurn(() => this.#written(work), committed)
   }
 
-  /**
-   * The same for work that touches records only (`readsRecords`): plans of statements over anything else stay good, and so
-   * do their open transactions.
-   */
+  /** Only record tables (`readsRecords`), so other plans and transactions stay valid. */
   writeRecords<T>(
     work: (connection: DuckDBConnection) => Promise<T>,
     { isFreeing = false }: { readonly isFreeing?: boolean } = {},
@@ -242,10 +225,7 @@ export class Database {
     return turn
   }
 
-  /**
-   * Moves the log into the file, in a turn of its own among the writes. @returns false where DuckDB refuses to, for example
-   * while a reader needs an older version: the log is durable, so nothing is lost
-   */
+  /** As a turn of the write queue. @returns false if DuckDB refuses; nothing is lost */
   checkpoint(): Promise<boolean> {
     const turn = this.#lastWrite.then(() =>
       this.lease((connection) => connection.run('CHECKPOINT')).then(
@@ -273,7 +253,7 @@ export class Database {
     })
   }
 
-  /** For a write: if the disk was full, checks that DuckDB still answers. */
+  /** Runs a write. If it fails because the disk is full, checks that DuckDB still works. */
   async #alive<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
@@ -283,7 +263,7 @@ export class Database {
     }
   }
 
-  /** As `lease`, for one at a time. */
+  /** Like `lease`, but for the single write connection. */
   async #leaseWriter<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const connection = this.#writer ?? (await this.take())
     this.#writer = null
@@ -297,7 +277,7 @@ export class Database {
     }
   }
 
-  /** The error to throw instead. Reports a database that has stopped itself. */
+  /** Returns the error to throw. Reports it if DuckDB has shut the database down. */
   #noted(error: unknown): unknown {
     const known = resourceError(error)
     if (isInvalidated(known) && known instanceof AppError) this.#end(known)
@@ -310,7 +290,7 @@ export class Database {
     this.#onFatal(cause)
   }
 
-  /** After a log record that could not be written DuckDB answers nothing any more, not even what it could read. */
+  /** After failing to write a log record, DuckDB refuses all statements, even reads. */
   async #checkAlive(cause: AppError): Promise<void> {
     try {
       await this.lease((connection) => connection.run('SELECT count(*) FROM duckdb_tables()'))
@@ -319,7 +299,7 @@ export class Database {
     }
   }
 
-  /** A connection that the caller must give back or discard. */
+  /** Takes a connection, which the caller must give back or discard. */
   async take(): Promise<DuckDBConnection> {
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
     const idle = this.#idle.pop()
@@ -329,29 +309,30 @@ export class Database {
     )
   }
 
-  /** Only for a connection in the state in which it was taken: no transaction, no settings. */
+  /** The connection must be in its original state: no open transaction, no changed settings. */
   giveBack(connection: DuckDBConnection): void {
     if (this.#isClosed || this.#idle.length >= IDLE_CONNECTIONS_MAX) this.discard(connection)
     else this.#idle.push(connection)
   }
 
-  /** Must not run anything any more: closing waits for a running statement, on the main thread. */
+  /** Only for an idle connection: closing would block until its statement ends. */
   discard(connection: DuckDBConnection): void {
     connection.closeSync()
   }
 
-  /** Waits for the writes, moves the log into the file and releases it. */
+  /** Waits for running writes, moves the log's contents into the file, and closes it. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     await this.#lastWrite
     const isClaimed = this.#directory === null || this.#mark !== null
-    // Where it fails, the log stays.
+    // If the checkpoint fails, the log stays, which is safe.
     if (isClaimed) await this.writeRecords(expectNoLog, { isFreeing: true }).catch(() => {})
     if (isClaimed) await this.checkpoint()
     this.#isClosed = true
     for (const connection of this.#idle.splice(0)) connection.closeSync()
     this.#writer?.closeSync()
-    // While the lock still holds: afterwards the note may be that of the next process.
+    // Remove the note while this process holds the lock. Later, the note could be the next
+    // process's.
     if (this.#directory !== null && isClaimed) removeLockNote(this.#directory)
     if (isClaimed) rmSync(this.exportsDirectory, { recursive: true, force: true })
     this.#instance.closeSync()

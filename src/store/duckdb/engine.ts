@@ -8,7 +8,7 @@ import type {
 import type { ColumnBatch, ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import type { MemoryState, StatementCounts } from '../../core/domain/server-state.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, shuttingDown } from '../../core/errors.ts'
 import { callerOf, type Deadline } from '../../core/runtime/cancellation.ts'
 import { columnBatchOf, countOf } from './columns.ts'
 import type { Database } from './database.ts'
@@ -35,21 +35,21 @@ import {
 
 const CLOSE_GRACE_MS = 2_000
 
-/** Results that wait for their readers; at most half of them of one caller. Each may use some megabytes. */
+/** Each can take some megabytes; one client may have half of them. */
 const PARKED_MAX = 128
-/** A reader that takes nothing for this long may lose its result to others. */
+/** A result can be ended to make room if its reader took no rows for this long. */
 const READER_MS = 2_000
 
-/** The same where memory is short: readers over a network take rows more often. */
+/** The shorter limit when memory is low. Readers over a network take rows more often than this. */
 const UNREAD_MS = 250
 
-/** How long it may take for the memory of ended statements to come back. */
+/** How long to wait for the memory of ended statements to be freed. */
 const ROOM_MS = 1_000
 const ROOM_WAIT_MS = 100
 const ROOM_TRIES_MAX = 3
 const COLLECT_MS = 200
 
-/** Reads SQL and runs guarded SELECTs in DuckDB. */
+/** Parses SQL and runs checked SELECTs in DuckDB. */
 export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #database: Database
   readonly #parser: SqlParser
@@ -58,18 +58,17 @@ export class StoredEngine implements SqlEngine, ColumnReader {
   readonly #statements: PreparedStatements
   readonly #connections: ReadConnections
   readonly #watchdog: MemoryWatchdog
-  /** Includes statements that wait for a slot. */
+  /** Deadlines of all statements, including those waiting for a slot. */
   readonly #deadlines = new Set<Deadline>()
   #isClosing = false
 
   constructor(
     database: Database,
     options: {
-      /** How many statements may run at once. */
       readonly statementsMax: number
-      /** How many more may wait for a slot. */
+      /** How many more statements may wait for a slot. */
       readonly waitingMax: number
-      /** `onStuck` is called when DuckDB is still running a statement this long after its client got an answer. */
+      /** After its client's answer. */
       readonly stuckMs: number
       readonly onStuck: (stuck: StuckStatement) => void
       readonly memoryLimits: MemoryLimits
@@ -102,7 +101,8 @@ export class StoredEngine implements SqlEngine, ColumnReader {
 
   async run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream> {
     const deadline = statementDeadline(limits, signal)
-    // Reads the first rows here, so that a failing statement fails before the answer begins.
+    // Read the first rows before the response starts, so that a failing statement gets an error
+    // status.
     const { session, result, first } = await this.#begin(statement, deadline)
     if (first !== null) {
       if (limits.readingMs !== undefined) deadline.restart(limits.readingMs)
@@ -130,7 +130,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     }
   }
 
-  /** Runs a SELECT like `run`, into a temporary table. @param shape as of `stagingOf` @throws AppError as `run` does */
+  /** Like `run`, into a temporary table. @param shape see `stagingOf` */
   async stage(
     select: BoundSql,
     limits: RunLimits,
@@ -138,7 +138,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     shape?: string,
   ): Promise<StagedSelect> {
     const staged = Promise.withResolvers<DuckDBConnection>()
-    // Not awaited yet when the statement fails.
+    // If the statement fails first, this promise is never awaited: avoid an unhandled rejection.
     staged.promise.catch(() => {})
     const staging = stagingOf(select, shape)
     const session = await this.#admit(statementDeadline(limits, signal), {
@@ -161,7 +161,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     const file = newExportFile(this.#database.exportsDirectory)
     try {
       const deadline = statementDeadline(limits, signal)
-      // An abort is answered right away, and DuckDB may create the file after that.
+      // An aborted caller gets an error at once, but DuckDB may still create the file after that.
       const copying = file.statementOf(select, note)
       const session = await this.#admit(deadline, {
         sql: select.sql,
@@ -184,13 +184,13 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     return this.#watchdog.state()
   }
 
-  /** DuckDB's memory in bytes. Needs no slot. */
+  /** The bytes of memory that DuckDB uses. Does not need a slot. */
   memoryUsed(): Promise<number> {
     const sql = 'SELECT sum(memory_usage_bytes)::DOUBLE FROM duckdb_memory()'
     return this.#database.lease((connection) => countOf(connection, sql))
   }
 
-  /** Ends running statements with `shutting_down`, and waits a little for DuckDB to release them. */
+  /** Ends running statements with `shutting_down`, and waits briefly for DuckDB to release them. */
   async close(): Promise<void> {
     this.#isClosing = true
     for (const deadline of this.#deadlines) deadline.abort(shuttingDown())
@@ -200,10 +200,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     this.#parser.close()
   }
 
-  /**
-   * Runs a statement up to its first rows: in a slot for short ones if no other is free, then in a long one if it takes too
-   * long; and again if it lacks memory that others hold or have not given back yet.
-   */
+  /** May start in a short slot, to be restarted in a long one, or after running out of memory. */
   async #begin(statement: BoundSql, deadline: Deadline): Promise<Begun> {
     let turn: WantedSession['turn'] = 'new'
     let hasCollected = false
@@ -227,16 +224,13 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     }
   }
 
-  /** Gives back what statements that are over left: their results until they are collected, and free pages for a second. */
+  /** Results that were not garbage-collected yet, and free pages. */
   async #collect(): Promise<void> {
     Bun.gc(true)
     await Bun.sleep(COLLECT_MS)
   }
 
-  /**
-   * Ends unread results to free their memory, or waits a little for computing statements: one
-   * of them filled it. False: there are none.
-   */
+  /** Ends unread results, or waits briefly for running ones. False if there are neither. */
   async #makeRoom(): Promise<boolean> {
     const unread = [...this.#open].filter((open) => isUnread(open, UNREAD_MS))
     const isShared = [...this.#open].some(({ place }) => !place.isParked)
@@ -249,13 +243,13 @@ export class StoredEngine implements SqlEngine, ColumnReader {
       'The rows were not read, and other statements needed their memory; run the statement again and read them at once',
     )
     await this.#open.end(unread, { error, graceMs: ROOM_MS })
-    // DuckDB's results hold their memory until JavaScript's objects for them are collected.
+    // DuckDB frees a result's memory when its JavaScript object is collected.
     Bun.gc(true)
     await Bun.sleep(0)
     return true
   }
 
-  /** @throws AppError `too_busy` if too many results wait for their readers, and this one has more rows */
+  /** @throws AppError `too_busy` if this has more rows and too many others wait */
   async #limitParked(session: ReadSession, caller: Caller): Promise<void> {
     if (this.#open.size <= PARKED_MAX / 2) return
     const parked = [...this.#open].filter(({ place }) => place.isParked)
@@ -338,16 +332,16 @@ interface Begun extends BegunResult {
 }
 
 interface WantedSession {
-  /** Shown to operators. */
+  /** Text of the statement to show to operators. */
   readonly sql: string
   readonly turn: NewStatement['turn']
-  /** Gets the connection, instead of the pool, when the statement and its transaction have ended. */
+  /** Called instead of returning the connection to the pool, when the transaction has ended. */
   readonly giveBack?: (connection: DuckDBConnection) => void
-  /** Called when DuckDB has released an unfinished statement. */
+  /** Called when DuckDB has released a statement that did not finish. */
   readonly onDiscard?: () => void
 }
 
-/** Two slots are for short statements, and two for callers other than the one that has all the rest. */
+/** Reserves two slots for short statements, and two that the busiest client cannot take. */
 function placesOf(statementsMax: number) {
   const shortMax = Math.min(2, Math.floor(statementsMax / 2))
   const longMax = statementsMax - shortMax
@@ -358,12 +352,8 @@ function isUnread({ place: { parkedMs } }: OpenStatement, ms: number): boolean {
   return parkedMs !== null && performance.now() - parkedMs >= ms
 }
 
-/** Runs a statement whose only row says how many rows it wrote. */
+/** Runs a statement that returns one row: the number of rows it wrote. */
 async function runToEnd(session: ReadSession, statement: SessionSql): Promise<void> {
   await session.start(statement)
   while ((await session.next()) !== null);
-}
-
-function shuttingDown(): AppError {
-  return new AppError('shutting_down', 'The server is shutting down')
 }

@@ -3,10 +3,7 @@ import { onAbort } from '../../core/runtime/cancellation.ts'
 
 const INTERRUPT_EVERY_MS = 20
 
-/**
- * Interrupts the connection's statement repeatedly: DuckDB forgets an interrupt that comes before the statement has begun.
- * Returns a function that stops.
- */
+/** Repeatedly: DuckDB forgets an interrupt before the start. Returns a function to stop. */
 export function startInterrupting(connection: DuckDBConnection): () => void {
   const interrupt = () => connection.interrupt()
   interrupt()
@@ -14,7 +11,9 @@ export function startInterrupting(connection: DuckDBConnection): () => void {
   return () => clearInterval(timer)
 }
 
-/** Runs one internal statement until it is done or the signal aborts. @throws as `interruptible` */
+/**
+ * Runs one internal statement until it finishes or the signal aborts. @throws like `interruptible`
+ */
 export async function runInterruptibly(
   connection: DuckDBConnection,
   signal: AbortSignal,
@@ -23,7 +22,7 @@ export async function runInterruptibly(
   await interruptible(connection, signal, () => connection.run(sql))
 }
 
-/** Runs internal statements until they are done or the signal aborts. @throws the signal's reason; DuckDB's error */
+/** @throws the signal's reason, or DuckDB's error */
 export async function interruptible<T>(
   connection: DuckDBConnection,
   signal: AbortSignal,

@@ -1,4 +1,4 @@
-/** The instance of DuckDB over the file of a data folder. */
+/** Opens the DuckDB instance for a data folder. */
 import {
   closeSync,
   existsSync,
@@ -10,48 +10,38 @@ import {
 } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import {
-  type DuckDBConnection,
-  DuckDBInstance,
-  type DuckDBPreparedStatement,
-} from '@duckdb/node-api'
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/names.ts'
 import { StartError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
+import { runPrepared } from './prepared.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
 
-/** Its name in SQL, not a schema. */
+/** The name of the database in SQL. It must differ from all schema names. */
 const DATABASE_NAME = 'eider-data'
 
-/**
- * Rows that DuckDB stores together. A table with a primary key rewrites its last group at each checkpoint, and one thread
- * scans a group: DuckDB's own 122 880 are 190 MB of vectors.
- */
+/** A checkpoint rewrites a keyed table's last group: 190 MB of vectors by DuckDB's default. */
 const GROUP_ROWS = 16_384
 
-/**
- * Optimizers of DuckDB 1.5.5 that change answers, and one that is slow without them (docs/decisions/0014-right-rows.md).
- */
+/** Wrong in DuckDB 1.5.5, or slow without those (docs/decisions/0014-right-rows.md). */
 const WRONG_OPTIMIZERS = [
   'join_filter_pushdown',
   'top_n_window_elimination',
   'window_self_join',
   'join_elimination',
   'common_subplan',
-  // Right, but it reads its rows by a join that then has no filter.
+  // This one is correct, but without the others its join reads rows without a filter.
   'late_materialization',
 ] as const
 
-/**
- * An instance that reaches no file but its own and those that it exports, loads nothing and cannot be reconfigured.
- */
+/** Accesses only its own files and exports, loads no extensions, cannot be reconfigured. */
 export async function lockedInstance(
   path: string,
   given: {
-    /** The folder of the database file; null: in memory. */
+    /** The folder of the database file; null keeps the database in memory. */
     readonly directory: string | null
-    /** The only folder where it may write files. */
+    /** The only folder where SQL statements may write files. */
     readonly exportsDirectory: string
     readonly memoryLimit: string
     readonly threads: number
@@ -60,26 +50,27 @@ export async function lockedInstance(
 ): Promise<DuckDBInstance> {
   const { exportsDirectory, ...options } = given
   const instance = await DuckDBInstance.create(':memory:', {
-    // Compressed vectors make a scan three times slower. It is read at each checkpoint.
+    // Compression makes vector scans three times slower. DuckDB reads this setting at each
+    // checkpoint.
     force_compression: 'uncompressed',
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: memoryLimitOf(options.memoryLimit),
     ...(options.threads > 0 ? { threads: String(options.threads) } : {}),
     preserve_insertion_order: 'true',
-    // Without a folder, nothing spills to disk.
+    // Without a data folder, nothing is spilled to disk.
     temp_directory: options.directory === null ? '' : spillDirectory(options.directory),
     max_temp_directory_size: options.spillLimit,
   })
   const connection = await opened(instance, path, options.directory)
-  // Closing writes one itself, and a refused start must not change the file.
+  // Closing normally writes a checkpoint, but a failed start must not change the file.
   await connection.run('PRAGMA disable_checkpoint_on_shutdown')
   await connection.run("SET GLOBAL TimeZone = 'UTC'")
   await connection.run(`SET GLOBAL disabled_optimizers = ${literal(WRONG_OPTIMIZERS.join(','))}`)
   await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
   await connection.run('SET GLOBAL enable_external_access = false')
   await giveMemoryBack(connection)
-  // A copy of each file it read: nothing is read twice.
+  // No file is read twice, so caching files would waste memory.
   await connection.run('SET GLOBAL enable_external_file_cache = false')
   await connection.run("SET GLOBAL allowed_configs = ['memory_limit']")
   await connection.run('SET lock_configuration = true')
@@ -88,7 +79,7 @@ export async function lockedInstance(
   return instance
 }
 
-/** Only an attached database can have row groups of another size than DuckDB's own. */
+/** The row group size can only be set for an attached database. */
 async function opened(
   instance: DuckDBInstance,
   path: string,
@@ -117,7 +108,7 @@ export async function connectTo(
   return connection
 }
 
-/** Where DuckDB may write the file of an answer. */
+/** Returns the folder in which DuckDB may write result files. */
 export function exportsDirectoryOf(given: {
   readonly directory: string | null
   readonly note: LockNote
@@ -132,42 +123,24 @@ export function spillDirectory(directory: string): string {
   return join(directory, 'spill')
 }
 
-/** Runs work as one transaction, rolled back if it fails. */
+/** Runs work as one transaction and rolls back if it fails. */
 export async function transaction<T>(
   connection: DuckDBConnection,
   work: (connection: DuckDBConnection) => Promise<T>,
 ): Promise<T> {
-  const { begin, commit } = await controlOf(connection)
-  await begin.run()
+  await runPrepared(connection, 'BEGIN TRANSACTION')
   try {
     const result = await work(connection)
-    await commit.run()
+    await runPrepared(connection, 'COMMIT')
     return result
   } catch (error) {
-    // A failed COMMIT has ended the transaction already, and ROLLBACK then fails.
+    // After a failed COMMIT the transaction is over, so ROLLBACK fails too. Ignore that.
     await connection.run('ROLLBACK').catch(() => {})
     throw error
   }
 }
 
-interface Control {
-  readonly begin: DuckDBPreparedStatement
-  readonly commit: DuckDBPreparedStatement
-}
-
-const CONTROL = new WeakMap<DuckDBConnection, Control>()
-
-/** They read nothing, so their plans never go stale. */
-async function controlOf(connection: DuckDBConnection): Promise<Control> {
-  const known = CONTROL.get(connection)
-  if (known !== undefined) return known
-  const begin = await connection.prepare('BEGIN TRANSACTION')
-  const control = { begin, commit: await connection.prepare('COMMIT') }
-  CONTROL.set(connection, control)
-  return control
-}
-
-// Names the process that has the data folder open, for people. Only DuckDB's own lock counts.
+// A note that tells people which process has the data folder open. The actual lock is DuckDB's.
 
 const NOTE_NAME = 'eider.lock'
 const NOTE_BYTES_MAX = 4096
@@ -179,7 +152,7 @@ export interface LockNote {
   readonly address?: string
 }
 
-/** The note of this process. `address` is where it will listen. */
+/** Describes this process. `address` is where it will listen. */
 export function lockNoteOf(nowMillis: number, address: string | undefined): LockNote {
   return {
     processId: process.pid,
@@ -189,9 +162,7 @@ export function lockNoteOf(nowMillis: number, address: string | undefined): Lock
   }
 }
 
-/**
- * Replaces the previous process's note, which a kill leaves behind.
- */
+/** Replaces the note that a killed process left behind. */
 export function writeLockNote(directory: string, note: LockNote): void {
   const path = join(directory, NOTE_NAME)
   const draft = `${path}.${note.processId}`
@@ -203,9 +174,7 @@ export function removeLockNote(directory: string): void {
   rmSync(join(directory, NOTE_NAME), { force: true })
 }
 
-/**
- * DuckDB's refusal of a second process, with names. Undefined for other errors.
- */
+/** Returns a readable error if DuckDB refuses a second process; undefined for other errors. */
 export function lockConflict(error: unknown, directory: string): StartError | undefined {
   const message = error instanceof Error ? error.message : ''
   if (!/Could not set lock on file/.test(message)) return undefined
@@ -229,14 +198,14 @@ function readLockNote(directory: string): LockNote | undefined {
     const note: unknown = JSON.parse(text)
     return isLockNote(note) ? note : undefined
   } catch {
-    // A missing or torn note says nothing; DuckDB's message still names the process.
+    // Without a readable note, DuckDB's message still names the process.
     return undefined
   }
 }
 
 function isLockNote(value: unknown): value is LockNote {
   if (typeof value !== 'object' || value === null) return false
-  // Any object can be looked at by name; each field is checked below.
+  // The cast is safe because each field is checked below.
   const { processId, host, startedAt, address } = value as Readonly<Record<string, unknown>>
   return (
     typeof processId === 'number' &&
@@ -246,10 +215,7 @@ function isLockNote(value: unknown): value is LockNote {
   )
 }
 
-/**
- * Releases DuckDB's locks on a database that is closed: a statement that does not stop keeps them. The system drops a
- * process's lock on a file when the process closes any descriptor of it.
- */
+/** In case a statement that does not stop keeps it open: closing any descriptor drops locks. */
 export function releaseLocks(databaseFile: string): void {
   for (const path of [databaseFile, `${databaseFile}.wal`]) {
     if (existsSync(path)) closeSync(openSync(path, 'r'))

@@ -1,10 +1,11 @@
 /**
- * Notices at start that DuckDB's log (`*.wal`) was lost. DuckDB opens a folder whose log is missing, empty or cut without a
- * word, and all that the log held is gone.
+ * Detects at startup that DuckDB's write-ahead log (`*.wal`) was lost. DuckDB itself opens the
+ * folder without complaint if the log is missing, empty or truncated, and its changes are lost.
  *
- * After each commit a small file beside the database says how long the log was at least, and after how many checkpoints. The
- * number of checkpoints is in the header of the database file: where it has grown since, what the log held is in the
- * file. Where it has not, the log must still be that long.
+ * After each commit, a small file next to the database (the mark) records the log's minimum length
+ * and the number of checkpoints. The header of the database file has that number too. If it has
+ * grown since, the log's contents are in the database file; if not, the log must still have at
+ * least the recorded length.
  */
 import {
   closeSync,
@@ -24,34 +25,31 @@ import { StartError, systemCodeOf } from '../../core/errors.ts'
 export const MARK_FILE = 'eider-log.mark'
 
 const MAGIC = 'EIDERLOG'
-/** The magic, then three numbers of 64 bits and a CRC-32 of all that is before it. */
+/** Size of the mark: a magic number, three 64-bit numbers, and a CRC-32 of all bytes before it. */
 const MARK_BYTES = 36
 
-/**
- * DuckDB's file starts with three headers of 4096 bytes. The second and third have a checksum and the number of checkpoints.
- */
+/** Three headers of 4096 bytes; two have a checksum and the checkpoint count. */
 const HEADER_BYTES = 4096
 const HEADERS_BYTES = 3 * HEADER_BYTES
 const CHECKPOINTS_AT: readonly number[] = [HEADER_BYTES + 8, 2 * HEADER_BYTES + 8]
 
-/** For the log of DuckDB's version 2: 8 bytes, then records, preceded by their size and a checksum, 8 bytes each. */
+/** A version 2 log starts with 8 bytes. Each record follows its size and checksum. */
 const LOG_START_BYTES = 8
 const RECORD_START_BYTES = 16
-/** A longer log is not walked: reading it would take longer than it is worth. */
+/** Records of a larger log are not verified, because that would take too long. */
 const WALKED_BYTES_MAX = 256 * 1024 * 1024
 
 interface Mark {
   readonly checkpoints: bigint
-  /** The least length of the log. */
+  /** The minimum length of the log in bytes. */
   readonly logBytes: bigint
-  /** Number of writes in it. */
+  /** The number of writes in the log. */
   readonly writes: bigint
 }
 
-/** The mark of one open database file. */
 export class LogMark {
   readonly #logPath: string
-  /** Stays open as long as the database: closing any descriptor of its file would drop DuckDB's lock on it. */
+  /** Stays open: closing any descriptor of the file would drop DuckDB's lock on it. */
   readonly #database: number
   readonly #mark: number
   #last: Mark = { checkpoints: 0n, logBytes: 0n, writes: 0n }
@@ -62,7 +60,7 @@ export class LogMark {
     this.#mark = mark
   }
 
-  /** @param path of the database file, which is open already */
+  /** @param path of the database file, which DuckDB has already opened */
   static open(path: string, markPath: string): LogMark {
     const database = openSync(path, 'r')
     return new LogMark(
@@ -73,15 +71,16 @@ export class LogMark {
   }
 
   /**
-   * After a COMMIT. Not flushed to disk: after a power cut the mark may be older than the log, which claims less and not
-   * more. While another connection writes a checkpoint, the log may be another file already; the mark then stays behind too.
-   * So it does where it cannot be written: the commit itself is durable.
+   * Call after a COMMIT. The mark is not flushed to disk, so after a power failure it may be older
+   * than the log and then requires less than there is, which is safe. The same holds if the mark
+   * cannot be written, or while another connection checkpoints and the log may already be a new
+   * file. The commit itself is durable.
    */
   record(): void {
     try {
       this.#write()
     } catch {
-      // The next commit tries again.
+      // Ignore the failure: the next commit tries again.
     }
   }
 
@@ -94,9 +93,7 @@ export class LogMark {
     writeSync(this.#mark, encoded(this.#last), 0, MARK_BYTES, 0)
   }
 
-  /**
-   * Called before the data file expects a log, which is not checked if a mark exists. So a power cut must not lose the mark.
-   */
+  /** Before the data file records that it has a log: from then on a mark is required. */
   flush(directory: string): void {
     this.record()
     const folder = openSync(directory, 'r')
@@ -105,23 +102,24 @@ export class LogMark {
     closeSync(folder)
   }
 
-  /** After the database is closed. */
+  /** Call after the database was closed. */
   close(): void {
     closeSync(this.#database)
     closeSync(this.#mark)
   }
 }
 
-/** The next start is safe: its mark requires no log. */
+/** Accepts that the log is lost: writes a mark that requires no log at the next start. */
 export function acceptLoss(directory: string): void {
   const nothing = encoded({ checkpoints: 0n, logBytes: 0n, writes: 0n })
   writeFileSync(join(directory, MARK_FILE), nothing, { mode: 0o600 })
 }
 
 /**
- * Before opening the database: checks that it and its log exist, and that the log has all acknowledged writes.
- * @returns whether the data file is alone: no mark and no log says what it should hold
- * @throws StartError that names what is missing and the ways out; the folder is unchanged then
+ * Checks, before the database opens, that the file and its log exist and that the log contains all
+ * committed writes.
+ * @returns true if neither a mark nor a log shows what the data file should contain
+ * @throws StartError that says what is missing and what to do; the folder is not changed
  */
 export function checkLog(directory: string, fileName: string): boolean {
   const path = join(directory, fileName)
@@ -156,13 +154,13 @@ export function checkLog(directory: string, fileName: string): boolean {
   return false
 }
 
-/** For a data file that is alone although it expects a log. */
+/** Returns the error for a data file that was copied without its log. */
 export function copiedAlone(directory: string, fileName: string): StartError {
   const how = `its data file ${fileName} was copied while Eider was running or after it was killed`
   return lost(directory, `${how}, without the log ${fileName}.wal and its newest writes`)
 }
 
-/** @param isReadable the data file exists, so that the remaining data can be used */
+/** @param isReadable whether the data file exists, so that the remaining data can be used */
 function lost(directory: string, what: string, isReadable = true): StartError {
   const ways = [
     'put the file back',
@@ -170,15 +168,15 @@ function lost(directory: string, what: string, isReadable = true): StartError {
     ...(isReadable
       ? [
           `save what can be read (npx eider salvage ${directory} --to <folder>)`,
-          `go on without what is lost (npx eider accept-loss ${directory})`,
+          `continue without what is lost (npx eider accept-loss ${directory})`,
         ]
       : []),
   ]
-  const message = `The data folder ${directory} is not whole: ${what}. Nothing was changed`
+  const message = `The data folder ${directory} is incomplete: ${what}. Nothing was changed`
   return new StartError(`${message}. Ways out: ${ways.join('; ')}`)
 }
 
-/** Whether a record of the log ends just there: DuckDB takes damage in the middle for the end, and drops what follows. */
+/** DuckDB takes damage in the middle for the end of the log and drops the rest. */
 function holdsRecordsUpTo(path: string, bytes: number): boolean {
   if (bytes > WALKED_BYTES_MAX) return true
   const log = readFileSync(path)
@@ -217,7 +215,7 @@ function encoded({ checkpoints, logBytes, writes }: Mark): Buffer {
   return bytes
 }
 
-/** Undefined if missing, or unwritten after a power cut: then it has no meaning. */
+/** Reads the mark. Undefined if it is missing or incomplete, as after a power failure. */
 function readMark(path: string): Mark | undefined {
   let bytes: Buffer
   try {
@@ -235,8 +233,9 @@ function readMark(path: string): Mark | undefined {
   }
 }
 
-// The data file itself says whether a log belongs to it: from start to stop it holds an empty schema, so that a file that was
-// copied without log and mark is noticed. A schema, as backups copy tables.
+// Records in the data file that it has a log: while the server runs, the file contains this empty
+// schema. A file copied without its log and mark can thus be recognized. It is a schema, because
+// backups copy only tables.
 
 export const LOG_EXPECTED = 'eider_log_expected'
 
@@ -245,15 +244,15 @@ export async function expectsLog(connection: DuckDBConnection): Promise<boolean>
   return (await connection.runAndReadAll(sql)).currentRowCount > 0
 }
 
-/** In the file, not in its log. */
+/** Creates the schema and moves it from the log into the file. */
 export async function expectLog(connection: DuckDBConnection): Promise<void> {
-  // After a crash it still does.
+  // The schema still exists after a crash.
   if (await expectsLog(connection)) return
   await connection.run(`CREATE SCHEMA ${LOG_EXPECTED}`)
   await connection.run('CHECKPOINT')
 }
 
-/** Before the checkpoint of a stop. */
+/** Call before the final checkpoint. */
 export async function expectNoLog(connection: DuckDBConnection): Promise<void> {
   await connection.run(`DROP SCHEMA IF EXISTS ${LOG_EXPECTED}`)
 }

@@ -5,42 +5,42 @@ import type { MemoryCeiling } from '../../core/runtime/process-limits.ts'
 import type { OpenStatements } from './open-statements.ts'
 
 const LOOK_EVERY_MS = 100
-/** Nothing runs if this many checks found nothing running. */
+/** The server counts as idle after this many checks without a running statement. */
 const IDLE_LOOKS = 5
-/** Memory is released when nothing runs and this much more is in use than last time. */
+/** Free memory when nothing runs and this many more bytes are in use than after the last time. */
 const KEPT_BYTES_MAX = 64e6
-/** Without a ceiling: the program itself, with models and JavaScript's heap. */
+/** Without a container limit: bytes for the program itself, its models and JavaScript's heap. */
 const PROGRAM_BYTES = 1e9
-/** A share of the engine's limit, for functions' memory outside of its buffers. */
+/** Memory that functions use outside the engine's buffers, as a share of the engine's limit. */
 const FUNCTIONS_SHARE = 0.25
-/** A share of the machine's memory. The kernel ends a process that needs more. */
+/** The usable share of the machine's memory. The kernel kills a process that takes more. */
 const MACHINE_SHARE = 0.9
-/** Longer than this, it is not one statement's peak. */
+/** If memory is full for more checks than this, the cause is not the peak of a single statement. */
 const FULL_LOOKS = 5
 
 export interface WatchedMemory {
-  /** Memory of the process, in bytes. */
+  /** The resident memory of the process, in bytes. */
   rss(): number
-  /** Returns free memory to the system within some tenths of a second, besides the main thread's work. */
+  /**
+   * Starts to return free memory to the system. Takes some tenths of a second, off the main thread.
+   */
   collectSoon(): void
-  /** Releases blocks of the file that the engine keeps, but only while nothing runs. */
   trim(): Promise<void>
-  /** Ends unread results. */
+  /** Ends unread results to free their memory. */
   makeRoom(): Promise<unknown>
   readonly ceiling: Pick<MemoryCeiling, 'isSet' | 'raisedBytes' | 'keepReserve' | 'state'>
-  /** Called if the system has no ceiling and the process has outgrown its memory: it must be replaced. */
+  /** When the kernel sets no limit and the process must be restarted. */
   onFull(error: AppError): void
 }
 
 export interface MemoryLimits {
-  /** For the engine's buffers (EIDER_MEMORY_LIMIT). */
+  /** The limit for the engine's buffers in bytes (EIDER_MEMORY_LIMIT). */
   readonly engineBytesMax: number
   readonly machineBytes: number
 }
 
 /**
- * Gives back what statements left when they are over. Where the kernel keeps no ceiling, it also has the process replaced
- * before the kernel ends it (docs/decisions/0021-memory-of-the-process.md).
+ * Without a container limit it requests restarts (docs/decisions/0021-memory-of-the-process.md).
  */
 export class MemoryWatchdog {
   readonly #statements: OpenStatements
@@ -60,12 +60,12 @@ export class MemoryWatchdog {
     this.#restingBytes = memory.rss()
   }
 
-  /** Before each statement. */
+  /** Call before each statement. */
   start(): void {
     this.#timer ??= setInterval(() => this.look(), LOOK_EVERY_MS)
   }
 
-  /** A statement ended because it needed more memory. */
+  /** Call when a statement failed for lack of memory. */
   noteFailure(): void {
     this.#failed += 1
   }
@@ -83,15 +83,16 @@ export class MemoryWatchdog {
   look(): void {
     const rss = this.#memory.rss()
     this.#replaceWhenFull(rss)
-    // Their memory stays in use. At the ceiling any allocation may fail, and Bun aborts if the main thread's does.
+    // Unread results keep their memory. At the limit Bun would abort, because the main thread
+    // cannot allocate.
     const isAnyUnread = [...this.#statements].some(({ place }) => place.isParked)
     if (this.#memory.ceiling.keepReserve(isAnyUnread)) void this.#makeRoom()
-    // Results that wait for their readers compute nothing.
+    // A result that waits for its reader uses no CPU.
     const isComputing = [...this.#statements].some(({ place }) => !place.isParked)
     this.#idleLooks = isComputing ? 0 : this.#idleLooks + 1
     if (this.#idleLooks < IDLE_LOOKS) return
     if (this.#idleLooks === IDLE_LOOKS && rss - this.#restingBytes > KEPT_BYTES_MAX) {
-      // Not awaited: an insert may be running.
+      // Not awaited, because an insert may be running.
       this.#memory.collectSoon()
       if (this.#statements.size === 0) void this.#memory.trim().catch(() => {})
     }
@@ -123,12 +124,9 @@ export class MemoryWatchdog {
   }
 }
 
-// Sizes in settings: `512MB`, `4GiB`, or `60%` of the machine's memory.
+// Parses memory sizes in settings: `512MB`, `4GiB`, or `60%` of the machine's memory.
 
-/**
- * A size in DuckDB's notation, which has no percentages: `60%` is that share of the machine's memory, or of the container's
- * if that has less.
- */
+/** DuckDB has no percentages. `60%` is of the machine's memory or the container's limit. */
 export function memoryLimitOf(setting: string): string {
   const share = shareOf(setting)
   if (share === undefined) return setting
@@ -143,7 +141,7 @@ const UNITS: Readonly<Record<string, number>> = {
   GiB: 1024 ** 3,
 }
 
-/** The same size in bytes. */
+/** Returns the size in bytes. */
 export function memoryBytesOf(setting: string): number {
   const share = shareOf(setting)
   if (share !== undefined) return Math.floor(machineBytes() * share)
@@ -151,13 +149,13 @@ export function memoryBytesOf(setting: string): number {
   return Math.floor(Number(amount) * (UNITS[unit] ?? 0))
 }
 
-/** 0 to 1. */
+/** Returns the percentage as a number from 0 to 1. */
 function shareOf(setting: string): number | undefined {
   const share = /^(\d+(?:\.\d+)?)%$/.exec(setting)?.[1]
   return share === undefined ? undefined : Number(share) / 100
 }
 
-/** The memory of the machine, or of the container if that has less. */
+/** The machine's memory, or the container's limit if that is lower. */
 export function machineBytes(): number {
   const constrained = process.constrainedMemory()
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()

@@ -4,37 +4,36 @@ import { type Deadline, statementOf } from '../../core/runtime/cancellation.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { Place, Places } from './places.ts'
 
-/** For a statement's text, in the status and the log. */
+/** Statements in the status and the log are truncated to this many characters. */
 const SHOWN_CHARS = 80
 
-/** A statement that DuckDB keeps running after its time: its client has an answer, and nothing more can be done. */
+/** Past its time limit; its client got an answer, and nothing can stop it. */
 export interface StuckStatement {
   readonly statement: string
-  /** As its caller sent it, if known. */
+  /** The statement as the client sent it, if known. */
   readonly source: string
-  /** Since its client was answered. */
+  /** Milliseconds since its client got an answer. */
   readonly ms: number
 }
 
-/** One statement of a caller, from its slot until DuckDB has released it. */
+/** A client's statement, from getting a slot until DuckDB has released it. */
 export interface OpenStatement {
   readonly sql: string
   readonly place: Place
   readonly deadline: Deadline
 }
 
-export interface OpenStatementsOptions {
+interface OpenStatementsOptions {
   readonly places: Places
   readonly stuckMs: number
-  /** Called once for each statement that DuckDB is still running this long after its client got an answer. */
+  /** Once per statement that still runs this long after its client's answer. */
   readonly onStuck: (stuck: StuckStatement) => void
 }
 
-/** Open statements, and those whose callers no longer wait. */
 export class OpenStatements {
   readonly #options: OpenStatementsOptions
   readonly #open = new Set<OpenStatement>()
-  /** `end` no longer waits for them. */
+  /** Statements that `end` no longer waits for. */
   readonly #stuck = new WeakSet<OpenStatement>()
   readonly #abandoned = new Map<
     OpenStatement,
@@ -44,7 +43,7 @@ export class OpenStatements {
       readonly timer: ReturnType<typeof setTimeout>
     }
   >()
-  /** Called when a statement is gone. */
+  /** Called when DuckDB has released the statement. */
   readonly #watchers = new Set<() => void>()
 
   constructor(options: OpenStatementsOptions) {
@@ -63,7 +62,6 @@ export class OpenStatements {
     this.#open.add(statement)
   }
 
-  /** DuckDB has released it. */
   delete(statement: OpenStatement): void {
     this.#open.delete(statement)
     const abandoned = this.#abandoned.get(statement)
@@ -75,7 +73,7 @@ export class OpenStatements {
     for (const watch of this.#watchers) watch()
   }
 
-  /** Its caller no longer waits, and DuckDB is still running it. */
+  /** Call when the client no longer waits, but DuckDB is still running the statement. */
   abandon(statement: OpenStatement): void {
     const { stuckMs, onStuck } = this.#options
     const timer = setTimeout(() => {
@@ -87,7 +85,7 @@ export class OpenStatements {
     statement.place.abandon()
   }
 
-  /** Ends the given ones and waits until DuckDB has released them, or for the grace period. */
+  /** Ends these statements and waits until DuckDB has released them or the grace period is over. */
   async end(
     statements: readonly OpenStatement[],
     { error, graceMs }: { readonly error: AppError; readonly graceMs: number },

@@ -1,36 +1,33 @@
 import { AppError } from '../../core/errors.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 
-/** How long a reader keeps its place after the last rows it took. */
+/** A reader keeps its slot for this long after taking rows. */
 const READING_MS = 20
 const LOOK_EVERY_MS = 20
-/**
- * A short statement is over within this many looks. Where the cores are so busy that this thread hardly runs, looks come late
- * too: so it is not stopped for what others do.
- */
+/** In checks, not time, which is fair: when cores are busy, checks come late as well. */
 const SHORT_LOOKS = 10
-/** DuckDB stops most statements within milliseconds: one not released by then may take minutes. */
+/** DuckDB stops most within milliseconds; after this time it may take minutes. */
 const STUBBORN_MS = 250
 
-/** What a statement waits for. `continued`: its next rows. `new`: its first rows. `long`: a slot that it can keep. */
+/** `continued`: its next rows. `new`: its first rows. `long`: a slot that it can keep. */
 export type Turn = 'continued' | 'new' | 'long'
 
-export interface PlacesOptions {
+interface PlacesOptions {
   readonly longMax: number
-  /** More places, in which a statement that takes longer is stopped, to wait for a long one. */
+  /** A slow statement in one is stopped and waits for a long slot. */
   readonly shortMax: number
-  /** Long slots that one caller can never have, kept for others. */
+  /** Long slots kept free for other clients: a single one can never have them. */
   readonly othersMin: number
   readonly waitingMax: number
 }
 
-/** Whose statement it is; undefined: the server's own. */
+/** The owner of a statement; undefined for the server itself. */
 export type Caller = string | undefined
 
 export interface NewStatement {
   readonly caller: Caller
   readonly turn: Exclude<Turn, 'continued'>
-  /** The statement has been in a short slot for too long, and must be stopped. */
+  /** Stops a statement that was in a short slot for too long. */
   onTooLong(): void
 }
 
@@ -41,11 +38,7 @@ interface Waiting {
   refuse(error: AppError): void
 }
 
-/**
- * Places among the statements that DuckDB computes. Long ones and those for short statements are apart, so that `SELECT 1`
- * is answered beside any number of long ones: how long a statement takes is known only by trying. Among those who wait,
- * the caller with the fewest places is next.
- */
+/** Long and short statements have their own, so `SELECT 1` always gets through. */
 export class Places {
   readonly #options: PlacesOptions
   readonly #holders = new Set<Place>()
@@ -56,7 +49,7 @@ export class Places {
     this.#options = options
   }
 
-  /** Places in which DuckDB computes. */
+  /** The number of slots in which DuckDB is executing a statement. */
   get running(): number {
     let count = 0
     for (const place of this.#holders) if (!place.isParked) count += 1
@@ -67,24 +60,24 @@ export class Places {
     return this.#waiting.size
   }
 
-  /** @throws AppError `too_busy`; the signal's reason when it aborts while waiting */
+  /** @throws AppError `too_busy`, or the signal's reason if it aborts while waiting */
   async enter(statement: NewStatement, signal: AbortSignal): Promise<Place> {
     const place = new Place(this, statement)
     await this.take(place, statement.turn, signal)
     return place
   }
 
-  /** Gives a place to a statement without one. */
+  /** Gives a slot to a statement that has none. */
   take(place: Place, turn: Turn, signal: AbortSignal): Promise<void> | undefined {
     signal.throwIfAborted()
-    // Waiting statements have entered every slot that suits them, so this overtakes no one.
+    // Waiting statements already have every slot they could use, so taking this one is fair.
     if (this.#seat(place, turn)) return undefined
     this.#reclaim(performance.now())
     if (this.#seat(place, turn)) return undefined
     return this.#wait(place, turn, signal)
   }
 
-  /** Its place goes to the next one. */
+  /** Frees the slot for the next statement. */
   leave(place: Place): void {
     if (place.kind === null) return
     this.#holders.delete(place)
@@ -95,7 +88,8 @@ export class Places {
   async #wait(place: Place, turn: Turn, signal: AbortSignal): Promise<void> {
     if (this.#isHopeless(place.caller, turn)) throw this.#tooBusy()
     const { waitingMax, longMax, shortMax } = this.#options
-    // A statement with its first rows is inside already.
+    // A statement that has returned rows was admitted before, so the limit applies only to new
+    // ones.
     if (turn === 'new' && this.#waiting.size >= waitingMax) {
       throw new AppError(
         'too_busy',
@@ -114,7 +108,7 @@ export class Places {
     this.#waiting.add(waiting)
     this.#look()
     const stopListening = onAbort(signal, () => {
-      // A statement that has entered holds a place, which only its release gives back.
+      // A statement that has its slot keeps it until it is released.
       if (this.#waiting.delete(waiting)) entered.reject(signal.reason)
     })
     try {
@@ -124,7 +118,6 @@ export class Places {
     }
   }
 
-  /** Takes a free place for this turn. */
   #seat(place: Place, turn: Turn): boolean {
     const kind = this.#freeFor(place.caller, turn)
     if (kind === null) return false
@@ -146,7 +139,8 @@ export class Places {
     }
     if (long < longMax && own < this.#longMaxOf(caller)) return 'long'
     if (turn === 'long') return null
-    // The last one is for new statements: the next rows of another cannot be stopped and restarted.
+    // The last short slot is kept for new statements: one that continues cannot be restarted
+    // elsewhere.
     const shortFree = turn === 'new' ? shortMax : shortMax - 1
     return this.#holders.size - long < shortFree ? 'short' : null
   }
@@ -156,7 +150,7 @@ export class Places {
     return caller === undefined ? longMax : longMax - othersMin
   }
 
-  /** While places are free for those who wait. */
+  /** Admits waiting statements while slots are free. */
   #letIn(): void {
     while (this.#waiting.size > 0) {
       const next = this.#next()
@@ -167,7 +161,7 @@ export class Places {
     }
   }
 
-  /** Of the callers for whom a free slot is suitable, the one with the fewest, and of its statements one that continues. */
+  /** Of the client with the fewest slots, one that continues first. */
   #next(): Waiting | undefined {
     const held = new Map<Caller, number>()
     for (const { caller } of this.#holders) held.set(caller, (held.get(caller) ?? 0) + 1)
@@ -178,8 +172,8 @@ export class Places {
       const kind = this.#freeFor(place.caller, turn)
       if (kind === null) continue
       const rank = (held.get(place.caller) ?? 0) * 2 + (turn === 'continued' ? 0 : 1)
-      // Of equal ones the last to arrive gets a short slot, and the first a long one: if many try, a short statement need
-      // not wait until all others have proven to be long.
+      // Among equals, the latest gets a short slot and the first a long one. A new short statement
+      // then need not wait until all earlier ones turn out to be long.
       if (rank > bestRank || (rank === bestRank && kind !== 'short')) continue
       best = waiting
       bestRank = rank
@@ -187,7 +181,7 @@ export class Places {
     return best
   }
 
-  /** True when DuckDB holds every place that could become free, for statements that were ended. */
+  /** Every slot is held by a stopped statement that DuckDB is still running. */
   #isHopeless(caller: Caller, turn: Turn): boolean {
     const { longMax, shortMax } = this.#options
     const stubborn = this.#stubborn()
@@ -198,7 +192,7 @@ export class Places {
     return isLongHopeless && (turn !== 'new' || stubborn.length - long.length >= shortMax)
   }
 
-  /** Usually there are none. */
+  /** Statements that DuckDB is still running after they were stopped. Usually none. */
   #stubborn(): readonly Place[] {
     return [...this.#holders].filter(({ isStubborn }) => isStubborn)
   }
@@ -206,11 +200,11 @@ export class Places {
   #tooBusy(): AppError {
     return new AppError(
       'too_busy',
-      `No place is free: DuckDB is still at work on statements that were ended (${this.#stubborn().length}); try again later`,
+      `No slot is free: DuckDB is still working on statements that were ended (${this.#stubborn().length}); try again later`,
     )
   }
 
-  /** Checks again soon while a statement waits or is in a short place. */
+  /** Schedules the next check while a statement waits or has a short slot. */
   #look(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = null
@@ -224,15 +218,15 @@ export class Places {
     }, LOOK_EVERY_MS)
   }
 
-  /** From statements whose reader has been away for a while. */
+  /** Takes slots back from statements whose readers have taken no rows for a while. */
   #reclaim(nowMs: number): void {
-    // A set may lose or gain members while it is iterated.
+    // Deleting from a set during iteration is safe.
     for (const place of this.#holders) {
       if (place.parkedMs !== null && nowMs - place.parkedMs >= READING_MS) this.leave(place)
     }
   }
 
-  /** A statement that was in a short place for too long gets a long one, or is stopped if another waits. */
+  /** To a long slot, or stopped if others wait. */
   #endShort(): void {
     const isWanted = [...this.#waiting].some(({ turn }) => turn !== 'long')
     for (const place of [...this.#holders]) {
@@ -246,15 +240,15 @@ export class Places {
   }
 }
 
-/** The slot of one statement, while DuckDB computes; between its rows others may have it. */
+/** One statement's slot. While its reader takes no rows, other statements can use the slot. */
 export class Place {
   readonly caller: Caller
-  /** Set only by `Places`. null: it has none at the moment. */
+  /** Set only by `Places`. Null if it has no slot now. */
   kind: 'long' | 'short' | null = null
   looks = 0
   readonly #places: Places
   readonly #onTooLong: () => void
-  /** Until its first rows are there, it can be restarted. */
+  /** A statement can be stopped and restarted until its first rows exist. */
   #canBeEnded: boolean
   #parkedMs: number | null = null
   #abandonedMs: number | null = null
@@ -266,7 +260,7 @@ export class Place {
     this.#onTooLong = onTooLong
   }
 
-  /** When it began to wait for its reader; null: it does not. */
+  /** When it began to wait for its reader, or null if it is not waiting. */
   get parkedMs(): number | null {
     return this.#parkedMs
   }
@@ -275,19 +269,19 @@ export class Place {
     return this.#parkedMs !== null
   }
 
-  /** DuckDB is still running it although its client has gone. */
+  /** Whether DuckDB is still running the statement although its client is gone. */
   get isStubborn(): boolean {
     return this.#abandonedMs !== null && performance.now() - this.#abandonedMs >= STUBBORN_MS
   }
 
-  /** Its rows are being read. */
+  /** Call while the reader has the rows, so others can use the slot. */
   park(): void {
     this.#canBeEnded = false
     this.#parkedMs = performance.now()
     if (this.kind === 'short') this.#places.leave(this)
   }
 
-  /** A promise if it lost its place and has to wait. @throws as `Places.enter` does */
+  /** A promise if the slot was lost and the statement has to wait. @throws like `Places.enter` */
   resume(signal: AbortSignal): Promise<void> | undefined {
     this.#parkedMs = null
     return this.kind === null ? this.#places.take(this, 'continued', signal) : undefined
@@ -300,12 +294,12 @@ export class Place {
     this.#onTooLong()
   }
 
-  /** Its client has gone, and DuckDB is still running it. */
+  /** Call when the client is gone but DuckDB is still running the statement. */
   abandon(): void {
     this.#abandonedMs = performance.now()
   }
 
-  /** Permanently. */
+  /** Frees the slot for good. */
   release(): void {
     this.#places.leave(this)
   }

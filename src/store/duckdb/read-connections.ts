@@ -1,41 +1,40 @@
-/** What short statements share: connections with an open READ ONLY transaction, and prepared plans. */
+/**
+ * Lets short statements share connections that have an open READ ONLY transaction and prepared
+ * plans.
+ */
 import type { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { Database } from './database.ts'
 
 const COMMIT = 'COMMIT'
 
-/** Tables that are constantly written besides users' requests: agents' traces and conversations. */
+/** Record tables, written independently of clients' writes: agent traces and conversations. */
 const RECORDS = /\beider\.(?:trace|conversation|audit)/
 
-/** A statement over records is prepared each time, in a separate transaction: a write to them makes nothing else stale. */
-export function readsRecords(sql: string): boolean {
+/** Prepared each time, so that writing records does not invalidate other plans. */
+function readsRecords(sql: string): boolean {
   return RECORDS.test(sql)
 }
 
-/** How long one transaction serves statement after statement. `now()` gives the time of its start. */
+/** How long to reuse a transaction. `now()` in SQL gives its start time. */
 const REUSE_MS = 20
 
-/** An idle connection with an open READ ONLY transaction. */
 interface OpenTransaction {
   readonly connection: DuckDBConnection
-  /** The database's write count at its start. */
+  /** The database's write count when the transaction began. */
   readonly writeCount: number
   readonly beganMs: number
 }
 
-export interface ReadConnection {
+interface ReadConnection {
   readonly connection: DuckDBConnection
-  /** True when its READ ONLY transaction is open already and sees every committed write. */
+  /** Whether its READ ONLY transaction is already open. It sees every committed write. */
   readonly isBegun: boolean
-  /** Takes the connection back, its transaction still open. */
+  /** Returns the connection to the pool with its transaction still open. */
   readonly giveBack: () => void
 }
 
-/**
- * Connections for statements that read. BEGIN and COMMIT cost as much as a short statement itself, so a transaction stays
- * open for the next statement: for a moment, and only until something is written.
- */
+/** Keeps a transaction open for a moment: BEGIN and COMMIT cost as much as a short statement. */
 export class ReadConnections {
   readonly #database: Database
   readonly #statements: PreparedStatements
@@ -48,7 +47,7 @@ export class ReadConnections {
     this.#statements = statements
   }
 
-  /** @param sql the statement that it is for */
+  /** @param sql the statement to run */
   async take(sql: string): Promise<ReadConnection> {
     const open = readsRecords(sql) ? undefined : this.#idle.pop()
     const { writeCount } = this.#database
@@ -60,7 +59,7 @@ export class ReadConnections {
     return this.#lend({ connection, writeCount, beganMs: performance.now() }, false)
   }
 
-  /** Ends the open transactions, so that the database can close. */
+  /** Ends the open transactions so that the database can close. */
   close(): void {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -80,7 +79,7 @@ export class ReadConnections {
     this.#timer ??= setTimeout(() => this.#sweep(), REUSE_MS)
   }
 
-  /** An open transaction keeps old versions of rows alive, so an idle server has none. */
+  /** An open transaction keeps old row versions alive, so an idle server has none. */
   #sweep(): void {
     this.#timer = null
     const expired = this.#idle.filter((transaction) => ageMs(transaction) >= REUSE_MS)
@@ -102,36 +101,36 @@ function ageMs({ beganMs }: OpenTransaction): number {
   return performance.now() - beganMs
 }
 
-/** Per connection; a plan takes some ten kilobytes. */
+/** The most plans per connection. Each takes some ten kilobytes. */
 const STATEMENTS_MAX = 12
 const SQL_CHARS_MAX = 4_000
 
-/** The latest statements, on any connection. */
+/** Remember this many recent statements of all connections. */
 const SEEN_MAX = 500
 
 interface PreparedPlan {
   readonly prepared: DuckDBPreparedStatement
-  /** The version of the data for which it was planned. */
+  /** The data version for which the plan was made. */
   readonly dataVersion: number | null
 }
 
 /**
- * Prepares each statement once per connection: twice as many short statements per second as with their text. DuckDB 1.5.5
- * replans a statement when a table or the type of a value has changed, but not when the values in a table have:
- * conditions that no value could meet are gone from the plan, and strings and numbers are packed into as many bytes as the
- * largest one took. So a plan is used only until the next write.
+ * Prepares each statement once per connection, which doubles the rate of short statements. DuckDB
+ * 1.5.5 replans a statement when a table or a parameter type has changed, but not when the data
+ * has. Such a plan can give wrong results: it drops conditions that no stored value could meet, and
+ * packs values into the width of the largest one. So a plan is used only until the next write.
  */
 export class PreparedStatements {
   readonly #plans = new WeakMap<DuckDBConnection, Map<string, PreparedPlan>>()
   readonly #dataVersion: () => number | null
   readonly #seen = new LruMap<string, true>({ sizeMax: SEEN_MAX })
 
-  /** @param dataVersion changes with every write; null while one is being committed */
+  /** @param dataVersion changes with every write; null during a commit */
   constructor(dataVersion: () => number | null) {
     this.#dataVersion = dataVersion
   }
 
-  /** The statement without bound values, for one run at a time on this connection, in a transaction that is open. */
+  /** Without bound values. Run once at a time on this connection, in a transaction. */
   async prepare(connection: DuckDBConnection, sql: string): Promise<DuckDBPreparedStatement> {
     const dataVersion = readsRecords(sql) ? null : this.#dataVersion()
     return this.#prepare(connection, sql, dataVersion, (plan) => {
@@ -139,14 +138,14 @@ export class PreparedStatements {
     })
   }
 
-  /** Whether it was not seen lately: a statement that may never return is not worth preparing. */
+  /** Not seen lately: it may never come again, so preparing it would not pay. */
   isFirst(sql: string): boolean {
     const isFirst = this.#seen.get(sql) === undefined
     if (isFirst && sql.length <= SQL_CHARS_MAX) this.#seen.set(sql, true)
     return isFirst
   }
 
-  /** The prepared statement, if there is one. */
+  /** Returns the prepared statement if there is one. */
   known(connection: DuckDBConnection, sql: string): DuckDBPreparedStatement | undefined {
     const plans = this.#plans.get(connection)
     const known = plans?.get(sql)
@@ -154,14 +153,14 @@ export class PreparedStatements {
     if (known === undefined || dataVersion === null || known.dataVersion !== dataVersion) {
       return undefined
     }
-    // Deleted and set again, it counts as the most recently used one.
+    // Delete and set again to make it the most recently used.
     plans?.delete(sql)
     plans?.set(sql, known)
     if (known.prepared.parameterCount > 0) known.prepared.clearBindings()
     return known.prepared
   }
 
-  /** Runs BEGIN or COMMIT, which read nothing: such a plan never goes stale. */
+  /** Runs BEGIN or COMMIT. They read no data, so the plan never becomes outdated. */
   async runControl(connection: DuckDBConnection, sql: string): Promise<void> {
     await (await this.#prepare(connection, sql, null, () => true)).run()
   }
@@ -174,7 +173,7 @@ export class PreparedStatements {
   ): Promise<DuckDBPreparedStatement> {
     const plans = this.#plansOf(connection)
     const known = plans.get(sql)
-    // Deleted and set again, it counts as the most recently used one.
+    // Delete and set again to make it the most recently used.
     plans.delete(sql)
     if (known !== undefined && isCurrent(known)) {
       plans.set(sql, known)

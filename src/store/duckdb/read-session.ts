@@ -19,41 +19,42 @@ const BEGIN = 'BEGIN TRANSACTION READ ONLY'
 const COMMIT = 'COMMIT'
 
 interface SessionParts {
-  /** Takes the connection back after success. */
+  /** Returns the connection to the pool after success. */
   readonly giveBack: (connection: DuckDBConnection) => void
-  /** Whether the READ ONLY transaction is open already, and whether it stays open afterwards. */
+  /** Whether the READ ONLY transaction is already open, and whether to keep it open afterwards. */
   readonly transaction: { readonly isBegun: boolean; readonly isKept: boolean }
-  /** Takes the connection back in any other case. */
+  /** Disposes of the connection if it cannot be reused. */
   readonly discard: (connection: DuckDBConnection) => void
   readonly connection: DuckDBConnection
   readonly statements: PreparedStatements
   readonly deadline: Deadline
   readonly place: Place
-  /** Called when DuckDB is still running the statement after its caller got an answer. */
+  /** Called if DuckDB is still running the statement after its client got an answer. */
   readonly onAbandoned: () => void
   readonly onOutOfMemory: () => void
   /** Called when DuckDB has released the statement. */
   readonly onEnd: () => void
 }
 
-/** A statement, and Eider's statements that run before it in its transaction. */
+/** A statement, and Eider's own statements to run before it in the same transaction. */
 export interface SessionSql extends BoundSql {
   readonly before?: string
 }
 
 export interface BegunResult {
   readonly result: DuckDBResult
-  /** null: no rows. */
+  /** The first rows, or null if there are none. */
   readonly first: DuckDBDataChunk | null
 }
 
-/** A statement was stopped to be restarted in another slot. */
+/** Thrown when a statement is stopped to be restarted in another slot. */
 export const TOO_LONG = new Error('too long for a place among the short ones')
 
 /**
- * One statement in one READ ONLY transaction on a connection of its own. When the deadline aborts, the caller hears it at
- * once; the connection stays taken, and the statement counts as running, until DuckDB has released it. From its first
- * rows on it has its place only while DuckDB makes the next ones.
+ * One statement in a READ ONLY transaction on its own connection. When the deadline aborts, the
+ * client gets an error at once, but the connection stays taken, and the statement counts as
+ * running, until DuckDB has released it. After the first rows, a slot is needed only while DuckDB
+ * computes the next ones.
  */
 export class ReadSession {
   readonly #parts: SessionParts
@@ -64,7 +65,7 @@ export class ReadSession {
   #prepared: DuckDBPreparedStatement | null = null
   #chunksRead = 0
   #ahead: DuckDBDataChunk | null = null
-  /** Why its caller no longer waits. */
+  /** Why the client stopped waiting. */
   #abandonedFor: unknown = null
   readonly #stopListening: () => void
 
@@ -75,11 +76,7 @@ export class ReadSession {
     })
   }
 
-  /**
-   * Starts a statement and returns its first rows. In a slot for short ones it reads ahead at once, while it can still be
-   * restarted.
-   * @throws as `start` does; `TOO_LONG`
-   */
+  /** In a short slot reads ahead while it can be restarted. @throws like `start`, or `TOO_LONG` */
   async begin(statement: BoundSql): Promise<BegunResult> {
     const result = await this.start(statement)
     if (result instanceof DuckDBMaterializedResult) return { result, first: this.#nextMade(result) }
@@ -92,9 +89,7 @@ export class ReadSession {
     })
   }
 
-  /**
-   * @throws AppError of the `sql_…` group, `timeout`, `out_of_memory`; the caller's reason on abort
-   */
+  /** @throws AppError `sql_…`, `timeout` or `out_of_memory`; the caller's reason on abort */
   async start(statement: SessionSql): Promise<DuckDBResult> {
     const { connection, statements } = this.#parts
     const { before } = statement
@@ -122,7 +117,7 @@ export class ReadSession {
     })
   }
 
-  /** The next rows; null: there are none left, and the session is over. */
+  /** Returns the next rows, or null if there are none and the session has ended. */
   async next(): Promise<DuckDBDataChunk | null> {
     this.#parts.deadline.signal.throwIfAborted()
     const result = this.#result
@@ -148,10 +143,7 @@ export class ReadSession {
     return null
   }
 
-  /**
-   * A failure after the first rows ends a stream like its last row (`PROBE`): the statement runs again to get the error.
-   * @throws DuckDB's error
-   */
+  /** A failed stream looks complete (see `PROBE`): runs again for the error. @throws it */
   async #checkEnd(): Promise<void> {
     const isWhole = await this.#step(() => this.#run(PROBE)).then(
       () => true,
@@ -169,13 +161,13 @@ export class ReadSession {
     throw new AppError('sql_failed', 'The statement failed after its first rows; run it again')
   }
 
-  /** Fetches the next rows before they are requested. False: there are none, and the session is over. */
+  /** Reads the next rows in advance. Returns false if there are none and the session has ended. */
   async lookAhead(): Promise<boolean> {
     this.#ahead = await this.next()
     return this.#ahead !== null
   }
 
-  /** All rows were read from DuckDB, or are no longer wanted. */
+  /** Whether all rows were read, or the reader wants no more. */
   get isOver(): boolean {
     return this.#isOver
   }
@@ -184,12 +176,12 @@ export class ReadSession {
     return this.#abandonedFor === TOO_LONG
   }
 
-  /** Stops a statement without rows so far, so that it can be restarted: its deadline continues. */
+  /** Stops a statement that has no rows yet, so it can be restarted. Its deadline continues. */
   giveUp(): void {
     this.#abandon(TOO_LONG)
   }
 
-  /** A materialized result needs its connection no longer than until its last rows are read. */
+  /** A materialized result needs its connection only until its last rows are read. */
   #nextMade(result: DuckDBMaterializedResult): DuckDBDataChunk | null {
     const { chunkCount } = result
     const data = this.#chunksRead < chunkCount ? result.getChunk(this.#chunksRead) : null
@@ -199,7 +191,7 @@ export class ReadSession {
     return data
   }
 
-  /** All rows are read. The COMMIT is not awaited: a transaction that only read has nothing to lose. */
+  /** The COMMIT is not awaited: a read transaction has nothing to lose. */
   #end(): void {
     this.#isOver = true
     const leave = () => this.#leave('give back')
@@ -259,9 +251,7 @@ export class ReadSession {
     })
   }
 
-  /**
-   * The statement's client is gone: answers right away, then waits in the background for DuckDB to stop.
-   */
+  /** Call when the client is gone. Returns at once and waits for DuckDB in the background. */
   #abandon(reason: unknown): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -282,12 +272,9 @@ export class ReadSession {
     void running.then(finish, finish)
   }
 
-  /**
-   * Ends the transaction off the main thread, where closing the connection would wait for it on the
-   * main thread.
-   */
+  /** Rolls back off the main thread. Closing the connection instead would block the main thread. */
   async #rollBack(): Promise<void> {
-    // It fails without an open transaction; the connection is dropped in any case.
+    // ROLLBACK fails if no transaction is open. Ignore that, because the connection is discarded.
     await this.#parts.connection.run('ROLLBACK').catch(() => {})
     this.#leave('discard')
   }
@@ -303,10 +290,10 @@ export class ReadSession {
   }
 }
 
-/** `stop` frees the connection; `next` does so after the last chunk. */
+/** `stop` frees the connection, as does `next` after the last chunk. */
 export type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
 
-/** One statement's time: for waiting, running and reading its rows. */
+/** The time limit of one statement, covering waiting, running and reading its rows. */
 export function statementDeadline(
   { timeoutMs, spentMs = 0, setting }: RunLimits,
   signal: AbortSignal,

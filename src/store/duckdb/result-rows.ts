@@ -1,4 +1,7 @@
-/** The rows of a result in batches, with DuckDB's values as JSON values (docs/contract.md 4.11). */
+/**
+ * Reads the rows of a result in batches and converts DuckDB values to JSON values (docs/contract.md
+ * 4.11).
+ */
 import {
   DuckDBArrayType,
   DuckDBArrayValue,
@@ -28,20 +31,17 @@ import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import type { ChunkSource } from './read-session.ts'
 import { textPieces } from './text-rows.ts'
 
-/** Converting holds the main thread: a batch ends after this time, or with its rows. */
+/** Converting blocks the main thread, so a batch ends after this time even if rows remain. */
 const BATCH_MS = 8
-/** Values converted between two readings of the clock: some rows, or a part of wide ones. */
+/** Check the clock after converting this many values: several rows, or a part of a wide row. */
 const VALUES_PER_LOOK = 2048
 
 type Batch<T> = readonly (readonly T[])[]
 
-/** For values that are not null, each becoming a value of the batch's row. */
+/** Converts a non-null value for the row of a batch. */
 type Converter<T> = (value: DuckDBValue) => T
 
-/**
- * The rows of a result in batches, yielding to the event loop after each. Unlike a generator's, its `return` frees the
- * connection even when nothing was read.
- */
+/** Lets other work run. Its `return` frees the connection even if nothing was read. */
 export function rowBatches<T>(
   types: readonly DuckDBType[],
   converterFor: (type: DuckDBType) => Converter<T>,
@@ -62,7 +62,7 @@ export function rowBatches<T>(
   }
 }
 
-/** All rows of a result with a single chunk; null: reading them would hold the main thread for too long. */
+/** null if not a single chunk, or if converting would block for too long. */
 export function readyRows(
   types: readonly DuckDBType[],
   data: DuckDBDataChunk | null,
@@ -118,12 +118,13 @@ function rowOf<T>(
   })
 }
 
-/** The rows of a result in each form of an answer; only one of the forms can be read. */
+/** Offers the rows of a result in every response format. Only one of them can be read. */
 export function resultStream(
   result: DuckDBResult,
   rows: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
 ): RowStream {
-  // Not the result itself: it holds what the statement computed with, and a client may keep these batches for long.
+  // Keep only the types: the result object holds the statement's memory, and a client may keep
+  // batches for long.
   const types = result.columnTypes()
   const columns = result.columnNames().map((name, index) => {
     const type = types[index]
@@ -140,7 +141,6 @@ export function resultStream(
   }
 }
 
-/** The rows of a finished statement. */
 export function madeRows(result: DuckDBMaterializedResult): RowStream {
   let read = 0
   const next = () => {
@@ -152,19 +152,19 @@ export function madeRows(result: DuckDBMaterializedResult): RowStream {
   return resultStream(result, { source, first: next() })
 }
 
-// The rows of a result as one body, built from DuckDB's vectors without a JavaScript value for each.
+// Encodes the rows of a result as one response body, directly from DuckDB's vectors.
 
-/** The inputs of all encodings of rows. */
+/** The parameters of every encoding. */
 export interface Encoding {
   readonly encoding: RowEncoding
   readonly names: readonly string[]
   readonly types: readonly DuckDBType[]
-  /** Texts for numbers that JSON does not have. */
+  /** Whether values that JSON numbers cannot represent become texts. */
   readonly isExact: boolean
 }
 
-/** Unlike a generator's, its `return` frees the connection even when nothing was read. */
-export function encodedRows(
+/** Unlike a generator's, its `return` frees the connection even if nothing was read. */
+function encodedRows(
   encoding: Encoding,
   { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
 ): AsyncIterable<Uint8Array> {
@@ -193,7 +193,7 @@ async function* piecesOf(
       yield* textPieces(encoding, { names, types, isExact }, { source, first })
       return
     }
-    // Loaded with the first answer that needs it.
+    // Imported only when a client requests Arrow.
     const { arrowPieces } = await import('./arrow-stream.ts')
     yield* arrowPieces({ names, types }, source, first)
   } finally {
@@ -201,7 +201,7 @@ async function* piecesOf(
   }
 }
 
-/** The same for values as JSON has them. */
+/** Like `encodedRows`, for rows of JSON values. */
 export async function* encodedValues(
   { encoding, names }: Omit<Encoding, 'types' | 'isExact'>,
   { batches }: RowStream,
@@ -213,10 +213,10 @@ export async function* encodedValues(
   yield arrowOfValues(names, rows)
 }
 
-// Values of a result for storing: with their types, and nothing lost on the way through JSON.
+// Converts values of a result for storage, keeping types and precision that JSON would lose.
 
-/** What JSON says exactly stays as it is; every other value carries its type. Chosen once per column. */
-export function cellConverterOf(type: DuckDBType): (value: DuckDBValue) => CellValue {
+/** Values that JSON represents exactly stay as they are; others carry their type. */
+function cellConverterOf(type: DuckDBType): (value: DuckDBValue) => CellValue {
   const shown = converterOf(type)
   if (PLAIN.has(type.typeId) && type.alias === undefined) return shown
   if (type.typeId === DuckDBTypeId.BIGINT) {
@@ -226,7 +226,7 @@ export function cellConverterOf(type: DuckDBType): (value: DuckDBValue) => CellV
     }
   }
   const columnType = columnTypeOf(type)
-  // A type that no column can have is stored as shown.
+  // A type that no column can have is stored in its JSON form.
   if (columnType === null) return shown
   const text = typeText(columnType)
   if (text === 'JSON') {
@@ -264,7 +264,7 @@ function columnTypeOf(type: DuckDBType): ColumnType | null {
   return parseColumnType(type.alias ?? type.toString())
 }
 
-/** null for a struct without names, which no table can hold. */
+/** Returns null for a struct without field names, which tables cannot store. */
 function structTypeOf({ entryNames, entryTypes }: DuckDBStructType): ColumnType | null {
   const fields: { readonly name: string; readonly type: ColumnType }[] = []
   for (const [index, name] of entryNames.entries()) {
@@ -276,7 +276,7 @@ function structTypeOf({ entryNames, entryTypes }: DuckDBStructType): ColumnType 
   return { kind: 'struct', fields }
 }
 
-/** The fields of structs by name: the result has them by number. */
+/** DuckDB's results number struct fields; this returns them by name. */
 function storedConverterOf(type: DuckDBType): (value: DuckDBValue) => DuckDBValue {
   if (type instanceof DuckDBListType || type instanceof DuckDBArrayType) {
     const item = storedConverterOf(type.valueType)

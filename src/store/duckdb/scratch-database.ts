@@ -1,4 +1,7 @@
-/** A separate DuckDB in memory, for statements that never touch stored data: no files, no network, a little memory. */
+/**
+ * A separate in-memory DuckDB for statements that never touch stored data. It has no access to
+ * files or the network, and little memory.
+ */
 import { type DuckDBConnection, DuckDBInstance, StatementType } from '@duckdb/node-api'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { exactConverterOf } from '../../core/domain/shown-values.ts'
@@ -21,7 +24,7 @@ export class ScratchDatabase {
     this.#connection = connection
   }
 
-  /** @param script run before it is locked against every other change of settings */
+  /** @param script runs before the settings are locked */
   static async open(script: string, searchPath: string): Promise<ScratchDatabase> {
     const instance = await DuckDBInstance.create(':memory:', { memory_limit: MEMORY, threads: '1' })
     const connection = await instance.connect()
@@ -31,7 +34,7 @@ export class ScratchDatabase {
     return new ScratchDatabase(instance, connection)
   }
 
-  /** Replaces the contents of these tables, in one step. @param tables rows by the names of the table's columns */
+  /** In one transaction. @param tables rows as objects by column name */
   fill(tables: Readonly<Record<string, readonly object[]>>): Promise<void> {
     return this.#turns.run(async () => {
       await this.#connection.run('BEGIN')
@@ -55,7 +58,7 @@ export class ScratchDatabase {
     await this.#connection.run(sql, [JSON.stringify(rows)])
   }
 
-  /** One statement at a time. @throws AppError `sql_failed`, `timeout`; the signal's reason */
+  /** One at a time. @throws AppError `sql_failed` or `timeout`; the signal's reason */
   read(sql: string, signal: AbortSignal) {
     return this.#turns.run(() => this.#read(sql, signal))
   }
@@ -66,8 +69,7 @@ export class ScratchDatabase {
     const deadline = startDeadline({
       timeoutMs: READ_MS,
       signals: [caller],
-      timeoutError: (ms) =>
-        new AppError('timeout', `A question about the catalog took over ${ms} ms`),
+      timeoutError: (ms) => new AppError('timeout', `A query of the catalog took over ${ms} ms`),
     })
     const stop = onAbort(deadline.signal, () => this.#connection.interrupt())
     try {
@@ -75,7 +77,7 @@ export class ScratchDatabase {
       if (extracted.count !== 1) throw new AppError('sql_not_supported', 'One statement at a time')
       const prepared = await extracted.prepare(0)
       const { statementType } = prepared
-      // Its memory counts against the limit until then.
+      // Frees the memory of the statement, which counts against the limit.
       prepared.destroySync()
       if (statementType !== StatementType.SELECT) {
         throw new AppError('sql_not_supported', 'The catalog can only be read')
@@ -102,7 +104,6 @@ export class ScratchDatabase {
     }
   }
 
-  /** After the waiting statements. */
   close(): void {
     void this.#turns.run(async () => {
       if (this.#isClosed) return

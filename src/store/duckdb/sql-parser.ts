@@ -9,7 +9,6 @@ import {
   syntaxError,
 } from './database-error.ts'
 
-/** Readers that work at the same time; a text takes well under a millisecond. */
 const READERS_MAX = 4
 
 const PARSE_SQL = 'SELECT json_serialize_sql($1::VARCHAR)'
@@ -24,10 +23,10 @@ interface Reader {
 const RECENT_MAX = 100
 const RECENT_CHARS_MAX = 4_000
 
-/** SQL ⇄ syntax tree by DuckDB's own parser, with both statements prepared: three times faster. */
+/** DuckDB's own parser. Prepared statements make it three times faster. */
 export class SqlParser {
   readonly #database: Database
-  /** Sub-queries that replace knowledge bases are parsed repeatedly. */
+  /** Subqueries that replace knowledge bases are parsed repeatedly, so cache them. */
   readonly #recent = new LruMap<string, string>({ sizeMax: RECENT_MAX })
   readonly #idle: Reader[] = []
   readonly #waiting: ((reader: Reader) => void)[] = []
@@ -48,7 +47,7 @@ export class SqlParser {
       if (sql.length <= RECENT_CHARS_MAX) this.#recent.set(sql, tree)
       return tree
     }
-    // The shape is DuckDB's own, of the version that package.json pins.
+    // The shape is that of the DuckDB version pinned in package.json.
     throw syntaxError(sql, JSON.parse(tree) as ParseFailure)
   }
 
@@ -62,14 +61,14 @@ export class SqlParser {
       const statement = reader[kind]
       statement.bindVarchar(1, text.toWellFormed())
       const result = await statement.run()
-      // Its only row is there already: fetching it would take two more turns of the thread pool.
+      // The only row is already here. Fetching it would take two turns of the thread pool.
       const answer = result.chunkCount > 0 ? result.getChunk(0).getColumnVector(0).getItem(0) : null
       this.#giveBack(reader)
       if (typeof answer === 'string') return answer
       throw new AppError('sql_syntax', 'The statement cannot be read')
     } catch (error) {
       if (error instanceof AppError) throw error
-      // A prepared statement survives its own failure: the text failed.
+      // The prepared statement can be reused, because the text caused the failure.
       this.#giveBack(reader)
       throw statementError(error)
     }
@@ -97,7 +96,6 @@ export class SqlParser {
     else next(reader)
   }
 
-  /** Texts that are being read or wait to be. */
   close(): void {
     this.#isClosed = true
     for (const { connection } of this.#idle.splice(0)) this.#database.discard(connection)

@@ -12,37 +12,25 @@ import { statementError } from './database-error.ts'
 import { runInterruptibly } from './interruptible.ts'
 import type { SessionSql } from './read-session.ts'
 
-/** The temporary table that holds the rows of a SELECT, on one connection only. */
+/** The temporary table with the rows of a SELECT. Only one connection can see it. */
 export const STAGED = 'eider_staged'
 
 export const STAGED_ROWS = `temp.${STAGED}`
 
-/**
- * The rows of a SELECT on the way into a table. They are read in a READ ONLY transaction, in which a temporary table can
- * be written all the same, and are moved by a write that runs no SQL of a caller.
- */
+/** READ ONLY may write temporary tables. A write then moves the rows without client SQL. */
 export interface StagedSelect {
   readonly connection: DuckDBConnection
   readonly columns: readonly RelationColumn[]
   readonly rowCount: number
-  /**
-   * Makes a table of the rows, within a write on `connection`. An abort stops it with its reason.
-   * @param table quoted
-   */
+  /** Within a write on `connection`. @param table the quoted name */
   moveInto(table: string, signal: AbortSignal): Promise<void>
-  /**
-   * Adds the rows to a table that has all of their columns, as `moveInto` does.
-   * @throws AppError `sql_failed` for a value that its column cannot hold
-   */
+  /** Which has all of their columns. @throws AppError `sql_failed` if a value does not fit */
   appendTo(table: string, signal: AbortSignal): Promise<void>
-  /** Drops the rows. */
+  /** Drops the temporary table. */
   release(): void
 }
 
-/**
- * @param shape SQL of a SELECT whose columns the rows get, in order: each value is then read as its column's type, like at
- * its destination
- */
+/** @param shape sets column types: values are converted as if inserted */
 export function stagingOf(select: BoundSql, shape?: string): SessionSql {
   const create = `CREATE OR REPLACE TEMP TABLE ${STAGED} AS`
   if (shape === undefined) return { ...select, sql: `${create} ${select.sql}` }
@@ -50,14 +38,16 @@ export function stagingOf(select: BoundSql, shape?: string): SessionSql {
   return { ...select, before: `${create} ${shape} LIMIT 0`, sql }
 }
 
-/** As DuckDB prints `VALUES …`. Without the outer SELECT, each value has the type of its column, not of its list. */
+/**
+ * `VALUES …` as DuckDB prints it. Without the outer SELECT, values get the types of their columns.
+ */
 const VALUES_LIST = /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/
 
 function withoutList(sql: string): string {
   return VALUES_LIST.exec(sql)?.[1] ?? sql
 }
 
-/** @param connection has run `stagingOf` of the SELECT */
+/** @param connection the one on which `stagingOf(select)` has run */
 export async function stagedSelect(
   connection: DuckDBConnection,
   database: Pick<Database, 'discard'>,
@@ -99,25 +89,20 @@ async function appended(
   }
 }
 
-/** The metadata of a Parquet file. */
 export interface FileNote {
   readonly key: string
   readonly text: string
-  /** Its bytes with a checksum. */
+  /** Yields the file's bytes, followed by a checksum. */
   readonly sealed: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>
 }
 
-/** Rows with vectors: a whole group of them is in memory while it is written or read. */
+/** Small groups, because a whole group is in memory while it is written or read. */
 const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
 
-/** @param directory created if missing */
+/** @param directory created if it does not exist */
 export function newExportFile(directory: string): {
-  /** Writes the rows of a SELECT into the file. */
   statementOf(select: BoundSql, note?: FileNote): BoundSql
-  /**
-   * The bytes of the file. Its name is removed right away, so that nothing is left when a reader stops.
-   * @param encode closes the file; unset: the bytes as they are
-   */
+  /** Unlinked at once, so nothing remains on disk. @param encode also closes the file */
   read(encode?: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>): Promise<ExportedRows>
   remove(): void
 } {
@@ -142,7 +127,7 @@ export function newExportFile(directory: string): {
         return { pieces: encode(file) }
       }
       const reader = Bun.file(path).stream().getReader()
-      // The first read opens the file.
+      // The first read opens the file, so later failures cannot be about that.
       const first = await reader.read()
       remove()
       return { pieces: bytesOf(first.value, reader) }
@@ -155,7 +140,7 @@ function makeDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new AppError('storage_full', 'The folder of exports cannot be made', { cause: error })
+    throw new AppError('storage_full', 'The folder for exports cannot be created', { cause: error })
   }
 }
 

@@ -1,4 +1,4 @@
-/** Limits on single steps of DuckDB, and what makes it release memory. */
+/** Limits what a single function call in DuckDB may compute, and makes DuckDB free memory. */
 import {
   BOOLEAN,
   DOUBLE,
@@ -10,39 +10,30 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 
-/** DuckDB's message for a step that is too large, which `database-error.ts` makes one for the caller of. */
+/** `database-error.ts` turns it into a message for the client. */
 export const TOO_COSTLY = 'Too much for one step: '
 
-/** Steps that functions may take for one set of rows: a second or two. No interrupt reaches them. */
+/** The steps allowed for one set of rows. They take a second or two and cannot be interrupted. */
 const STEPS_MAX = 1e9
 const ADVICE = `for rows that are computed together, the limit is ${STEPS_MAX.toPrecision(2)}; use smaller values, or fewer rows at once`
 
-/**
- * `eider_steps(steps, what)` fails where the rows of one set take too many together; `eider_steps_total` adds up within one
- * list. `limit-steps.ts` puts them into statements.
- */
+/** For `limit-steps.ts`: `eider_steps` per set of rows, `eider_steps_total` within a list. */
 export function registerStepLimits(connection: DuckDBConnection): void {
   connection.registerScalarFunction(limitFunction('eider_steps', false))
   connection.registerScalarFunction(limitFunction('eider_steps_total', true))
 }
 
-/**
- * Free memory returns to the system within a second or two. Otherwise that waits for the next allocation of the thread that
- * freed it: gigabytes of one large statement may stay with an idle server.
- */
+/** Otherwise a thread frees memory only at its next allocation, and an idle server keeps it. */
 export async function giveMemoryBack(connection: DuckDBConnection): Promise<void> {
   await connection.run('SET GLOBAL allocator_background_threads = true')
   await connection.run("SET GLOBAL allocator_flush_threshold = '16MB'")
 }
 
-/** The limit for a large write's blocks in DuckDB's memory, and how often it is checked. */
+/** The limit for blocks of a large write in DuckDB's cache, and how often to check it. */
 const WRITTEN_BYTES_KEPT = 64 * 1024 ** 2
 const LET_GO_MS = 200
 
-/**
- * Runs work that writes much. DuckDB keeps each written block in memory, up to its limit, so it is made to release them
- * meanwhile.
- */
+/** DuckDB caches each written block; frees those while the work runs. */
 export async function withoutCaching<T>(
   lease: <R>(use: (connection: DuckDBConnection) => Promise<R>) => Promise<R>,
   memoryLimit: string,
@@ -62,14 +53,10 @@ export async function withoutCaching<T>(
   }
 }
 
-/** For blocks of the file; half as many more are released at a time, so that it happens less often. */
+/** Frees at least half of this at a time, to do it less often. */
 const BLOCK_BYTES_KEPT = 128 * 1024 ** 2
 
-/**
- * Releases most blocks of the file that DuckDB keeps in memory, up to its limit: the operating system has them as well,
- * and gives its copies back when memory is needed. What is in use by statements stays, and the blocks that are kept
- * make room for what they need meanwhile: none of them fails for it.
- */
+/** The system caches them as well. Running statements keep theirs and have room. */
 export async function trimCache(
   connection: DuckDBConnection,
   memoryLimit: string,
@@ -82,7 +69,9 @@ export async function trimCache(
   await lowerLimit(connection, total - blocks + keptBytes, memoryLimit)
 }
 
-/** Lowers the limit and raises it again: DuckDB 1.5.5 has no other way. */
+/**
+ * Lowers the memory limit and raises it again: the only way to free cached blocks in DuckDB 1.5.5.
+ */
 async function lowerLimit(
   connection: DuckDBConnection,
   keptBytes: number,
@@ -93,7 +82,7 @@ async function lowerLimit(
       `SET GLOBAL memory_limit = '${Math.ceil(keptBytes / 1e6)}MB'; SET GLOBAL memory_limit = '${memoryLimit}'`,
     )
   } catch {
-    // More than that is in use: the limit is unchanged.
+    // DuckDB refuses a limit below what is in use. The limit then stays as it was.
   }
 }
 
@@ -109,7 +98,7 @@ function limitFunction(name: string, isTotal: boolean): DuckDBScalarFunction {
   ) => {
     const sum = sumOf(input)
     const state = isTotal ? info.getState() : undefined
-    // Set by the function below.
+    // `initFunction` below has set the state.
     const total = state as Total | undefined
     if (total !== undefined) total.sum += sum
     const found = total?.sum ?? sum
@@ -127,7 +116,7 @@ function limitFunction(name: string, isTotal: boolean): DuckDBScalarFunction {
     parameterTypes: [DOUBLE, VARCHAR],
     returnType: BOOLEAN,
     volatile: isTotal,
-    // One for each list that a lambda processes.
+    // DuckDB creates one state for each list that a lambda processes.
     ...(isTotal ? { initFunction: (info) => info.setState({ sum: 0 }) } : {}),
   })
 }

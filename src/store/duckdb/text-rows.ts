@@ -1,4 +1,7 @@
-/** The rows of a result as CSV or NDJSON, byte for byte as `sqlFormat` writes their values, or as PostgreSQL's COPY has them. */
+/**
+ * Writes the rows of a result as CSV or NDJSON, with the same bytes as `sqlFormat`, or in
+ * PostgreSQL's COPY formats.
+ */
 import {
   type DuckDBDataChunk,
   type DuckDBType,
@@ -20,27 +23,31 @@ import {
 } from './columnar/text-cells.ts'
 import type { ChunkSource } from './read-session.ts'
 
-/** A piece is sent when it has this many bytes, at the end of a vector, or after a slice of time. */
+/**
+ * Send a piece when it has this many bytes, at the end of a vector, or when its time slice is over.
+ */
 const PIECE_BYTES_MAX = 2 ** 18
-/** The texts of a column that are copied at once. */
+/** The most bytes of a column's text to copy at once. */
 const TEXT_BYTES_MAX = 2 ** 20
-/** Memory kept for the next piece. */
+/** Keep the buffer for the next piece only up to this size. */
 const OUT_BYTES_MAX = 2 ** 22
 const SLICE_MS = 6
-/** Values written between two readings of the clock. */
+/** Check the clock after writing this many values. */
 const VALUES_PER_LOOK = 1024
 
-/** The text around a row's cells. */
+/** The text around the cells of a row. */
 interface LineFormat extends CellFormat {
   readonly head: string
-  /** Before the cell of each column. */
+  /** The text before each cell. */
   readonly before: readonly (string | Uint8Array)[]
   readonly end: string
 }
 
 export type TextEncoding = Exclude<RowEncoding, 'arrow'>
 
-/** Pieces of one body; a failure replaces its end. */
+/**
+ * Yields the pieces of one response body. If reading fails, an error takes the place of the end.
+ */
 export async function* textPieces(
   encoding: TextEncoding,
   given: {
@@ -68,11 +75,10 @@ export async function* textPieces(
     }
     if (!writer.isEmpty) yield writer.take()
   }
-  // The names of a result without rows.
+  // A result without rows still has a header with column names.
   if (!writer.isEmpty) yield writer.take()
 }
 
-/** Lines, as they are built. */
 class LineWriter {
   readonly #format: LineFormat
   readonly #columns: readonly CellColumn[]
@@ -94,7 +100,6 @@ class LineWriter {
     return this.#out.length === 0
   }
 
-  /** All rows of a chunk, a few at a time. */
   *write(data: DuckDBDataChunk): Generator<void, void, void> {
     const vectors = this.#columns.map((_, index) => data.getColumnVector(index))
     for (const { type } of vectors) numberFields(type)
@@ -113,7 +118,7 @@ class LineWriter {
     }
   }
 
-  /** As many rows as have no more text than may be copied at once: all rows of a vector may have one long value. */
+  /** One long value may be shared by all rows of a vector. */
   #countFrom(vectors: readonly DuckDBVector[], start: number, end: number): number {
     let count = end - start
     for (const index of this.#texts) {
@@ -134,7 +139,7 @@ class LineWriter {
     written(out, end)
   }
 
-  /** The bytes written since the last call. */
+  /** Returns the bytes written since the last call. */
   take(): Uint8Array {
     const piece = this.#out.written().slice()
     if (this.#out.bytes.length > OUT_BYTES_MAX) this.#out = new ByteBuffer(PIECE_BYTES_MAX)
@@ -143,7 +148,7 @@ class LineWriter {
   }
 }
 
-/** RFC 4180: as `csvRow` writes it. */
+/** CSV as in RFC 4180, in the same form as `csvRow`. */
 function csvFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   return {
     head: csvRow(names),
@@ -164,7 +169,7 @@ function writeCsvText(from: Uint8Array, offset: number, count: number, out: Byte
   let isPlain = count > 0
   for (let at = offset; at < end && isPlain; at += 1) {
     const byte = from[at] ?? 0
-    // A quote, a comma, or the end of a line.
+    // True unless the byte is a quote, a comma or a line end.
     isPlain = byte > 44 || (byte !== QUOTE && byte !== 44 && byte !== 13 && byte !== 10)
   }
   if (isPlain) {
@@ -183,7 +188,6 @@ function writeCsvText(from: Uint8Array, offset: number, count: number, out: Byte
   out.length = to
 }
 
-/** An object for each row; no two names are the same. */
 function ndjsonFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   return {
     head: '',
@@ -196,7 +200,7 @@ function ndjsonFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   }
 }
 
-/** The text format of PostgreSQL's COPY (its manual, "COPY"). */
+/** PostgreSQL's COPY in text format (PostgreSQL manual, "COPY"). */
 function copyFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   return {
     head: '',
@@ -210,13 +214,13 @@ function copyFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   }
 }
 
-/** Unlike `csv`, with PostgreSQL's values and ends of lines, and without names. */
+/** Unlike `csv`, with PostgreSQL's values and line ends, and no header. */
 function copyCsvFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   const before = names.map((_, index) => (index === 0 ? '' : ','))
   return { ...copyFormat(names), before, nullText: '', text: writeCsvText }
 }
 
-/** The binary format: the number of values, then each with its length. */
+/** PostgreSQL's COPY in binary format: the number of values, then each value after its length. */
 function copyBinaryFormat(names: readonly string[]): Omit<LineFormat, 'isExact'> {
   const count = Uint8Array.of(names.length >> 8, names.length)
   return {
@@ -229,14 +233,14 @@ function copyBinaryFormat(names: readonly string[]): Omit<LineFormat, 'isExact'>
   }
 }
 
-/** Far dates, and numbers shown as texts: none of their characters needs an escape. */
+/** Returns the text of unusual dates, and of numbers shown as text, which needs no escaping. */
 function copyText(text: string, { typeId }: DuckDBType): string {
   if (typeId === DuckDBTypeId.TIMESTAMP_TZ) return postgresMoment(text, '+00')
   const isMoment = typeId === DuckDBTypeId.TIMESTAMP || typeId === DuckDBTypeId.DATE
   return isMoment ? postgresMoment(text) : text
 }
 
-/** The letter after a backslash, for a byte that would end a cell or a line. */
+/** The letter to write after a backslash, for a byte that would otherwise end a cell or a line. */
 const COPY_ESCAPES: ReadonlyMap<number, number> = new Map(
   ['\\\\', '\tt', '\nn', '\rr'].map(([sign = '', letter = '']) => {
     return [sign.charCodeAt(0), letter.charCodeAt(0)]

@@ -31,11 +31,7 @@ export interface TypedValue {
   readonly type: DuckDBType
 }
 
-/**
- * A value with the type under which DuckDB compares it best: an integer as an integer, since a
- * DOUBLE would make an integer column be cast row by row.
- * @throws AppError `invalid_request` for a value that no type can hold
- */
+/** Whole numbers as integers: a DOUBLE would cast a column row by row. @throws AppError */
 export function typedValueOf(value: BoundValue, depth = 0): TypedValue {
   if (value === null) return { value, type: SQLNULL }
   if (typeof value === 'boolean') return { value, type: BOOLEAN }
@@ -64,7 +60,7 @@ function integerValue(value: bigint): TypedValue {
   throw new AppError('invalid_request', 'A parameter is an integer of more than 127 bits')
 }
 
-/** One type for all items. An empty list, or one of nulls, fits any type of column. */
+/** Gives all items one type. An empty list, or one with only nulls, fits a column of any type. */
 function typedList(items: readonly TypedValue[]): TypedValue {
   const type = items.reduce<DuckDBType>((common, item) => commonType(common, item.type), SQLNULL)
   const values = items.map((item) => inType(item, type))
@@ -94,24 +90,19 @@ function inType({ value, type }: TypedValue, wanted: DuckDBType): DuckDBValue {
   return value
 }
 
-// Lists of keys as separate parameters: DuckDB then reads these rows by an index or the bounds of blocks.
+// Binds lists of keys as single parameters, so that DuckDB can use an index, or skip blocks by
+// their bounds.
 
-/**
- * More keys are joined: planning this many parameters takes longer than reading 100 000 rows. DuckDB reads at most 2048 rows
- * by an index in any case.
- */
+/** Longer lists are joined: planning costs more than 100,000 rows; an index reads 2048. */
 const LISTED_KEYS_MAX = 1024
 
-/** Few different texts are planned when the numbers of parameters are 1 and the powers of two from here on. */
+/** Padded to a power of two, so that DuckDB has few texts to plan. */
 const LISTED_KEYS_MIN = 16
 
-/** A string, a quoted name, or a list of one parameter. */
+/** Matches a string, a quoted name, or `IN ($name)`. */
 const PIECES = /'(?:[^']|'')*'|"(?:[^"]|"")*"|\bIN \(\$(\w+)\)/g
 
-/**
- * `IN ($name)` with a list of bigint, as internal SQL writes it: the keys one by one. A list that is used more than once
- * stays bound.
- */
+/** A parameter per key, in internal SQL. A list that occurs twice stays a parameter. */
 export function withListedKeys(statement: BoundSql): BoundSql {
   const lists = Object.entries(statement.values).flatMap(([name, value]) => {
     return isKeyList(value) ? [[name, value] as const] : []
@@ -142,7 +133,7 @@ function listOf(name: string, keys: readonly bigint[], index: number) {
   if (last === undefined || keys.length > LISTED_KEYS_MAX) {
     return { text: `IN (SELECT unnest($${name}::BIGINT[]))`, listed: {} }
   }
-  // A single key is found within the scan, in a third of the time, without an index.
+  // A single key is found during the scan, in a third of the time.
   const least = keys.length === 1 ? 1 : LISTED_KEYS_MIN
   const count = 2 ** Math.ceil(Math.log2(Math.max(keys.length, least)))
   const names = Array.from({ length: count }, (_, at) => `eider_${index}_${at}`)
@@ -150,7 +141,7 @@ function listOf(name: string, keys: readonly bigint[], index: number) {
   return { text: `IN (${names.map((key) => `$${key}`).join(', ')})`, listed }
 }
 
-/** Runs internal SQL with its values, its lists of keys as above. */
+/** Runs internal SQL after expanding its lists of keys. */
 export async function runWithKeys(
   connection: DuckDBConnection,
   sql: string,

@@ -10,15 +10,15 @@ import { runInterruptibly } from '../duckdb/interruptible.ts'
 const EXTENSION_FILE = 'vss.duckdb_extension'
 
 export interface ExtensionsOptions {
-  /** The operator's folder for extensions; it may not exist. null: only DuckDB's own folder. */
+  /** May not exist. null: only DuckDB's own folder. */
   readonly directory: string | null
-  /** Whether DuckDB may fetch what is missing. */
+  /** Whether DuckDB may download the extension if it is missing. */
   readonly isInstallAllowed: boolean
-  /** DuckDB's version, as `v1.5.5`. */
+  /** DuckDB's version, for example `v1.5.5`. */
   readonly version: string
-  /** The platform of DuckDB's build, as `linux_amd64`. */
+  /** The platform of DuckDB's build, for example `linux_amd64`. */
   readonly platform: string
-  /** Where DuckDB keeps its own; unset: in the home directory. */
+  /** The folder of DuckDB's own extensions; by default in the home directory. */
   readonly ownDirectory?: string
   readonly install?: typeof installExtension
 }
@@ -27,10 +27,7 @@ type Found =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'none'; readonly reason: string }
 
-/**
- * The file of DuckDB's `vss` extension: its path, or why it cannot be used. Only its ends are read here, so that a start
- * without graphs costs nothing; DuckDB checks the whole file's signature when it loads it.
- */
+/** Reads only the file's ends to start fast. DuckDB checks the whole signature. */
 export class Extensions {
   readonly #options: ExtensionsOptions
   readonly #closing = new AbortController()
@@ -42,7 +39,7 @@ export class Extensions {
     this.#found = this.#look()
   }
 
-  /** The file to load; null: none fits. */
+  /** The file to load, or null if there is no suitable one. */
   get path(): string | null {
     return this.#found.kind === 'file' ? this.#found.path : null
   }
@@ -52,7 +49,7 @@ export class Extensions {
     return found.kind === 'file' ? { possible: true } : { possible: false, reason: found.reason }
   }
 
-  /** Lets DuckDB download a missing file in the background, if allowed. */
+  /** Lets DuckDB download a missing file in the background, if that is allowed. */
   start(): void {
     const { isInstallAllowed, directory, install = installExtension } = this.#options
     if (!isInstallAllowed || this.#found.kind === 'file') return
@@ -68,12 +65,12 @@ export class Extensions {
       })
   }
 
-  /** Resolves when no download runs. */
+  /** Resolves when no download is running. */
   settled(): Promise<void> {
     return this.#installing
   }
 
-  /** DuckDB did not load the file: it is not tried again until the next start. */
+  /** Call if DuckDB could not load the file. It is not tried again until the next start. */
   refuse(error: unknown): void {
     const isForged = error instanceof Error && /signature/i.test(error.message)
     const why = isForged ? 'it does not carry the signature of DuckDB' : 'DuckDB could not load it'
@@ -115,9 +112,9 @@ export class Extensions {
 const INSTALL_MS_MAX = 60_000
 
 /**
- * Has DuckDB fetch one of its extensions, in an instance that is thrown away: that of the data stays locked. The file is
- * there whole or not at all.
- * @param directory DuckDB puts the file into a folder of its version and platform in here
+ * Downloads a DuckDB extension in a temporary instance, because the instance with the data stays
+ * locked. The file is created atomically.
+ * @param directory where DuckDB makes a subfolder for its version and platform
  * @throws DuckDB's error; AppError `timeout`; the signal's reason
  */
 export async function installExtension(
@@ -134,7 +131,7 @@ export async function installExtension(
   }
   await withDeadline({ timeoutMs: INSTALL_MS_MAX, signal, timeoutError }, (deadline) => {
     const installing = runInterruptibly(connection, deadline, `INSTALL ${name}`).finally(() => {
-      // Not before: closing would wait for the statement, on the main thread.
+      // Closing earlier would wait for the statement and block the main thread.
       connection.closeSync()
       instance.closeSync()
     })
@@ -143,25 +140,22 @@ export async function installExtension(
 }
 
 interface WantedBuild {
-  /** DuckDB's version, as `v1.5.5`. */
+  /** DuckDB's version, for example `v1.5.5`. */
   readonly version: string
-  /** The platform of DuckDB's build, as `linux_amd64`. */
+  /** The platform of DuckDB's build, for example `linux_amd64`. */
   readonly platform: string
 }
 
-/** `right`, `missing`, or what the file is instead: a clause after "is". */
+/** `right`, `missing`, or a description that completes the sentence "the file is …". */
 type ExtensionFile =
   | { readonly kind: 'right' | 'missing' }
   | { readonly kind: 'wrong'; readonly what: string }
 
-/**
- * Whether this may be the `vss` extension of that build. Some bytes of its end and start are read, 1 MiB in a right one;
- * DuckDB checks the rest by its signature when it loads the file.
- */
+/** Reads a little at both ends. DuckDB checks the signature when it loads the file. */
 function extensionFile(path: string, wanted: WantedBuild): ExtensionFile {
   let file: number | undefined
   try {
-    // First of all: opening a pipe would wait for its writer.
+    // Check the kind of file first, because opening a pipe would wait for its writer.
     const stat = statSync(path)
     if (!stat.isFile()) return wrong('no file')
     if (stat.size === 0) return wrong('empty')
@@ -189,13 +183,13 @@ interface OpenedFile {
   readonly sizeBytes: number
 }
 
-/** At most this many bytes from there. */
+/** Reads at most this many bytes at the position. */
 function bytesAt({ file }: OpenedFile, at: number, sizeBytes: number): Buffer {
   const bytes = Buffer.alloc(sizeBytes)
   return bytes.subarray(0, readSync(file, bytes, 0, sizeBytes, at))
 }
 
-/** The end of an extension's file (DuckDB 1.5): eight fields in reverse order, then a signature. */
+/** The end of an extension file (DuckDB 1.5): eight fields in reverse order, then a signature. */
 const FOOTER_BYTES = 512
 const FIELD_BYTES = 32
 const FOOTER_FIELDS = { version: 5, platform: 6, format: 7 } as const
@@ -214,7 +208,7 @@ function wrongFooter(opened: OpenedFile, wanted: WantedBuild): string | null {
   return signature.every((byte) => byte === 0) ? 'not signed by DuckDB' : null
 }
 
-/** The start of a platform's programs: ELF, Mach-O (for one or several processors), PE. */
+/** The first bytes of executables by platform: ELF, Mach-O (for one or several CPU types), PE. */
 const BEGINNINGS: readonly (readonly [platform: string, beginnings: readonly string[]])[] = [
   ['linux', ['7f454c46']],
   ['osx', ['cffaedfe', 'cafebabe']],
@@ -232,7 +226,7 @@ function wrongProgram(opened: OpenedFile, { platform }: WantedBuild): string | n
   return system === 'linux' ? wrongElf(opened, header) : null
 }
 
-/** Where an ELF header of 64 bits says that the table of its sections is, which is its last part. */
+/** Fields of the 64-bit ELF header that locate the section table, the file's last part. */
 const SECTIONS = { offset: 0x28, entryBytes: 0x3a, count: 0x3c } as const
 
 function wrongElf(opened: OpenedFile, header: Buffer): string | null {
@@ -242,7 +236,7 @@ function wrongElf(opened: OpenedFile, header: Buffer): string | null {
   return fileHolds(opened, ENTRY) ? null : 'another extension'
 }
 
-/** The function that DuckDB calls when it loads the file. Its name is near the start. */
+/** DuckDB calls it to load the extension. Its name is near the start of the file. */
 const ENTRY = Buffer.from('vss_duckdb_cpp_init\0')
 const PIECE_BYTES = 1024 * 1024
 const PIECES_MAX = 64

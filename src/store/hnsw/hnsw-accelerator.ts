@@ -22,10 +22,10 @@ import type { Extensions } from './extensions.ts'
 import { HnswDatabase } from './hnsw-database.ts'
 import { HnswIndex } from './hnsw-index.ts'
 
-/** For all graphs' tables; the graphs themselves need extra memory. */
+/** The memory limit for the tables of all graphs. The graphs themselves take additional memory. */
 const GRAPHS_MEMORY_LIMIT = '4GiB'
 
-/** Makes graphs, and holds the instance of DuckDB that they share. */
+/** Creates graphs, and owns the DuckDB instance that they share. */
 export class HnswFactory implements AcceleratorFactory {
   readonly #columns: ColumnReader
   readonly #extensions: Extensions
@@ -47,7 +47,7 @@ export class HnswFactory implements AcceleratorFactory {
     return new HnswAccelerator({ ...index, columns: this.#columns, graphs, vectors })
   }
 
-  /** When all accelerators are closed. */
+  /** Call when all accelerators are closed. */
   async close(): Promise<void> {
     const graphs = await this.#graphs?.catch(() => null)
     await graphs?.close()
@@ -60,7 +60,7 @@ export class HnswFactory implements AcceleratorFactory {
 
   async #opened(): Promise<HnswDatabase> {
     const extensionPath = this.#extensions.path
-    if (extensionPath === null) throw new Error('the extension is not there any more')
+    if (extensionPath === null) throw new Error('the extension is no longer there')
     this.#ceiling.raise(memoryBytesOf(GRAPHS_MEMORY_LIMIT))
     try {
       return await HnswDatabase.open({ extensionPath, memoryLimit: GRAPHS_MEMORY_LIMIT })
@@ -73,7 +73,7 @@ export class HnswFactory implements AcceleratorFactory {
 }
 
 const PAGE_ROWS = 1024
-/** Searches that measure the recall, and how many vectors apart their query vectors are. */
+/** Measures recall with this many searches, whose query vectors are taken at this distance. */
 const QUESTIONS = 100
 const QUESTION_ROWS = 50
 const NEIGHBOURS = 10
@@ -81,23 +81,21 @@ const PAGE_LIMITS = { timeoutMs: 60_000 }
 
 interface HnswAcceleratorParts {
   readonly columns: ColumnReader
-  /** Opened for the first graph. */
+  /** Opens the shared instance when the first graph is built. */
   readonly graphs: () => Promise<HnswDatabase>
   readonly ids: TableIds
   readonly dimensions: number
-  /** In memory. */
   readonly vectors: ExactVectors
   readonly options: Readonly<Record<string, number>>
 }
 
-/** A graph (HNSW) of DuckDB's `vss` extension next to the vectors in memory, built in the background. */
+/** In DuckDB's `vss` extension, next to the vectors in memory. Built in the background. */
 class HnswAccelerator implements Accelerator {
   readonly #parts: HnswAcceleratorParts
   readonly #closing = new AbortController()
   #graph: HnswIndex | null = null
   #building: Promise<void> | null = null
   #failure: string | null = null
-  /** Vectors for measuring its recall. */
   readonly #questions: Float32Array[] = []
   #recall: number | null = null
 
@@ -115,7 +113,7 @@ class HnswAccelerator implements Accelerator {
     graph?.apply(change)
     if (graph === null) this.#buildWhereDue()
     else if (graph.isWorn && this.#building === null) {
-      // Until there is another one, all vectors are compared.
+      // Until the new graph is ready, searches compare all vectors.
       this.#graph = null
       this.#buildWhereDue(graph.close())
     }
@@ -134,7 +132,7 @@ class HnswAccelerator implements Accelerator {
       return { state: 'building', vectorCount: count, detail }
     }
     const waiting = this.#graph.waitingCount
-    const size = `${(this.#graph.bytes / 1024 ** 2).toFixed(0)} MiB`
+    const size = `${(this.#graph.bytes / 1e6).toFixed(0)} MB`
     const recall = this.#recall === null ? '' : `, recall@10 ${this.#recall.toFixed(3)} on its own`
     const detail = `searches without a condition use the graph of ${size}${recall}; ${waiting} vectors wait for it`
     return { state: 'ready', vectorCount: count, detail }
@@ -173,7 +171,7 @@ class HnswAccelerator implements Accelerator {
     const { m, ef_construction: efConstruction, ef_search: efSearch } = chosen
     const parameters = { m, efConstruction, efSearch }
     const graph = new HnswIndex({ database, dimensions, parameters })
-    // From here on it is notified of all changes; what it reads afterwards includes the earlier ones.
+    // From here on, the graph gets all changes. What it reads later includes the earlier ones.
     this.#graph = graph
     await graph.load(this.#batches(), vectors.revision)
     this.#recall = await this.#measured(graph)
@@ -186,7 +184,7 @@ class HnswAccelerator implements Accelerator {
     }
   }
 
-  /** Recall@10, measured with some of its own vectors; null if no search was possible. */
+  /** Measures recall@10 with some of the stored vectors. Null if no search succeeded. */
   async #measured(graph: HnswIndex): Promise<number | null> {
     const { vectors } = this.#parts
     const { signal } = this.#closing
@@ -204,7 +202,9 @@ class HnswAccelerator implements Accelerator {
     return wanted === 0 ? null : found / wanted
   }
 
-  /** All vectors, page by page: a graph takes minutes, and no transaction stays open that long. */
+  /**
+   * Yields all vectors page by page: building a graph takes minutes, too long for one transaction.
+   */
   async *#batches(): AsyncGenerator<VectorBatch, void, void> {
     const { columns, ids, dimensions } = this.#parts
     const sql = `SELECT chunk_key, vector FROM ${chunkTables(ids).vectors}

@@ -7,8 +7,9 @@ import { appendColumns } from '../duckdb/columns.ts'
 const IDLE_CONNECTIONS_MAX = 8
 
 /**
- * A separate DuckDB instance for graphs, in memory: it shares no file and no lock with the data, it alone pays for the
- * extension, and the extension changes only copies of tables. It runs internal statements only. Main thread only.
+ * A separate in-memory DuckDB instance for graphs. It shares no file and no lock with the data, so
+ * loading the extension does not affect the main instance, and the extension only touches copies.
+ * It runs only internal statements. Use on the main thread only.
  */
 export class HnswDatabase {
   readonly #instance: DuckDBInstance
@@ -23,9 +24,10 @@ export class HnswDatabase {
   }
 
   /**
-   * Takes 0.1 to 0.5 s, most of it to check the file's signature.
-   * @param options the file of the `vss` extension, and the memory of the tables, as `512MB`; the graphs need extra memory
-   * @throws DuckDB's error when it refuses the file
+   * Takes 0.1 to 0.5 s, mostly to check the signature.
+   * @param options the file of the `vss` extension, and the memory limit for tables, for example
+   * `512MB`; graphs need more
+   * @throws DuckDB's error if it refuses the file
    */
   static async open(given: {
     readonly extensionPath: string
@@ -36,7 +38,8 @@ export class HnswDatabase {
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
       memory_limit: memoryLimit,
-      // A statement runs on the thread that started it: building takes only one core.
+      // With one thread, a statement runs on the thread that started it, so building a graph uses
+      // one core.
       threads: '1',
       temp_directory: '',
     })
@@ -54,15 +57,15 @@ export class HnswDatabase {
     return new HnswDatabase(instance)
   }
 
-  /** A name that no table of this instance has had. */
+  /** Returns a table name that was never used in this instance. */
   newTableName(): string {
     this.#tableCount += 1
     return `graph_${this.#tableCount}`
   }
 
-  /** Runs work on a separate connection; if it fails, the connection is not reused. */
+  /** Runs work on its own connection. The connection is discarded if the work fails. */
   async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new AppError('shutting_down', 'The indexes in memory are let go')
+    if (this.#isClosed) throw new AppError('shutting_down', 'The indexes in memory were released')
     this.#usedCount += 1
     let connection: DuckDBConnection | undefined
     try {
@@ -80,7 +83,7 @@ export class HnswDatabase {
     }
   }
 
-  /** Waits for the work that runs: closing an instance in use would block the main thread. */
+  /** Waits for running work, because closing an instance in use would block the main thread. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -104,7 +107,7 @@ export interface HnswTableOptions {
   }
 }
 
-/** A vector under its number in the index, which is never reused. */
+/** A vector with its number in the index. Numbers are never reused. */
 export interface NumberedVector {
   readonly row: number
   readonly key: number
@@ -114,22 +117,20 @@ export interface NumberedVector {
 export interface FoundRow {
   readonly row: number
   readonly key: number
-  /** Cosine distance, of float32 numbers. */
+  /** Cosine distance in float32. */
   readonly distance: number
 }
 
-/**
- * Vectors that one statement adds to a graph. Its commit holds up every other statement of the instance, some 2 ms a vector
- * of 384 numbers.
- */
+/** Per statement. Committing delays others by about 2 ms per vector of 384 dimensions. */
 const INSERTED_MAX = 16
 
 const STAGED = 'staged'
 
 /**
- * A table with a graph (`vss` 1.5.5). One statement at a time touches it: as many searches at once as there are cores,
- * and one more, end the process. It is created, added to, read and dropped: nothing else, since a deleted row makes
- * LIMIT give too few rows, and compaction loses rows or ends the process.
+ * A table with a graph (`vss` 1.5.5). Only one statement at a time may use it, because more
+ * concurrent searches than cores crash the process. Rows are never deleted and the graph is never
+ * compacted: a deleted row makes LIMIT return too few rows, and compaction loses rows or crashes
+ * the process.
  */
 export class HnswTable {
   readonly #options: HnswTableOptions
@@ -162,10 +163,7 @@ export class HnswTable {
     return `FLOAT[${this.#options.dimensions}]`
   }
 
-  /**
-   * Adds vectors, a few at a time.
-   * @param afterSlice called after each slice; an error it throws ends the work
-   */
+  /** A few at a time. @param afterSlice throw an error to stop */
   async insert(
     vectors: readonly NumberedVector[],
     afterSlice: (slice: readonly NumberedVector[]) => void,
@@ -198,7 +196,7 @@ export class HnswTable {
     ])
   }
 
-  /** The `k` rows that the graph finds; rarely does it miss a nearer one. */
+  /** Returns the `k` nearest rows the graph finds. It rarely misses one. */
   async nearest(queryVector: Float32Array, k: number): Promise<readonly FoundRow[]> {
     const rows = await this.#run(this.#searchSql(k), queryVector)
     return rows.map(([row, key, distance]) => {
@@ -206,20 +204,20 @@ export class HnswTable {
     })
   }
 
-  /** How DuckDB runs the search: its plan names `HNSW_INDEX_SCAN` where the graph is read. */
+  /** Returns DuckDB's plan for the search. It contains `HNSW_INDEX_SCAN` if the graph is used. */
   async plan(queryVector: Float32Array, k: number): Promise<string> {
     const rows = await this.#run(`EXPLAIN ${this.#searchSql(k)}`, queryVector)
     return rows.flat().join('\n')
   }
 
-  /** Waits for earlier statements. */
+  /** Drops the table after earlier statements have finished. */
   async drop(): Promise<void> {
     await this.#options.database.lease(async (connection) => {
       await this.#statements.run(() => connection.run(`DROP TABLE ${quote(this.#name)}`))
     })
   }
 
-  /** The graph answers only this form: no condition, no second key, the vector as a parameter. */
+  /** `vss` uses the graph only without condition or second sort key, with a parameter. */
   #searchSql(k: number): string {
     const distance = `array_cosine_distance("vector", $vector)`
     return `SELECT "row", "key", ${distance} AS distance FROM ${quote(this.#name)}

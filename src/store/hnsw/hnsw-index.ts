@@ -13,37 +13,39 @@ import {
   type NumberedVector,
 } from './hnsw-database.ts'
 
-/** Vectors in a table without a graph at a time. */
+/** Move this many vectors at a time into a table without a graph. */
 const STAGED_MAX = 256
-/** Recent vectors compared besides the graph: beyond this, comparing all vectors is faster. */
+/**
+ * The most recent vectors to compare besides the graph. With more, comparing all vectors is faster.
+ */
 const RECENT_MAX = 256
-/** Beyond this share and number of removed vectors, the graph should be rebuilt. */
+/** Rebuild the graph if more than this share and number of its vectors were removed. */
 const REMOVED_SHARE_MAX = 0.15
 const REMOVED_MIN = 100
-/** Rows that one search may ask the graph for. */
+/** The most rows that one search may request from the graph. */
 const FETCHED_MAX = 4096
-/** Maximum running and waiting searches; beyond it, an exact search is quicker than waiting. */
+/** The most running and waiting searches. With more, an exact search is faster than waiting. */
 const SEARCHES_MAX = 4
 
 /**
- * The vectors of one knowledge base in a graph (HNSW, Malkov and Yashunin, 2016) of DuckDB's `vss` extension. New
- * vectors are searched one by one until the graph has them; removed ones stay in the graph and are left out of what it
- * finds.
+ * The vectors of one knowledge base in a graph (HNSW; Malkov and Yashunin, 2016) of DuckDB's `vss`
+ * extension. New vectors are compared one by one until the graph contains them. Removed vectors
+ * stay in the graph and are filtered out of its results.
  */
 export class HnswIndex {
   readonly #options: HnswTableOptions
   readonly #closing = new AbortController()
-  /** The rows of the current vectors. */
+  /** The graph's row number for the key of each current vector. */
   readonly #rows = new Map<number, number>()
   readonly #recent: DeltaBuffer
-  /** Keys that changed during the load, which then reads old vectors. */
+  /** Keys that changed during the load, which reads outdated vectors for them. */
   #changedKeys: Set<number> | null = null
   #table: HnswTable | null = null
   readonly #removed = new Set<number>()
   #nextRow = 0
-  /** Rows from here on are not in the graph. */
+  /** Rows from this number on are not in the graph. */
   #indexedTo = 0
-  /** Rows in the graph, including removed ones. */
+  /** The number of rows in the graph, including removed ones. */
   #indexedCount = 0
   #revision = 0
   #searchCount = 0
@@ -58,19 +60,21 @@ export class HnswIndex {
     this.#recent = new DeltaBuffer()
   }
 
-  /** Current vectors. */
   get count(): number {
     return this.#rows.size
   }
 
-  /** As of the last change: an index whose revision differs from its table's is stale. */
+  /**
+   * The revision of the last change. If the knowledge base's revision differs, the index is stale.
+   */
   get revision(): number {
     return this.#revision
   }
 
   /**
-   * About: of the vectors in the graph, once more in its table, and of those that wait. Computed, as what the extension
-   * says of itself (1.5.5) is what it set aside, the same for one vector and for thousands, and for any `M`.
+   * Estimated memory: the vectors in the graph, their copy in its table, and waiting vectors.
+   * Computed, because the extension (1.5.5) only reports the memory it reserved, which is the same
+   * for one vector as for thousands, and for any `M`.
    */
   get bytes(): number {
     const vectorBytes = this.#options.dimensions * Float32Array.BYTES_PER_ELEMENT
@@ -78,26 +82,27 @@ export class HnswIndex {
     return this.#indexedCount * (2 * vectorBytes + nodeBytes) + this.#recent.count * vectorBytes
   }
 
-  /** Vectors that the graph does not have yet. */
+  /** The number of vectors not yet in the graph. */
   get waitingCount(): number {
     return this.#recent.count
   }
 
-  /** After this many removed vectors, a new graph would be better. */
+  /** Whether enough vectors were removed to make a rebuild worthwhile. */
   get isWorn(): boolean {
     const { size } = this.#removed
     return size >= REMOVED_MIN && size > REMOVED_SHARE_MAX * this.#indexedCount
   }
 
-  /** `failed`: every search returns null, permanently. */
+  /** If `failed`, all searches return null from now on. */
   get state(): 'building' | 'ready' | 'failed' {
     if (this.#failure !== null) return 'failed'
     return this.#isLoaded ? 'ready' : 'building'
   }
 
   /**
-   * Builds the graph, some 500 vectors of 384 numbers a second. Changes of later revisions may be applied meanwhile.
-   * @throws AppError `shutting_down` when it is closed; DuckDB's error when memory does not suffice
+   * Builds the graph, about 500 vectors of 384 dimensions per second. Changes can be applied
+   * meanwhile.
+   * @throws AppError `shutting_down` if it is closed; DuckDB's error if there is not enough memory
    */
   async load(batches: AsyncIterable<VectorBatch>, revision: number): Promise<void> {
     this.#closing.signal.throwIfAborted()
@@ -117,7 +122,7 @@ export class HnswIndex {
     this.#workInBackground()
   }
 
-  /** Applies one commit; searches see it right away. @throws AppError `dimension_mismatch` */
+  /** Applies one commit. Searches see it at once. @throws AppError `dimension_mismatch` */
   apply({ removedKeys, keys, vectors, revision }: VectorChange): void {
     this.#closing.signal.throwIfAborted()
     const added = keys ?? new BigInt64Array()
@@ -136,22 +141,23 @@ export class HnswIndex {
   }
 
   /**
-   * The nearest `k`, or all, nearest first; rarely is a nearer one missing. Distances are float32.
-   * @param search.queryVector of unit length
-   * @returns null if the graph cannot tell: compare all vectors
+   * Returns the nearest `k` chunks, nearest first, rarely missing one. Distances are float32.
+   * @param search.queryVector must have length 1
+   * @returns null if the graph cannot answer and all vectors must be compared
    */
   async search(search: TopKSearch, signal: AbortSignal): Promise<readonly NearestChunk[] | null> {
     signal.throwIfAborted()
     const { queryVector, k } = search
     const table = this.#table
-    // Adding to a graph blocks its searches.
+    // Adding to a graph blocks searches in it.
     const isAddedTo = this.#recent.count > RECENT_MAX
     const isBusy = this.#searchCount >= SEARCHES_MAX
     if (table === null || this.state !== 'ready' || isAddedTo || isBusy) return null
     this.#checkDimensions(queryVector)
     this.#searchCount += 1
     try {
-      // Vectors moved into the graph meanwhile are in this list or in the graph's results.
+      // Taken before the search: vectors that move into the graph meanwhile are in this list, in
+      // the graph's results, or in both.
       const before = this.#recent.all()
       const found = await this.#found(table, search)
       signal.throwIfAborted()
@@ -159,7 +165,7 @@ export class HnswIndex {
       const recent = this.#recent.measured(before, queryVector)
       return nearestOf([...found, ...recent].filter(this.#isThere), k)
     } catch (error) {
-      // A graph released meanwhile: not a failure of the search.
+      // The graph was closed meanwhile, so the search did not fail.
       if (this.#closing.signal.aborted) return null
       throw error
     } finally {
@@ -167,25 +173,24 @@ export class HnswIndex {
     }
   }
 
-  /** How DuckDB runs a search; null before there is a graph. */
+  /** Returns DuckDB's plan for a search, or null before the graph exists. */
   async plan(queryVector: Float32Array, k: number): Promise<string | null> {
     return (await this.#table?.plan(queryVector, k)) ?? null
   }
 
-  /** Resolves when the graph has all current vectors, or the index has failed. */
+  /** Resolves when the graph contains all current vectors, or the index has failed. */
   async settled(): Promise<void> {
     while (this.#isWorking) await this.#work
   }
 
-  /** Ends background work and releases the graph. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return
-    this.#closing.abort(new AppError('shutting_down', 'The index in memory is let go'))
+    this.#closing.abort(new AppError('shutting_down', 'The index in memory was released'))
     await Promise.all([this.#loading, this.settled()])
     const table = this.#table
     this.#table = null
     this.#rows.clear()
-    // A graph that cannot be dropped goes with its instance.
+    // If dropping fails, the table disappears with its instance.
     await table?.drop().catch(() => {})
   }
 
@@ -220,7 +225,7 @@ export class HnswIndex {
     throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
   }
 
-  /** At least `k` current vectors, or all; null: the graph gave fewer. */
+  /** Returns at least `k` current vectors, or all of them; null if the graph returned fewer. */
   async #found(
     table: HnswTable,
     { queryVector, k }: { readonly queryVector: Float32Array; readonly k: number },
@@ -237,7 +242,7 @@ export class HnswIndex {
     return null
   }
 
-  /** One at a time, until there is nothing left to do. */
+  /** Does one step of work at a time until nothing is left to do. */
   #workInBackground(): void {
     if (this.#isWorking || this.#failure !== null) return
     this.#isWorking = true
@@ -252,7 +257,7 @@ export class HnswIndex {
         await this.#indexRecent(this.#table)
       }
     } finally {
-      // In the same step as the last check for work: a later change restarts it.
+      // Reset in the same turn as the last check for work, so that a later change starts it again.
       this.#isWorking = false
     }
   }
@@ -276,7 +281,7 @@ export class HnswIndex {
       }
       while (this.#recent.count > 0) await this.#indexRecent(table)
     } finally {
-      // It may hang, so it is not awaited.
+      // Not awaited, because it may hang.
       iterator.return?.()?.catch(() => {})
     }
   }
@@ -288,7 +293,8 @@ export class HnswIndex {
       this.#indexedTo = (slice.at(-1)?.row ?? 0) + 1
       this.#indexedCount += slice.length
       for (const { row } of slice) {
-        // Vectors removed while they were added are in the graph now.
+        // A vector that was removed while it was added is now in the graph, so record it as
+        // removed.
         if (!this.#recent.remove(row)) this.#removed.add(row)
       }
       this.#closing.signal.throwIfAborted()
@@ -296,7 +302,7 @@ export class HnswIndex {
   }
 }
 
-/** A key, a level and, at four bytes a link, `2 M` links below and `M` on each of the `1 / (M - 1)` levels above. */
+/** A key, a level, and four bytes per link: `2 M` on the lowest level, `M` on those above. */
 function nodeBytesOf({ m }: HnswTableOptions['parameters']): number {
   return 16 + 2 * m * 4 + Math.ceil((4 + m * 4) / (m - 1))
 }
@@ -309,8 +315,8 @@ function nearestOf(found: readonly FoundRow[], k: number): readonly NearestChunk
     .map(({ key, distance }) => ({ key: BigInt(key), distance }))
 }
 
-/** Vectors that no graph has yet, searched one by one. Their rows ascend in the order in which they come. */
-export class DeltaBuffer {
+/** Not in the graph yet, searched one by one. Row numbers ascend in order of arrival. */
+class DeltaBuffer {
   readonly #vectors = new Map<number, NumberedVector>()
   #listed: readonly NumberedVector[] | null = null
 
@@ -318,7 +324,7 @@ export class DeltaBuffer {
     return this.#vectors.size
   }
 
-  /** This row and later ones; ascending by row. */
+  /** Returns all vectors in row order. */
   all(): readonly NumberedVector[] {
     this.#listed ??= [...this.#vectors.values()]
     return this.#listed
@@ -329,13 +335,13 @@ export class DeltaBuffer {
     for (const one of vectors) this.#vectors.set(one.row, one)
   }
 
-  /** @returns false if it was missing */
+  /** @returns false if the row is not here */
   remove(row: number): boolean {
     this.#listed = null
     return this.#vectors.delete(row)
   }
 
-  /** The recent vectors before and since, with their cosine distances. */
+  /** Returns the earlier and the current recent vectors with their cosine distances. */
   measured(before: readonly NumberedVector[], queryVector: Float32Array): readonly FoundRow[] {
     const last = before.at(-1)?.row ?? -1
     const since = this.all().filter(({ row }) => row > last)

@@ -1,9 +1,7 @@
-/** Rows of chunks from PostgreSQL in the tables here, within the transaction of the caller. */
+/** Copies chunk rows from PostgreSQL into the local tables, within the caller's transaction. */
 import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { LruMap } from '../../core/runtime/lru-map.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
-import type { ChunkRow } from '../documents/chunk-rows.ts'
 import { keysOfDocuments } from '../documents/document-ids.ts'
 import {
   type OpenTables,
@@ -12,36 +10,48 @@ import {
   vectorsOfRows,
 } from '../documents/write-chunk-rows.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
-import { type KeyedRows, keyedRows, type TouchedRows } from './remote-rows.ts'
+import type { KeyedRows, TouchedRows } from './remote-rows.ts'
 import type { RemoteState } from './remote-tables.ts'
 
-/** By then, the rows that others wrote have arrived, even if nothing asks for them. */
+/** Rows written by other servers arrive after this time even without a request. */
 export const POLL_MS = 1000
+/** How late a refresh may be, because of its own round trips and a busy process. */
+const POLL_DELAY_MS = 250
 
 export const NO_ROWS: KeyedRows = { keys: [], rows: [] }
 
-/** The state of one knowledge base that another database stores. */
+export interface KeyRange {
+  readonly afterKey: bigint
+  /** Null if the range is open-ended. */
+  readonly lastKey: bigint | null
+}
+
+/** The local copy of a knowledge base that is stored in another database. */
 export interface Copy {
-  /** Of the rows there when they were copied last. */
+  /** The revision of the remote rows when they were last copied. */
   revision: number
-  /** Without a full copy: the rows that running work needs. */
+  /** For a partial copy: the rows that running work needs. */
   readonly touched: Set<TouchedRows>
-  /** Without a full copy: the rows that searches fetched. */
-  readonly found: FoundRows
-  /** Without a full copy: how many pieces of work use some of them. */
+  /** Without a full copy, how many pieces of work use some of them. */
   userCount: number
-  /** Without a full copy: how many rows were fetched, counting each time. */
+  /** For a partial copy: how many rows were fetched. */
   rowCount: number
-  /** What its database said last; null: nothing since the start. */
+  /**
+   * True while all rows of a partial copy are fetched, to move the knowledge base to this server.
+   */
+  isLeaving: boolean
+  /** Whether the knowledge base is about to be dropped. */
+  isDetached: boolean
+  /** The last state that the database reported, or null if none since startup. */
   state: RemoteState | null
-  /** The definition when last taken over; null: not since the start. */
+  /** The definition that was last applied here, or null if none since startup. */
   definition: string | null
-  /** The time of the last refresh, on the clock of `performance.now()`. */
+  /** When the copy was last refreshed, from `performance.now()`. */
   refreshedMs: number
-  /** Writes from this Eider, one after the other. */
+  /** Runs this server's writes one after the other. */
   readonly writes: SerialQueue
   refreshing: Promise<void> | null
-  /** Starts after that, for requests that arrived while it was reading. */
+  /** The refresh to run after the current one, for requests that arrived meanwhile. */
   following: Promise<void> | null
 }
 
@@ -49,9 +59,10 @@ export function newCopy(revision: number): Copy {
   return {
     revision,
     touched: new Set(),
-    found: new FoundRows(),
     userCount: 0,
     rowCount: 0,
+    isLeaving: false,
+    isDetached: false,
     state: null,
     definition: null,
     refreshedMs: Number.NEGATIVE_INFINITY,
@@ -61,41 +72,21 @@ export function newCopy(revision: number): Copy {
   }
 }
 
-/** Where not all rows are here: only the definition is of interest, and that may be a second old. */
+/** A partial copy needs only the definition, which may be a second old. */
 export function isRecent({ touched, refreshedMs }: Copy): boolean {
-  return touched.size === 0 && performance.now() - refreshedMs < POLL_MS
+  return touched.size === 0 && performance.now() - refreshedMs < POLL_MS + POLL_DELAY_MS
 }
 
 const NEEDED_ROWS_MAX = 50_000
 
-/** Whether unused rows should be removed. */
-export function isOverfull({ rowCount, userCount }: Copy): boolean {
-  return rowCount > NEEDED_ROWS_MAX && userCount === 0
+/** Whether to remove fetched rows that are not in use. */
+export function isOverfull({ rowCount, userCount, isLeaving }: Copy): boolean {
+  return rowCount > NEEDED_ROWS_MAX && userCount === 0 && !isLeaving
 }
 
-/** What the tables here must be prepared for. */
+/** Returns what the local tables must have columns and types for. */
 export function shapeOf({ columns, dimensions, nextChunkKey }: RemoteState) {
   return { columns, dimensions, nextChunkKey }
-}
-
-const FOUND_ROWS_MAX = 2000
-
-/** The rows of the last searches, so that they are not fetched twice. */
-class FoundRows {
-  readonly #rows = new LruMap<bigint, ChunkRow>({ sizeMax: FOUND_ROWS_MAX })
-
-  /** @param found as the server sent them */
-  add(found: Parameters<typeof keyedRows>[0], state: RemoteState | null): void {
-    if (state === null) return
-    const { keys, rows } = keyedRows(found, state.columns)
-    for (const [index, row] of rows.entries()) this.#rows.set(keys[index] ?? 0n, row)
-  }
-
-  /** null: some are unknown. */
-  of(keys: readonly bigint[]): KeyedRows | null {
-    const rows = keys.flatMap((key) => this.#rows.get(key) ?? [])
-    return rows.length === keys.length ? { keys, rows } : null
-  }
 }
 
 /** Keys of removed chunks; if there are too many changes, all missing ones. */
@@ -116,7 +107,7 @@ export async function copiedRows(
   }
   const [known, fresh] = [split(true), split(false)]
   await replaceChunkRows(tables, fresh.rows, removedKeys, fresh.keys)
-  // The text of a key never changes.
+  // The text of a key never changes, so only metadata is updated.
   await rewriteChunkRows(tables, known.rows, known.keys)
   const { vectors } = vectorsOfRows(fresh.rows, 0, tables.dimensions ?? 0) ?? {}
   const changes = {
@@ -129,7 +120,7 @@ export async function copiedRows(
   return { result: null, newRows: [], removedKeys, copied }
 }
 
-/** The keys whose chunks are here. */
+/** Returns those of the keys whose chunks are stored locally. */
 async function keysAmong(
   { connection, ...tables }: OpenTables,
   keys: readonly bigint[],
@@ -142,13 +133,15 @@ async function keysAmong(
 export async function keysWithout(
   { connection, ...tables }: OpenTables,
   kept: ReadonlySet<bigint>,
+  { afterKey, lastKey }: KeyRange = { afterKey: -1n, lastKey: null },
 ): Promise<readonly bigint[]> {
-  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}`
+  const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}
+    WHERE chunk_key > ${afterKey} AND chunk_key <= ${lastKey ?? 'chunk_key'}`
   const keys = keysOf((await connection.runAndReadAll(sql)).getRows())
   return keys.filter((key) => !kept.has(key))
 }
 
-/** Keys of rows that are here and should be among the fetched ones. */
+/** Returns the keys of local rows that the fetch should have returned. */
 export async function keysOfTouched(
   tables: OpenTables,
   { ids, keys }: TouchedRows,

@@ -1,4 +1,6 @@
-/** Reads and writes documents over copies that are up to date. */
+/**
+ * Refreshes the local copies of remote knowledge bases before their documents are read or written.
+ */
 
 import { isHere, requireHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { ChunkChange, DocumentChange, EmbeddedDocument } from '../../core/domain/document.ts'
@@ -15,26 +17,24 @@ import type { WorkingCopies } from './working-copies.ts'
 
 type Touch = (first: unknown) => TouchedRows
 
-/**
- * Which rows a method needs. `everything`: a full copy. `counts` and the like: what PostgreSQL counts.
- */
+/** `everything` requires a full copy; `counts` are computed by PostgreSQL. */
 type Needs = 'everything' | 'counts' | 'documents' | 'chunks' | Touch
 
 const NOTHING: TouchedRows = { ids: [], keys: [] }
 const nothing: Touch = () => NOTHING
-// Methods called with an id.
+// For methods whose argument is an id.
 const idOf: Touch = (id) => ({ ...NOTHING, ids: [id as string] })
-// With ids.
+// For methods whose argument is a list of ids.
 const idsOf: Touch = (ids) => ({ ...NOTHING, ids: ids as readonly string[] })
-// With keys.
+// For methods whose argument is a list of keys.
 const keysOf: Touch = (keys) => ({ ...NOTHING, keys: keys as readonly bigint[] })
 const documentsOf: Touch = (documents) => {
-  // As `DocumentStore` says.
+  // `DocumentStore` declares the parameter with this type.
   const all = documents as readonly EmbeddedDocument[]
   return { ...NOTHING, ids: all.map(({ document }) => document.id.toWellFormed()) }
 }
 const changesOf: Touch = (changes) => {
-  // As `ChunkStore` says.
+  // `ChunkStore` declares the parameter with this type.
   const all = changes as readonly Partial<ChunkChange & DocumentChange>[]
   const ids = all.flatMap(({ documentId = null }) => documentId?.toWellFormed() ?? [])
   return { ids, keys: all.flatMap(({ chunkKey = null }) => chunkKey ?? []) }
@@ -68,7 +68,7 @@ const DOCUMENT_NEEDS: Readonly<Record<string, Needs>> = {
 
 const FILE_NEEDS: Readonly<Record<string, Needs>> = { export: 'everything', import: 'everything' }
 
-/** They update the copy themselves. */
+/** Methods that update the copy themselves. */
 const WRITES: ReadonlySet<string> = new Set([
   'replaceDocuments',
   'removeDocuments',
@@ -96,10 +96,7 @@ export function documentStores(parts: {
 
 type Method = (kb: KnowledgeBase, ...others: readonly unknown[]) => unknown
 
-/**
- * The same object, whose methods first fetch what they need of the knowledge base, and then run with it as its
- * database has it.
- */
+/** Methods first fetch the rows they need and apply the definition from the database. */
 function freshened<T extends object>(
   target: T,
   copies: WorkingCopies,

@@ -1,4 +1,4 @@
-/** Sends rows of chunks to PostgreSQL, and reads them. */
+/** Reads chunk rows from PostgreSQL and writes them there. */
 import { type CellValue, TypedValue } from '../../core/domain/document.ts'
 import type { Language } from '../../core/domain/language.ts'
 import { nameKey } from '../../core/domain/names.ts'
@@ -15,12 +15,11 @@ import {
   remoteTables,
 } from './remote-tables.ts'
 
-/** Rows of one statement. */
 const ROWS_PER_STATEMENT = 500
-/** Writes whose removed keys are remembered. */
+/** Keys removed by this many recent writes are recorded in PostgreSQL. */
 const REMEMBERED_REVISIONS = 1000
 
-/** @returns false if another writer was faster: nothing has changed */
+/** @returns false, having changed nothing, if another writer was faster */
 export async function sendChange(
   run: RunRemote,
   place: StoragePlace,
@@ -28,6 +27,7 @@ export async function sendChange(
 ): Promise<boolean> {
   const state = await remoteState(run, place, true)
   if (state.revision !== change.baseRevision) return false
+  if (await adoptLeftovers(run, place, state)) return false
   const { chunks, removed } = remoteTables(place)
   const revision = state.revision + 1
   const { dimensions, columns, nextChunkKey, rewritten } = change
@@ -35,47 +35,112 @@ export async function sendChange(
     await run(`ALTER TABLE ${chunks} ALTER COLUMN vector TYPE vector(${dimensions})`)
     await run(inlineVectors(place, dimensions))
   }
-  const gone = await removeRows(run, place, change.removedKeys, revision)
-  const come = { chunks: 0, terms: 0 }
+  const counted = new TermCounts()
+  await removeRows(run, place, { keys: change.removedKeys, revision, counted })
   for (const rows of batchesOf(change.rows)) {
-    const added = await addRows(run, place, rows, revision)
-    come.chunks += added.chunks
-    come.terms += added.terms
+    await addRows(run, place, rows, revision)
+    for (const { terms, term_count: count } of rows) counted.add(terms, count, 1)
   }
   for (const rows of batchesOf(rewritten)) {
+    const keys = listOf(rows.map(({ key }) => BigInt(key)))
     await run(
       `UPDATE ${chunks} AS c SET metadata = r.metadata::json, typed = r.typed::json, revision = $2
         FROM json_to_recordset($1::json) AS r(key bigint, metadata text, typed text)
-        WHERE c.chunk_key = r.key`,
-      [JSON.stringify(rows), revision],
+        WHERE c.chunk_key = r.key AND c.chunk_key = ANY($3::bigint[])`,
+      [JSON.stringify(rows), revision, keys],
     )
   }
-  const counted = { chunkCount: come.chunks - gone.chunks, termTotal: come.terms - gone.terms }
+  await counted.store(run, place)
   const shown = columns.map(({ name, type }) => ({ name, type }))
-  await advance(run, place, { revision, nextChunkKey, dimensions, columns: shown, ...counted })
+  const { chunkCount, termTotal } = counted
+  const next = { revision, nextChunkKey, dimensions, columns: shown, chunkCount, termTotal }
+  await advance(run, place, next)
   await run(`DELETE FROM ${removed} WHERE revision <= ${revision - REMEMBERED_REVISIONS}`)
   return true
+}
+
+/**
+ * PostgreSQL nodes commit one after the other. If one fails, the others may keep rows of a failed
+ * write. This adds such rows to the knowledge base, so that their keys are not used again, and
+ * makes the copies compare all keys.
+ * @returns whether there were such rows
+ */
+export async function adoptLeftovers(
+  run: RunRemote,
+  place: StoragePlace,
+  { parts, revision, nextChunkKey, dimensions, columns }: RemoteState,
+): Promise<boolean> {
+  if (parts.length === 0) return false
+  const rows = await run(
+    `SELECT chunk_key, terms, term_count FROM ${remoteTables(place).chunks} WHERE chunk_key >= $1`,
+    [nextChunkKey],
+  )
+  if (rows.length === 0) return false
+  const counted = new TermCounts()
+  for (const [, terms, count] of rows) counted.add(terms ?? '', Number(count), 1)
+  await counted.store(run, place)
+  const { chunkCount, termTotal } = counted
+  const next = {
+    revision: revision + REMEMBERED_REVISIONS,
+    dimensions,
+    columns,
+    chunkCount,
+    termTotal,
+  }
+  const keys = rows.map(([key]) => Number(key))
+  await advance(run, place, { ...next, nextChunkKey: Math.max(...keys) + 1 })
+  return true
+}
+
+/** Collects how a write changes the term statistics that scores depend on. */
+class TermCounts {
+  chunkCount = 0
+  termTotal = 0
+  readonly #chunkCounts = new Map<string, number>()
+
+  /**
+   * @param terms in PostgreSQL's notation @param sign 1 for an added chunk, -1 for a removed one
+   */
+  add(terms: string, termCount: number, sign: 1 | -1): void {
+    this.chunkCount += sign
+    this.termTotal += sign * termCount
+    for (const term of numbersOf(terms)) {
+      this.#chunkCounts.set(term, (this.#chunkCounts.get(term) ?? 0) + sign)
+    }
+  }
+
+  async store(run: RunRemote, place: StoragePlace): Promise<void> {
+    const changed = [...this.#chunkCounts].filter(([, count]) => count !== 0)
+    if (changed.length === 0) return
+    const [terms, counts] = [0, 1].map((at) => `{${changed.map((one) => one[at]).join(',')}}`)
+    await run(
+      `INSERT INTO ${remoteTables(place).terms} AS t SELECT * FROM unnest($1::bigint[], $2::bigint[])
+        ON CONFLICT (term) DO UPDATE SET chunk_count = t.chunk_count + excluded.chunk_count`,
+      [terms ?? '', counts ?? ''],
+    )
+  }
 }
 
 async function removeRows(
   run: RunRemote,
   place: StoragePlace,
-  keys: readonly bigint[],
-  revision: number,
-) {
-  if (keys.length === 0) return { chunks: 0, terms: 0 }
-  const { chunks, terms, removed } = remoteTables(place)
-  const rows = await run(
-    `WITH gone AS (DELETE FROM ${chunks} WHERE chunk_key = ANY($1::bigint[])
-        RETURNING chunk_key, terms, term_count),
-      noted AS (INSERT INTO ${removed} SELECT chunk_key, $2::bigint FROM gone),
-      counted AS (UPDATE ${terms} AS t SET chunk_count = t.chunk_count - g.count
-        FROM (SELECT term, count(*) FROM gone, unnest(terms) AS term GROUP BY term) AS g
-        WHERE t.term = g.term)
-      SELECT count(*), coalesce(sum(term_count), 0) FROM gone`,
-    [listOf(keys), revision],
+  {
+    keys,
+    revision,
+    counted,
+  }: { readonly keys: readonly bigint[]; readonly revision: number; readonly counted: TermCounts },
+): Promise<void> {
+  if (keys.length === 0) return
+  const { chunks, removed } = remoteTables(place)
+  const gone = await run(
+    `DELETE FROM ${chunks} WHERE chunk_key = ANY($1::bigint[]) RETURNING chunk_key, terms, term_count`,
+    [listOf(keys)],
   )
-  return countsOf(rows)
+  for (const [, terms, count] of gone) counted.add(terms ?? '', Number(count), -1)
+  await run(`INSERT INTO ${removed} SELECT unnest($1::bigint[]), $2::bigint`, [
+    listOf(keysOf(gone)),
+    revision,
+  ])
 }
 
 async function addRows(
@@ -83,30 +148,17 @@ async function addRows(
   place: StoragePlace,
   rows: RemoteChange['rows'],
   revision: number,
-) {
-  const { chunks, terms } = remoteTables(place)
-  return countsOf(
-    await run(
-      `WITH came AS (INSERT INTO ${chunks} (chunk_key, document_id, chunk_id, content, metadata,
-            typed, context, is_cut, layout, vector, terms, frequencies, term_count, language, revision)
-          SELECT key, document_id, chunk_id, content, metadata::json, typed::json, context, is_cut,
-            layout, vector::vector, terms::bigint[], frequencies::integer[], term_count, language, $2::bigint
-          FROM json_to_recordset($1::json) AS r(key bigint, document_id text, chunk_id text,
-            content text, metadata text, typed text, context text, is_cut boolean, layout text,
-            vector text, terms text, frequencies text, term_count integer, language text)
-          RETURNING terms, term_count),
-        counted AS (INSERT INTO ${terms} AS t
-          SELECT term, count(*) FROM came, unnest(terms) AS term GROUP BY term
-          ON CONFLICT (term) DO UPDATE SET chunk_count = t.chunk_count + excluded.chunk_count)
-        SELECT count(*), coalesce(sum(term_count), 0) FROM came`,
-      [JSON.stringify(rows), revision],
-    ),
+): Promise<void> {
+  await run(
+    `INSERT INTO ${remoteTables(place).chunks} (chunk_key, document_id, chunk_id, content, metadata,
+        typed, context, is_cut, layout, vector, terms, frequencies, term_count, language, revision)
+      SELECT key, document_id, chunk_id, content, metadata::json, typed::json, context, is_cut,
+        layout, vector::vector, terms::bigint[], frequencies::integer[], term_count, language, $2::bigint
+      FROM json_to_recordset($1::json) AS r(key bigint, document_id text, chunk_id text,
+        content text, metadata text, typed text, context text, is_cut boolean, layout text,
+        vector text, terms text, frequencies text, term_count integer, language text)`,
+    [JSON.stringify(rows), revision],
   )
-}
-
-function countsOf([row]: Awaited<ReturnType<RunRemote>>) {
-  const [count = 0, terms = 0] = row ?? []
-  return { chunks: Number(count), terms: Number(terms) }
 }
 
 function* batchesOf<T>(rows: readonly T[]): Generator<readonly T[], void> {
@@ -115,50 +167,46 @@ function* batchesOf<T>(rows: readonly T[]): Generator<readonly T[], void> {
   }
 }
 
-/** Rows with their keys. */
 export interface KeyedRows {
   readonly keys: readonly bigint[]
   readonly rows: readonly ChunkRow[]
 }
 
-/** Which rows a piece of work needs here. */
+/** The rows that a task needs locally. */
 export interface TouchedRows {
-  /** Of documents. */
   readonly ids: readonly string[]
-  /** Of chunks. */
   readonly keys: readonly bigint[]
 }
 
-export const ROW_COLUMNS: readonly string[] = [
-  ...['chunk_key', 'document_id', 'chunk_id', 'content', 'metadata', 'typed', 'context', 'is_cut'],
-  ...['layout', 'vector', 'terms', 'frequencies', 'term_count', 'language'],
-]
-const ROW_LIST = ROW_COLUMNS.join(', ')
+/** As bytes, because the server takes longest to write numbers as text. */
+export const VECTOR_SQL = `encode(vector_send(vector), 'base64')`
+const ROW_LIST = `chunk_key, document_id, chunk_id, content, metadata, typed, context, is_cut,
+  layout, ${VECTOR_SQL}, terms, frequencies, term_count, language`
 
-/** These rows, as far as they exist. */
 export async function touchedRows(
   run: RunRemote,
-  place: StoragePlace,
+  chunks: string,
   { ids, keys }: TouchedRows,
   { columns }: Pick<RemoteState, 'columns'>,
 ): Promise<KeyedRows> {
   const found = await run(
-    `SELECT ${ROW_LIST} FROM ${remoteTables(place).chunks}
+    `SELECT ${ROW_LIST} FROM ${chunks} AS c
       WHERE chunk_key = ANY($1::bigint[])
-        OR document_id IN (SELECT json_array_elements_text($2::json)) ORDER BY chunk_key`,
+        OR document_id = ANY(ARRAY(SELECT json_array_elements_text($2::json))) ORDER BY chunk_key`,
     [listOf(keys), JSON.stringify(ids)],
   )
   return keyedRows(found, columns)
 }
 
-/** The rows written since a revision, in key order. */
+/** Yields the rows written since a revision in key order, 500 at a time. */
 export async function* rowsSince(
   run: RunRemote,
   place: StoragePlace,
   { revision, columns }: Pick<RemoteState, 'revision' | 'columns'>,
+  afterKey = 0n,
 ): AsyncGenerator<KeyedRows, void, void> {
   const { chunks } = remoteTables(place)
-  for (let last = 0n; ; ) {
+  for (let last = afterKey; ; ) {
     const found = await run(
       `SELECT ${ROW_LIST} FROM ${chunks} WHERE revision > $1 AND chunk_key > $2
         ORDER BY chunk_key LIMIT ${ROWS_PER_STATEMENT}`,
@@ -171,8 +219,8 @@ export async function* rowsSince(
   }
 }
 
-/** @param found rows of `ROW_COLUMNS` */
-export function keyedRows(
+/** @param found rows with `ROW_LIST` */
+function keyedRows(
   found: Awaited<ReturnType<RunRemote>>,
   columns: RemoteState['columns'],
 ): KeyedRows {
@@ -196,7 +244,7 @@ function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, 
       keys: BigInt64Array.from(numbersOf(terms), BigInt),
       frequencies: Int32Array.from(numbersOf(frequencies), Number),
       termCount: Number(termCount),
-      // Written by `sentRows`.
+      // `sentRows` wrote this value, so the type is right.
       language: language as Language,
     },
     context: context ?? '',
@@ -205,16 +253,22 @@ function chunkRowOf(row: readonly (string | null)[], types: ReadonlyMap<string, 
   }
 }
 
-/** As PostgreSQL reads an array: `{1,2}` */
+/** Formats an array for PostgreSQL, for example `{1,2}`. */
 export function listOf(items: readonly (bigint | number)[]): string {
   return `{${items.join(',')}}`
 }
 
-export function vectorOf(list: string | null | undefined): Float32Array {
-  return Float32Array.from(numbersOf(list), Number)
+/** Before the numbers of a vector: how many there are. */
+const VECTOR_HEAD_BYTES = 4
+
+/** @param base64 of `VECTOR_SQL` */
+export function vectorOf(base64: string | null | undefined): Float32Array {
+  const numbers = Buffer.from(base64 ?? '', 'base64').subarray(VECTOR_HEAD_BYTES)
+  // The server sends the high byte first. The copy begins where numbers may begin.
+  return new Float32Array(new Uint8Array(numbers.swap32()).buffer)
 }
 
-/** `[1,2]` and `{1,2}` */
+/** Parses `[1,2]` and `{1,2}`. */
 function numbersOf(list: string | null | undefined): readonly string[] {
   const inner = (list ?? '').slice(1, -1)
   return inner === '' ? [] : inner.split(',')
@@ -225,24 +279,24 @@ function typedValues(
   types: ReadonlyMap<string, string>,
 ): ReadonlyMap<string, CellValue> {
   const values = new Map<string, CellValue>()
-  // Written by `typedSql`.
+  // `typedSql` wrote this text, so the type is right.
   const texts = JSON.parse(json) as Record<string, string | null>
   for (const [key, text] of Object.entries(texts)) {
     if (text === null) continue
     const isJson = types.get(key) === 'JSON'
-    // Values of a JSON column are JSON.
+    // A JSON column holds any JSON value.
     values.set(key, isJson ? (JSON.parse(text) as CellValue) : text)
   }
   return values
 }
 
-/** The content that the copy needs room for. */
+/** Returns what the copy must have columns and types for. */
 export function incomingOf({ columns, dimensions }: RemoteState): Incoming {
   const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
   return { metadata: new SeenColumns().add(Object.fromEntries(row)), dimensions }
 }
 
-/** The keys of chunks removed since a revision; null: unknown by now. */
+/** Returns the keys of chunks removed since a revision, or null if that is no longer recorded. */
 export async function removedSince(
   run: RunRemote,
   place: StoragePlace,
@@ -262,7 +316,20 @@ function keysOf(rows: Awaited<ReturnType<RunRemote>>): readonly bigint[] {
 }
 
 export async function remoteCounts(run: RunRemote, place: StoragePlace): Promise<ContentCounts> {
-  const { chunks } = remoteTables(place)
-  const [row] = await run(`SELECT count(DISTINCT document_id), count(*) FROM ${chunks}`)
+  const { parts } = await remoteState(run, place)
+  // All chunks of a document are on the same node.
+  const counted = selectEach({ place, parts }, (table) => {
+    return `SELECT count(DISTINCT document_id) AS documents, count(*) AS chunks FROM ${table}`
+  })
+  const [row] = await run(`SELECT sum(documents), sum(chunks) FROM (${counted}) AS counted`)
   return { documents: Number(row?.[0]), chunks: Number(row?.[1]) }
+}
+
+/** From each node's part if there are nodes: PostgreSQL would not pass order and limit on. */
+export function selectEach(
+  { place, parts }: { readonly place: StoragePlace; readonly parts: RemoteState['parts'] },
+  select: (table: string) => string,
+): string {
+  const tables = parts.length === 0 ? [remoteTables(place).chunks] : parts
+  return tables.map((table) => `(${select(table)})`).join(' UNION ALL ')
 }

@@ -1,25 +1,24 @@
-/** The tables of a knowledge base in PostgreSQL: creates, checks, describes and drops them. */
+/** Creates, checks, describes and drops the PostgreSQL tables of a knowledge base. */
 
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 
-/** Version of the tables. A later Eider wrote a greater one. */
+/** The version of the tables' layout. Later versions of Eider use a higher number. */
 const FORMAT = 1
-const SCHEMA = 'eider'
+export const SCHEMA = 'eider'
 export const BASES = `${SCHEMA}.knowledge_bases`
 const PGVECTOR_MIN = '0.8.0'
-/** PostgreSQL cuts longer names. */
+/** Leaves room for suffixes: PostgreSQL truncates names after 63 bytes. */
 const TABLE_CHARS_MAX = 50
 
 export function remoteTables({ table }: Pick<StoragePlace, 'table'>): {
   readonly chunks: string
-  /** `term, chunk_count`: how many chunks have a term. */
+  /** Columns `term, chunk_count`: how many chunks contain each term. */
   readonly terms: string
-  /** `chunk_key, revision`: what the last writes removed. */
+  /** Columns `chunk_key, revision`: the chunks that recent writes removed. */
   readonly removed: string
-  /** Of the vectors, if one was created. */
   readonly index: string
 } {
   const named = (part: string) => `${SCHEMA}.${quote(`${table}${part}`)}`
@@ -31,32 +30,37 @@ export function remoteTables({ table }: Pick<StoragePlace, 'table'>): {
   }
 }
 
-/** The database's state of a knowledge base. */
 export interface RemoteState {
-  /** Counts the writes. */
+  /** A number that grows with each write. */
   readonly revision: number
   readonly nextChunkKey: number
   readonly chunkCount: number
   readonly dimensions: number | null
   readonly columns: readonly Pick<MetadataColumn, 'name' | 'type'>[]
-  /** JSON text, as `definitionOf` writes it. */
+  /** JSON text written by `definitionOf`. */
   readonly definition: string
   readonly isIndexed: boolean
-  /** Names of the knowledge bases that use it. */
+  /**
+   * The foreign tables with the chunks, if these are spread over several nodes; otherwise empty.
+   */
+  readonly parts: readonly string[]
+  /** The names of the knowledge bases that use these tables. */
   readonly attachments: readonly string[]
 }
 
-/** The first statement of each transaction: names refer to PostgreSQL and to pgvector, in any schema. */
-export const OPENING = `SELECT e.extversion, set_config('search_path', 'pg_catalog, ' || quote_ident(n.nspname), true)
-  FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
-  WHERE e.extname = 'vector';`
+const OF_EXTENSION = `FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
+  WHERE e.extname = 'vector'`
 
-/** @throws AppError `invalid_database` without pgvector, or with an old one */
+/** For each transaction: names mean PostgreSQL's and pgvector's, in any schema. */
+export const SEARCH_PATH = `(SELECT 'pg_catalog, ' || quote_ident(n.nspname) ${OF_EXTENSION})`
+
+/** @throws AppError `invalid_database` if pgvector is missing or too old */
 export async function requireExtension(run: RunRemote, place: StoragePlace): Promise<void> {
-  const [found] = await run(OPENING)
+  const path = `set_config('search_path', ${SEARCH_PATH}, true)`
+  const [found] = await run(`SELECT e.extversion, ${path} ${OF_EXTENSION}`)
   if (found === undefined) throw refused(place, `it has no pgvector: ${INSTALL}`)
   const version = found[0] ?? ''
-  // Its versions are numbers with points between.
+  // pgvector versions are numbers separated by dots.
   if (version.localeCompare(PGVECTOR_MIN, 'en', { numeric: true }) < 0) {
     const how = 'update the package, then run ALTER EXTENSION vector UPDATE'
     throw refused(place, `its pgvector is ${version}, and Eider needs ${PGVECTOR_MIN}: ${how}`)
@@ -65,7 +69,7 @@ export async function requireExtension(run: RunRemote, place: StoragePlace): Pro
 
 const INSTALL = 'install it, then run CREATE EXTENSION vector as an administrator'
 
-/** @throws AppError as `KnowledgeBaseStorages.create` */
+/** @throws like `KnowledgeBaseStorages.create` */
 export async function createRemoteTables(
   run: RunRemote,
   place: StoragePlace,
@@ -113,13 +117,15 @@ export async function createRemoteTables(
   )
 }
 
-/** Longer rows keep some of their values beside the table, where each use of one costs a lookup. */
+/**
+ * PostgreSQL moves values of longer rows out of the table, and reading such a value needs a lookup.
+ */
 const ROW_BYTES_MAX = 8160
 
-/** With their rows they are read several times faster than from beside the table, as far as a page has room. */
+/** Read several times faster inside their rows. Up to this length, they fit a page. */
 const INLINE_DIMENSIONS_MAX = 1536
 
-/** @param dimensions null: unknown yet */
+/** @param dimensions null if not known yet */
 export function inlineVectors(place: StoragePlace, dimensions: number | null): string {
   const storage = dimensions !== null && dimensions <= INLINE_DIMENSIONS_MAX ? 'PLAIN' : 'EXTERNAL'
   return `ALTER TABLE ${remoteTables(place).chunks} ALTER COLUMN vector SET STORAGE ${storage}`
@@ -131,7 +137,7 @@ const BASES_SQL = `CREATE TABLE ${BASES} (
   next_chunk_key bigint NOT NULL DEFAULT 1, chunk_count bigint NOT NULL DEFAULT 0,
   term_total bigint NOT NULL DEFAULT 0, attachments text[] NOT NULL DEFAULT '{}')`
 
-/** Works if the login is allowed to: pgvector is a trusted extension. */
+/** Works for any user with CREATE rights, because pgvector is a trusted extension. */
 async function addExtension(run: RunRemote, place: StoragePlace): Promise<void> {
   const [[isThere, isAvailable] = []] = await run(
     `SELECT installed_version, default_version FROM pg_catalog.pg_available_extensions WHERE name = 'vector'`,
@@ -140,10 +146,7 @@ async function addExtension(run: RunRemote, place: StoragePlace): Promise<void> 
   if (isThere === null) await run('CREATE EXTENSION vector')
 }
 
-/**
- * @param isLocked no other writer may come before this transaction ends
- * @throws AppError `table_not_found`, `invalid_database` for tables of a later Eider
- */
+/** @param isLocked keeps out other writers @throws AppError `table_not_found`, … */
 export async function remoteState(
   run: RunRemote,
   place: StoragePlace,
@@ -152,7 +155,7 @@ export async function remoteState(
   const row = await rowOf(run, place, isLocked)
   if (row === undefined) throw missing(place)
   const [format, definition, dimensions, columns, revision, nextChunkKey, chunkCount] = row
-  const [attachments, index] = row.slice(7)
+  const [attachments, index, parts] = row.slice(7)
   if (Number(format) > FORMAT) {
     const made = `was made by a later Eider (format ${format}; this one knows ${FORMAT})`
     throw refused(place, `${SCHEMA}.${place.table} ${made}: update Eider`)
@@ -160,28 +163,35 @@ export async function remoteState(
   return {
     definition: String(definition),
     dimensions: dimensions === null ? null : Number(dimensions),
-    // Written by `sendChange`.
+    // `sendChange` wrote this value, so the type is right.
     columns: JSON.parse(String(columns)) as RemoteState['columns'],
     revision: Number(revision),
     nextChunkKey: Number(nextChunkKey),
     chunkCount: Number(chunkCount),
     isIndexed: index !== null,
-    // Written by `attach`.
+    // A list of table names.
+    parts: JSON.parse(String(parts)) as RemoteState['parts'],
+    // `attach` wrote this value, so the type is right.
     attachments: JSON.parse(String(attachments)) as RemoteState['attachments'],
   }
 }
 
+const PARTS_SQL = `SELECT coalesce(json_agg(format('%I.%I', n.nspname, c.relname) ORDER BY c.relname)
+    FILTER (WHERE c.relkind = 'f'), '[]')
+  FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE i.inhparent = to_regclass($3)`
+
 async function rowOf(run: RunRemote, place: StoragePlace, isLocked = false) {
   const [row] = await run(
     `SELECT format, definition, dimensions, columns, revision, next_chunk_key, chunk_count,
-        array_to_json(attachments), to_regclass($2)
+        array_to_json(attachments), to_regclass($2), (${PARTS_SQL})
       FROM ${BASES} WHERE name = $1${isLocked ? ' FOR UPDATE' : ''}`,
-    [place.table, remoteTables(place).index],
+    [place.table, remoteTables(place).index, remoteTables(place).chunks],
   )
   return row
 }
 
-/** After a write. */
+/** Increases the revision after a write. */
 export async function advance(
   run: RunRemote,
   { table }: StoragePlace,
@@ -192,7 +202,9 @@ export async function advance(
     columns,
     chunkCount,
     termTotal,
-  }: Omit<RemoteState, 'definition' | 'attachments' | 'isIndexed'> & { readonly termTotal: number },
+  }: Omit<RemoteState, 'definition' | 'attachments' | 'isIndexed' | 'parts'> & {
+    readonly termTotal: number
+  },
 ): Promise<void> {
   await run(
     `UPDATE ${BASES} SET revision = $2, next_chunk_key = $3, dimensions = $4, columns = $5,
@@ -201,25 +213,42 @@ export async function advance(
   )
 }
 
-/** Notes that a knowledge base uses the tables. */
+/** Records that a knowledge base uses the tables and has finished moving into them. */
 export async function attach(run: RunRemote, { table }: StoragePlace, name: string): Promise<void> {
-  await run(
-    `UPDATE ${BASES} SET attachments = array_append(array_remove(attachments, $2), $2) WHERE name = $1`,
-    [table, name],
-  )
+  const sql = `UPDATE ${BASES} SET attachments = array_append(${OTHERS}, $2) WHERE name = $1`
+  await run(sql, [table, name, markOf(name, '%')])
 }
 
-/** The last to leave takes the tables along. */
+/** Selects all names except `$2` and those that match `$3`, the pattern for a move. */
+const OTHERS =
+  'ARRAY(SELECT one FROM unnest(attachments) AS one WHERE one <> $2 AND one NOT LIKE $3)'
+
+export const MOVING = 'moving:'
+
+/** Of a base that is moving in. Nothing else may use the tables until then. */
+export function markOf(attachment: string, content: string): string {
+  return `${MOVING}${attachment}:${content}`
+}
+
+/** Removes the knowledge base's entry. The tables are dropped with the last entry. */
 export async function detach(run: RunRemote, place: StoragePlace, name: string): Promise<void> {
   const [row] = await run(
-    `UPDATE ${BASES} SET attachments = array_remove(attachments, $2) WHERE name = $1
-      RETURNING cardinality(attachments)`,
-    [place.table, name],
+    `UPDATE ${BASES} SET attachments = ${OTHERS} WHERE name = $1 RETURNING cardinality(attachments)`,
+    [place.table, name, markOf(name, '%')],
   )
   if (Number(row?.[0]) === 0) await dropRemoteTables(run, place)
 }
 
-/** @returns false if it was another one by then */
+/** For tables that no other server uses yet. */
+export async function setDefinition(
+  run: RunRemote,
+  { table }: StoragePlace,
+  definition: string,
+): Promise<void> {
+  await run(`UPDATE ${BASES} SET definition = $2 WHERE name = $1`, [table, definition])
+}
+
+/** @returns false if the definition was changed meanwhile */
 export async function replaceDefinition(
   run: RunRemote,
   { table }: StoragePlace,
@@ -255,6 +284,11 @@ const FAILURES: Readonly<Record<string, readonly [ErrorCode, (message: string) =
     (message) =>
       `${message}; the tables were dropped there: restore them, or drop the knowledge base`,
   ],
+  '42883': [
+    'invalid_database',
+    (message) =>
+      `${message}; for chunks on several nodes, run deploy/postgres-nodes/spread.sh again`,
+  ],
   '53100': ['storage_full', () => 'the disk of the server is full'],
   '22P05': [
     'insert_failed',
@@ -262,10 +296,10 @@ const FAILURES: Readonly<Record<string, readonly [ErrorCode, (message: string) =
   ],
 }
 
-/** The server's error, with the next step. */
+/** Returns the server's error with advice on what to do. */
 export function remoteFailure(error: unknown, { source }: StoragePlace): unknown {
   if (typeof error !== 'object' || error === null || error instanceof AppError) return error
-  // Any property of any object may be read.
+  // The cast is safe, because any object can have these properties.
   const { code, message } = error as Readonly<Record<string, unknown>>
   const known = FAILURES[String(code)]
   if (known === undefined) return error
@@ -273,9 +307,11 @@ export function remoteFailure(error: unknown, { source }: StoragePlace): unknown
   return new AppError(kind, `Database ${source.name}: ${text(String(message))}`, { cause: error })
 }
 
-/** A copy of this many chunks takes minutes and some gigabytes on disk. */
+/** Copying this many chunks takes minutes and several gigabytes of disk space. */
 const COPIED_CHUNKS_MAX = 500_000
-/** @throws AppError `sql_too_costly` for one that is not copied */
+/**
+ * @throws AppError `sql_too_costly` if the knowledge base is too large to be fetched without a copy
+ */
 export function requireSmall(
   { name }: Pick<KnowledgeBase, 'name'>,
   { chunkCount }: RemoteState,

@@ -1,4 +1,4 @@
-/** Brings rows from PostgreSQL into the tables here. */
+/** Copies rows from PostgreSQL into the local tables. */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { NOTHING_COMES } from '../documents/chunk-writes.ts'
@@ -23,13 +23,19 @@ import {
   rowsSince,
   touchedRows,
 } from './remote-rows.ts'
-import { type RemoteState, requireSmall } from './remote-tables.ts'
+import { type RemoteState, remoteTables, requireSmall } from './remote-tables.ts'
 
-/** A transaction, and what its database says in it. */
 export interface Current {
   readonly run: RunRemote
   readonly place: StoragePlace
   readonly state: RemoteState
+}
+
+/** Chunks that a search has found, and what they are selected from. */
+export interface FoundKeys {
+  readonly run: RunRemote
+  readonly chunks: string
+  readonly keys: readonly bigint[]
 }
 
 export class RowCopier {
@@ -39,12 +45,17 @@ export class RowCopier {
     this.#chunks = chunks
   }
 
-  /** All rows, as they are there now. */
   async all(kb: KnowledgeBase, copy: Copy, { run, place, state }: Current): Promise<void> {
     copy.state = state
     if (state.revision === copy.revision) return
     requireSmall(kb, state)
-    // A server restored from a backup is behind its copies: all rows come again.
+    await this.since(kb, copy, { run, place, state })
+  }
+
+  /** Copies what changed since the copy's revision. */
+  async since(kb: KnowledgeBase, copy: Copy, { run, place, state }: Current): Promise<void> {
+    // If a server was restored from a backup, its revision is lower than the copy's: copy all rows
+    // again.
     const isBehind = state.revision < copy.revision
     if (isBehind) await this.#emptied(kb)
     const from = isBehind ? 0 : copy.revision
@@ -57,11 +68,29 @@ export class RowCopier {
     copy.revision = state.revision
   }
 
-  /** What a search has brought along. @returns false where that is not all of it any more */
-  async found(kb: KnowledgeBase, copied: Copy, keys: readonly bigint[]): Promise<boolean> {
-    const { state, found } = copied
-    const batch = found.of(keys)
-    if (batch === null || state === null) return false
+  /** Copies the next rows in key order. @returns the last key copied, or null at the end */
+  async page(
+    kb: KnowledgeBase,
+    { run, place, state }: Current,
+    afterKey: bigint,
+  ): Promise<KeyedRows & { readonly lastKey: bigint | null }> {
+    const { columns } = state
+    const rows = rowsSince(run, place, { revision: 0, columns }, afterKey)
+    const batch = (await rows.next()).value ?? NO_ROWS
+    const lastKey = batch.keys.at(-1) ?? null
+    await this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
+      const gone = await keysWithout(tables, new Set(batch.keys), { afterKey, lastKey })
+      return copiedRows(tables, batch, gone, state.nextChunkKey)
+    })
+    return { ...batch, lastKey }
+  }
+
+  /** Copies the chunks that a search has found. @returns false if some are missing by now */
+  async found(kb: KnowledgeBase, copied: Copy, { run, chunks, keys }: FoundKeys): Promise<boolean> {
+    const { state, isLeaving } = copied
+    if (state === null || isLeaving) return false
+    const batch = await touchedRows(run, chunks, { ids: [], keys }, state)
+    if (batch.keys.length < keys.length) return false
     copied.rowCount += keys.length
     await this.#chunks.copyHere(kb, incomingOf(state), (tables) => {
       return copiedRows(tables, batch, [], state.nextChunkKey)
@@ -69,7 +98,6 @@ export class RowCopier {
     return true
   }
 
-  /** The rows that running work needs. */
   async touched(kb: KnowledgeBase, copy: Copy, { run, place, state }: Current): Promise<void> {
     const touched = {
       ids: [...copy.touched].flatMap(({ ids }) => ids),
@@ -81,7 +109,9 @@ export class RowCopier {
       copy.rowCount = 0
     }
     if (!isNothing || !Bun.deepEquals(shapeOf(state), copy.state && shapeOf(copy.state))) {
-      const batch = isNothing ? NO_ROWS : await touchedRows(run, place, touched, state)
+      const batch = isNothing
+        ? NO_ROWS
+        : await touchedRows(run, remoteTables(place).chunks, touched, state)
       copy.rowCount += batch.keys.length
       await this.#chunks.copyHere(kb, incomingOf(state), async (tables) => {
         const came = new Set(batch.keys)
@@ -103,7 +133,7 @@ export class RowCopier {
     })
   }
 
-  /** In batches, each a separate write. The revision comes with the last one, so that an interrupted copy continues. */
+  /** Each in a write. The last one sets the revision, so an interrupted copy is continued. */
   async #inBatches(
     kb: KnowledgeBase,
     state: RemoteState,

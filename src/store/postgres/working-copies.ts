@@ -1,11 +1,12 @@
 /**
- * Knowledge bases in PostgreSQL: the rows there are authoritative. Each Eider keeps a copy in its own tables and updates
- * it before it reads, so that every statement sees the writes of every Eider.
+ * Keeps the local copies of knowledge bases whose original rows are in PostgreSQL. Each server
+ * updates its copy before reading, so that every statement sees the writes of all servers.
  */
 import { findDataSource, isHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
+import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type {
   KnowledgeBaseStorages,
   RemoteBegin,
@@ -14,30 +15,44 @@ import type {
   StoragePlace,
 } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { abortable, silence } from '../../core/runtime/cancellation.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
+import { MovedKnowledgeBase } from '../documents/chunk-writes.ts'
 import type { RemoteChange, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { type Copy, isRecent, newCopy, POLL_MS } from './copied-rows.ts'
-import { remoteCounts, sendChange, type TouchedRows } from './remote-rows.ts'
-import { indexRemote, type RemotePlace, SEARCH_SETTINGS } from './remote-search.ts'
+import { requireComplete } from './move-tables.ts'
+import { adoptLeftovers, remoteCounts, sendChange, type TouchedRows } from './remote-rows.ts'
+import {
+  efSearch,
+  indexRemote,
+  type RemotePlace,
+  SEARCH_SETTINGS,
+  type SearchEnd,
+  SPREAD_SETTINGS,
+} from './remote-search.ts'
 import {
   attach,
   createRemoteTables,
   detach,
   dropRemoteTables,
-  OPENING,
   type RemoteState,
   remoteFailure,
   remoteState,
+  remoteTables,
   replaceDefinition,
   requireExtension,
+  SEARCH_PATH,
 } from './remote-tables.ts'
-import { RowCopier } from './row-copier.ts'
+import { type FoundKeys, RowCopier } from './row-copier.ts'
 
-/** How often other writers may be faster, in a row. */
+/** The time limit for reading the state of a knowledge base, which is one row. */
+const STATE_MS = 10_000
+
+/** Give up a write after other writers were faster this often. */
 const ATTEMPTS_MAX = 20
 
-/** Takes over a definition that another Eider has stored. */
+/** Applies a definition that another server has stored. */
 type Adopt = (kb: KnowledgeBase, definition: string) => Promise<void>
 
 export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
@@ -69,7 +84,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     return copies
   }
 
-  /** From here on, other databases can be reached. @param adopt called when a definition there is another one */
+  /** Makes other databases available. @param adopt called if a definition there has changed */
   connect(databases: RemoteDatabases, adopt: Adopt): void {
     this.#databases = databases
     this.#adopt = adopt
@@ -87,37 +102,43 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void> {
-    await this.#transaction(place, 'write', (run) => {
+    await this.transaction(place, 'write', (run) => {
       return createRemoteTables(run, place, { definition, dimensions })
     })
   }
 
   definitionOf(place: StoragePlace): Promise<string> {
-    return this.#transaction(place, 'read', async (run) => {
+    return this.transaction(place, 'read', async (run) => {
       await requireExtension(run, place)
-      return (await remoteState(run, place)).definition
+      const state = await remoteState(run, place)
+      requireComplete(place, state)
+      return state.definition
     })
   }
 
   async drop(kb: KnowledgeBase): Promise<void> {
     const { remote } = kb
     if (remote === undefined) return
-    const place = this.#placeOf(kb)
-    await this.#transaction(place, 'write', (run) => detach(run, place, remote.attachment))
+    const place = this.placeOf(kb)
+    // Runs alone, because a refresh that finds it detached would attach it again.
+    await this.alone(kb, async (copy) => {
+      await this.transaction(place, 'write', (run) => detach(run, place, remote.attachment))
+      copy.isDetached = true
+    })
   }
 
   async remove(place: StoragePlace): Promise<void> {
-    await this.#transaction(place, 'write', (run) => dropRemoteTables(run, place))
+    await this.transaction(place, 'write', (run) => dropRemoteTables(run, place))
   }
 
   async fresh(kb: KnowledgeBase): Promise<KnowledgeBase> {
-    if (kb.remote === undefined) return kb
+    if (this.#current(kb).remote === undefined) return this.#current(kb)
     const copy = this.#copyOf(kb)
     if (isHere(kb) || !isRecent(copy)) await this.#refreshed(kb, copy)
     return this.#current(kb)
   }
 
-  /** Where not all rows are here: has these here, as its place holds them, while the work runs. */
+  /** Fetches these rows if they are not here, and keeps them while the work runs. */
   async withRows<T>(
     kb: KnowledgeBase,
     rows: TouchedRows,
@@ -135,15 +156,11 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   /** The same for chunks that a search has just found. */
-  async #withFound<T>(
-    kb: KnowledgeBase,
-    keys: readonly bigint[],
-    work: () => Promise<T>,
-  ): Promise<T> {
+  async #withFound<T>(kb: KnowledgeBase, found: FoundKeys, work: () => Promise<T>): Promise<T> {
     const copy = this.#copyOf(kb)
     return inUse(copy, async () => {
-      if (await this.#rows.found(kb, copy, keys)) return work()
-      return this.withRows(kb, { ids: [], keys }, work)
+      if (await this.#rows.found(kb, copy, found)) return work()
+      return this.withRows(kb, { ids: [], keys: found.keys }, work)
     })
   }
 
@@ -151,42 +168,47 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     if (kb.remote === undefined) return
     const copy = this.#copyOf(kb)
     if (copy.state === null) throw new Error('a definition is changed after it was read')
-    const place = this.#placeOf(kb)
+    const place = this.placeOf(kb)
     const change = { from: copy.state.definition, to: definition }
-    // If it fails, the next refresh takes over what is stored there.
+    // If this fails, the next refresh applies the definition that is stored in the database.
     copy.definition = null
-    const isDone = await this.#transaction(place, 'write', (run) => {
+    const isDone = await this.transaction(place, 'write', (run) => {
       return replaceDefinition(run, place, change)
     })
     copy.refreshedMs = Number.NEGATIVE_INFINITY
     if (isDone) return
-    const message = `Another server has just changed ${kb.name}: look at it, and try again`
+    const message = `Another server has just changed ${kb.name}: check it, and try again`
     throw new AppError('too_busy', message)
   }
 
   async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
     if (isHere(kb)) return
-    const place = this.#placeOf(kb)
-    await this.#transaction(place, 'write', (run) => indexRemote(run, place, definition))
+    const place = this.placeOf(kb)
+    await this.transaction(place, 'write', (run) => indexRemote(run, place, definition))
     this.#copyOf(kb).refreshedMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Counts of a knowledge base without a copy, by its database. */
+  /** Returns the counts of a partially copied knowledge base, which its database computes. */
   countsOf(kb: KnowledgeBase): Promise<ContentCounts> {
-    const place = this.#placeOf(kb)
-    return this.#transaction(place, 'read', (run) => remoteCounts(run, place))
+    const place = this.placeOf(kb)
+    return this.transaction(place, 'read', (run) => remoteCounts(run, place))
   }
 
-  /** For a search's statements, each in its own transaction. */
-  remoteOf(kb: KnowledgeBase): RemotePlace {
-    const place = this.#placeOf(kb)
+  /** Runs each statement of a search in its own transaction. @param until ends the search early */
+  remoteOf(kb: KnowledgeBase, until: SearchEnd = {}): RemotePlace {
+    const place = this.placeOf(kb)
     const copy = this.#copyOf(kb)
+    const parts = copy.state?.parts ?? []
+    const common = parts.length === 0 ? SEARCH_SETTINGS : SPREAD_SETTINGS
+    const settings = { ...common, ...efSearch(until.nearCount) }
+    const all = remoteTables(place).chunks
+    const run: RunRemote = (sql, values = []) => {
+      return this.#select(place, { settings, ...until }, { sql, values })
+    }
     return {
-      place,
-      run: (sql, values) => this.#transaction(place, 'read', (own) => own(sql, values)),
+      ...{ place, run, parts, chunks: all },
       isIndexed: copy.state?.isIndexed === true,
-      found: (rows) => copy.found.add(rows, copy.state),
-      withRows: (keys, work) => this.#withFound(kb, keys, work),
+      withRows: (keys, work, chunks = all) => this.#withFound(kb, { run, chunks, keys }, work),
     }
   }
 
@@ -196,18 +218,25 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   ): Promise<W> {
     const copy = this.#copyOf(kb)
     return copy.writes.run(async () => {
+      if (this.#current(kb).remote === undefined) throw new MovedKnowledgeBase()
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
         await this.#refreshed(kb, copy)
-        const computed = await compute(copy.revision)
+        const computed = await compute(copy.revision).catch(async (error) => {
+          // On several nodes, one of the keys may belong to a leftover row that a search has found.
+          const isSpread = (copy.state?.parts.length ?? 0) > 0
+          if (isSpread && (await this.#hasAdopted(kb))) return null
+          throw error
+        })
+        if (computed === null) continue
         const { change } = computed
         const { removedKeys, rows, rewritten } = change
         const isNothing = removedKeys.length + rows.length + rewritten.length === 0
-        const place = this.#placeOf(kb)
+        const place = this.placeOf(kb)
         const isStored =
           isNothing ||
-          (await this.#transaction(place, 'write', (run) => sendChange(run, place, change)))
+          (await this.transaction(place, 'write', (run) => sendChange(run, place, change)))
         if (!isStored) continue
-        // The written rows may have brought other columns.
+        // The written rows may have added columns, so refresh before the next use.
         copy.refreshedMs = Number.NEGATIVE_INFINITY
         return computed
       }
@@ -216,7 +245,37 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     })
   }
 
-  /** A copy that started before the request may lack later writes. */
+  #hasAdopted(kb: KnowledgeBase): Promise<boolean> {
+    const place = this.placeOf(kb)
+    return this.transaction(place, 'write', async (run) => {
+      return adoptLeftovers(run, place, await remoteState(run, place, true))
+    })
+  }
+
+  /** Runs work while no write of this server and no refresh is running. */
+  alone<T>(kb: KnowledgeBase, work: (copy: Copy) => Promise<T>): Promise<T> {
+    const copy = this.#copyOf(kb)
+    return copy.writes.run(async () => {
+      while (copy.refreshing !== null) await copy.refreshing.catch(() => {})
+      const { promise, resolve } = Promise.withResolvers<void>()
+      copy.refreshing = promise
+      try {
+        return await work(copy)
+      } finally {
+        copy.refreshing = null
+        resolve()
+      }
+    })
+  }
+
+  /** Call after the rows have moved. @param copy the copy to use; null if stored locally now */
+  moved(kb: KnowledgeBase, copy: Copy | null): void {
+    if (copy === null) this.#copies.delete(kb.id)
+    else this.#copies.set(kb.id, copy)
+    this.#parts.state.put('knowledgeBases', kb)
+  }
+
+  /** A refresh that began before the request may miss later writes, so a second one follows it. */
   #refreshed(kb: KnowledgeBase, copy: Copy): Promise<void> {
     const begin = () => {
       const running = this.#refresh(kb, copy).finally(() => {
@@ -230,7 +289,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       .catch(() => {})
       .then(() => {
         copy.following = null
-        return begin()
+        return this.#refreshed(kb, copy)
       })
     return copy.following
   }
@@ -239,15 +298,17 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     for (const kb of this.#parts.state.snapshot().knowledgeBases) {
       if (kb.remote === undefined) continue
       const copy = this.#copyOf(kb)
-      // A server that cannot be reached says so to those who ask.
+      // If the server cannot be reached, requests that need the copy report the error.
       if (copy.refreshing === null) this.#refreshed(kb, copy).catch(() => {})
     }
   }
 
-  async #refresh(kb: KnowledgeBase, copy: Copy): Promise<void> {
-    const place = this.#placeOf(kb)
-    const state = await this.#transaction(place, 'read', async (run) => {
-      const state = await remoteState(run, place)
+  async #refresh(known: KnowledgeBase, copy: Copy): Promise<void> {
+    const kb = this.#current(known)
+    if (kb.remote === undefined) return
+    const place = this.placeOf(kb)
+    const state = await this.transaction(place, 'read', async (run) => {
+      const state = await abortable(remoteState(run, place), silence(STATE_MS))
       if (!isHere(kb)) await this.#rows.touched(kb, copy, { run, place, state })
       else await this.#rows.all(kb, copy, { run, place, state })
       return state
@@ -255,42 +316,61 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     await this.#takeOver(kb, copy, state)
   }
 
-  /** What other Eiders have defined. */
+  /** Applies definitions changed by other servers. */
   async #takeOver(kb: KnowledgeBase, copy: Copy, state: RemoteState): Promise<void> {
     const { attachment = '' } = kb.remote ?? {}
-    if (!state.attachments.includes(attachment)) {
-      const place = this.#placeOf(kb)
-      await this.#transaction(place, 'write', (run) => attach(run, place, attachment))
+    if (!copy.isDetached && !state.attachments.includes(attachment)) {
+      const place = this.placeOf(kb)
+      await this.transaction(place, 'write', (run) => attach(run, place, attachment))
     }
     if (copy.definition !== state.definition) await this.#adopt(kb, state.definition)
     copy.definition = state.definition
   }
 
-  async #transaction<T>(
+  /** @throws AppError with the next step */
+  async transaction<T>(
     place: StoragePlace,
     mode: RemoteBegin['mode'],
     work: (run: RunRemote) => Promise<T>,
   ): Promise<T> {
+    const { databases, ...begin } = this.#begin(place)
+    return databases.transaction(place.source, { ...begin, mode }, this.#closing.signal, work)
+  }
+
+  async #select(
+    place: StoragePlace,
+    { settings, signal, limits }: SearchEnd & Pick<RemoteBegin, 'settings'>,
+    select: SourceSelect,
+  ): ReturnType<RunRemote> {
+    const { databases, ...begin } = this.#begin(place)
+    const ends = signal === undefined ? [] : [signal]
+    const either = AbortSignal.any([this.#closing.signal, ...ends])
+    const all = {
+      ...begin,
+      settings: { ...begin.settings, ...settings },
+      ...(limits && { limits }),
+    }
+    return databases.select(place.source, all, either, select)
+  }
+
+  #begin(place: StoragePlace) {
     const { source } = place
     if (source.parameters.storage !== true) {
       const how = `ALTER DATABASE ${source.name} PARAMETERS {"storage": true} lets Eider write there`
       throw new AppError('invalid_database', `Database ${source.name} is read-only here: ${how}`)
     }
     if (this.#databases === null) throw new Error('the other databases are not connected')
-    const begin = { mode, opening: OPENING + (mode === 'read' ? SEARCH_SETTINGS : '') }
-    return this.#databases.transaction(source, begin, this.#closing.signal, async (run) => {
-      try {
-        return await work(run)
-      } catch (error) {
-        throw remoteFailure(error, place)
-      }
-    })
+    return {
+      databases: this.#databases,
+      settings: { search_path: SEARCH_PATH },
+      failure: (error: unknown) => remoteFailure(error, place),
+    }
   }
 
-  #placeOf({ vectorDatabase, vectorDatabaseTable: table }: KnowledgeBase): StoragePlace {
+  placeOf({ vectorDatabase, vectorDatabaseTable: table }: KnowledgeBase): StoragePlace {
     const source = findDataSource(this.#parts.state.snapshot(), vectorDatabase)
     if (source !== undefined) return { source, table }
-    throw new AppError('database_not_found', `Database ${vectorDatabase} is not there any more`)
+    throw new AppError('database_not_found', `Database ${vectorDatabase} no longer exists`)
   }
 
   #copyOf({ id, remote }: KnowledgeBase): Copy {
@@ -303,7 +383,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   #current(kb: KnowledgeBase): KnowledgeBase {
-    return this.#parts.state.snapshot().knowledgeBases.find(({ id }) => id === kb.id) ?? kb
+    return this.#parts.state.current(kb)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Drizzle's schema of keys, users and the audit log. */
+/** Drizzle tables for keys, users and the audit log. */
 import { integer, text, timestamp } from 'drizzle-orm/pg-core'
 import type { PrincipalKind, Role, Scope } from '../../core/domain/access/principal.ts'
 import { count, eider, json, moment } from '../catalog/schema.ts'

@@ -1,23 +1,22 @@
-/** The items sent with the requests of jobs: one file per job, a line of JSON per item. */
+/** Stores the items sent with job requests: one file per job, one line of JSON per item. */
 
 import { createReadStream } from 'node:fs'
 import { mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { AppError } from '../../core/errors.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 
 const FOLDER = 'jobs'
 const ENDING = '.ndjson'
-/** Written after one check of free space. */
+/** Write this many characters between two checks of free space. */
 const PIECE_CHARS = 1024 * 1024
 
-export interface JobItemsOptions {
-  /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
+interface JobItemsOptions {
+  /** The data folder. If null, the system's temporary folder is used until the store is closed. */
   readonly directory: string | null
-  /** @throws AppError `storage_full` without room for these bytes */
+  /** @throws AppError `storage_full` if this many bytes do not fit */
   readonly checkSpace: (wantedBytes: number) => void
 }
 
@@ -29,7 +28,7 @@ export class JobItems {
     this.#options = options
   }
 
-  /** On disk when this resolves. @throws AppError `storage_full` */
+  /** The items are on disk when the promise resolves. @throws AppError `storage_full` */
   async keep(jobId: number, items: readonly unknown[]): Promise<void> {
     const folder = await this.#opened()
     const path = join(folder, `${jobId}${ENDING}`)
@@ -53,14 +52,13 @@ export class JobItems {
     }
   }
 
-  /**
-   * The items from an index on, read on demand.
-   * @throws AppError `job_items_missing` if the file is missing or has fewer
-   */
+  /** On demand. @throws AppError `job_items_missing` if the file is missing or too short */
   async *read(jobId: number, firstIndex: number, count: number): AsyncGenerator<unknown> {
+    // Few starts of the server need it.
+    const { createInterface } = await import('node:readline')
     const path = join(await this.#opened(), `${jobId}${ENDING}`)
     const input = createReadStream(path)
-    // Without it, an error before the first line would end the process.
+    // Without this, an error before the first line would be unhandled and end the process.
     const failed = new Promise<never>((_, reject) => input.on('error', reject))
     failed.catch(() => {})
     const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
@@ -85,7 +83,7 @@ export class JobItems {
     await rm(join(await this.#opened(), `${jobId}${ENDING}`), { force: true })
   }
 
-  /** Removes files without a job, such as those a kill left. */
+  /** Removes files that belong to no job, for example after the process was killed. */
   async clear(jobIds: ReadonlySet<number>): Promise<void> {
     const { directory } = this.#options
     if (directory === null) return
@@ -138,7 +136,7 @@ function parsedItem(line: string, jobId: number): unknown {
 
 function lostItems(jobId: number, cause?: unknown): AppError {
   const advice = 'send them again with a new insert'
-  const message = `The rows that came with job ${jobId} are not in the data folder any more: ${advice}`
+  const message = `The rows that came with job ${jobId} are no longer in the data folder: ${advice}`
   return new AppError('job_items_missing', message, { cause })
 }
 

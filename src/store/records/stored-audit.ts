@@ -21,31 +21,35 @@ type AuditRow = typeof auditLog.$inferSelect
 
 const AUDIT_LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
 
-/** Entries are written together: each write costs a transaction. */
+/**
+ * Entries are collected for this long and written together, because each write costs a transaction.
+ */
 const WRITE_MS = 500
-/** After a write that failed, as on a full disk. */
+/** The pause after a failed write, for example because the disk is full. */
 const RETRY_MS = 5_000
-/** Entries in memory while they cannot be written; beyond that, the oldest are lost. */
+/**
+ * The most entries to keep in memory if they cannot be written. After that, the oldest are dropped.
+ */
 const WAITING_MAX = 20_000
-/** Similar failures within this time are one entry. */
+/** Similar failures within this time become one entry. */
 const ALIKE_MS = MINUTE_MS
-/** Kinds of failures distinguished within that time; the rest is one more entry. */
+/** How many kinds of failures to distinguish within that time. The others share one more entry. */
 const KINDS_MAX = 50
-/** Equal changes within that time that get separate entries; further ones are counted, for programs that insert. */
+/** Of a kind within that time. The rest are counted: programs may insert thousands of times. */
 const OWN_ENTRIES = 10
-/** Kinds of changes that are counted within that time; other kinds get separate entries. */
+/** Count at most this many kinds of changes at once. Further kinds get separate entries. */
 const CHANGES_MAX = 1_000
 const SWEEP_MS = 600_000
 
-/** Who changed what: briefly in memory, then in the database until it is too old or too large. */
+/** In memory for a moment, then in the database until too old or too many. */
 export class StoredAudit implements AuditLog {
   readonly #database: Database
   readonly #now: () => number
   readonly #limits: AuditLimits
   #waiting: AuditRow[] = []
-  /** The failures of the last minute, by what they have in common: how many followed the recorded one. */
+  /** Failures of the current minute by kind, with the number that followed the recorded one. */
   readonly #repeated = new Map<string, { row: AuditRow; count: number }>()
-  /** The changes of the last minute: their number, and how many followed the last entry. */
+  /** Changes of the current minute by kind: their number, and how many followed the last entry. */
   readonly #busy = new Map<string, { row: AuditRow; seen: number; count: number }>()
   #isClosed = false
   #isSwept = false
@@ -59,7 +63,7 @@ export class StoredAudit implements AuditLog {
     this.#database = database
     this.#now = now
     this.#limits = limits
-    // The next removal retries what failed.
+    // If a removal fails, the next one tries again.
     this.#sweeper = setInterval(() => void this.#sweep().catch(() => {}), SWEEP_MS)
     this.#sweeper.unref()
   }
@@ -90,7 +94,7 @@ export class StoredAudit implements AuditLog {
     filter: AuditFilter,
     { limit, before }: { readonly limit: number; readonly before: number | null },
   ): Promise<AuditPage> {
-    // On a full disk, stored entries can still be read.
+    // Even if the disk is full, the stored entries can be read.
     await this.settled().catch(() => {})
     const conditions = conditionsOf(filter)
     if (before !== null) conditions.push(lt(auditLog.number, before))
@@ -106,14 +110,13 @@ export class StoredAudit implements AuditLog {
     return { items, next: rows.length > limit ? (items.at(-1)?.number ?? null) : null }
   }
 
-  /** Writes the rest. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#sweeper)
     for (const timer of [this.#writeTimer, this.#minuteTimer]) {
       if (timer !== null) clearTimeout(timer)
     }
-    // A full disk must not keep the rest from closing.
+    // A full disk must not prevent closing.
     await this.settled().catch(() => {})
   }
 
@@ -131,7 +134,7 @@ export class StoredAudit implements AuditLog {
     }
   }
 
-  /** Similar failures are counted until the minute is over. */
+  /** Starts to count similar entries; the counts are written when the minute is over. */
   #beginMinute(): void {
     if (this.#isClosed || this.#minuteTimer !== null) return
     this.#minuteTimer = setTimeout(() => {
@@ -143,7 +146,7 @@ export class StoredAudit implements AuditLog {
     this.#minuteTimer.unref()
   }
 
-  /** The same principal changes the same thing repeatedly: a few are recorded, the rest are counted. */
+  /** Records the first changes of a kind by a principal, and counts further ones. */
   #addChange(row: AuditRow): void {
     this.#beginMinute()
     const key = JSON.stringify([
@@ -160,7 +163,7 @@ export class StoredAudit implements AuditLog {
       busy.seen += 1
       if (busy.seen > OWN_ENTRIES) {
         busy.count += 1
-        // An entry for several has the rows of all of them.
+        // An entry for several changes has the sum of their rows.
         const earlier = busy.count > 1 ? busy.row.skippedRows : 0
         busy.row = { ...row, skippedRows: row.skippedRows + earlier }
         return
@@ -169,7 +172,9 @@ export class StoredAudit implements AuditLog {
     this.#add(row)
   }
 
-  /** The first failure of a minute is recorded right away, similar ones are counted until the minute is over. */
+  /**
+   * Records the first failure of a kind at once, and counts further ones until the minute is over.
+   */
   #addFailure(row: AuditRow): void {
     this.#beginMinute()
     const own = `${row.principalKind} ${row.principalId} ${row.action} ${row.outcome} ${row.address}`
@@ -224,7 +229,7 @@ export class StoredAudit implements AuditLog {
       })
     await this.#writing
     if (this.#isSwept) return
-    // A server that never runs for long keeps the bounds, too.
+    // Sweep early as well, so that a server that never runs for long keeps the limits too.
     this.#isSwept = true
     await this.#sweep().catch(() => {})
   }
@@ -247,7 +252,7 @@ export class StoredAudit implements AuditLog {
 
 const TARGET_CHARS_MAX = 300
 const OTHER_CALLERS = 'others'
-/** For an entry of failures that have little in common. */
+/** The entry for failures that have little in common. */
 const SEVERAL = {
   principalName: '',
   principalId: '',

@@ -26,17 +26,15 @@ import { countOf } from '../duckdb/columns.ts'
 import { insertRows } from './trace-rows.ts'
 
 export interface ConversationLimits {
-  /** Since their last turn. */
   readonly keepMs: number
 }
 
 const CONVERSATION_LIMITS: ConversationLimits = { keepMs: 90 * DAY_MS }
 
-/** Between two removals of old entries. */
 const SWEEP_MS = 600_000
-/** For the turns that a further question builds on, in UTF-16 code units: more than any model sees. */
+/** In UTF-16 code units. No model can read more. */
 const HISTORY_CHARS_MAX = 400_000
-/** For the rows and charts of one page of turns. */
+/** The most characters of rows and charts on one page of turns. */
 const PAGE_CHARS_MAX = 16_000_000
 
 interface Waiting {
@@ -45,7 +43,6 @@ interface Waiting {
   readonly written: PromiseWithResolvers<void>
 }
 
-/** Conversations in the database. */
 export class StoredConversations implements ConversationStore {
   readonly #parts: StoreParts
   readonly #limits: ConversationLimits
@@ -57,7 +54,7 @@ export class StoredConversations implements ConversationStore {
   private constructor(parts: StoreParts, limits: ConversationLimits) {
     this.#parts = parts
     this.#limits = limits
-    // The next removal retries what failed.
+    // If a removal fails, the next one tries again.
     this.#sweeper = setInterval(() => void this.#sweep().catch(() => {}), SWEEP_MS)
     this.#sweeper.unref()
   }
@@ -203,7 +200,7 @@ export class StoredConversations implements ConversationStore {
         if (first === undefined) throw traceNotFound(traceId)
         await queries.delete(conversationTurns).where(and(own, gte(number, first)))
         const { conversationId: ofSummary, lastTurn } = conversationSummaries
-        // A summary may mention removed turns.
+        // Drop the summary, because it may mention removed turns.
         const stale = and(eq(ofSummary, conversationId), gte(lastTurn, first))
         await queries.delete(conversationSummaries).where(stale)
       },
@@ -211,13 +208,12 @@ export class StoredConversations implements ConversationStore {
     )
   }
 
-  /** Writes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
     await this.#writing
   }
 
-  /** Entries that arrive during a write go together into the next. Never throws. */
+  /** Writes all waiting entries. Those that arrive meanwhile are written next. Never throws. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting
@@ -251,7 +247,6 @@ export class StoredConversations implements ConversationStore {
     })
   }
 
-  /** Removes old entries. */
   async #sweep(): Promise<void> {
     const { database, now } = this.#parts
     const oldest = timestampOfMillis(now() - this.#limits.keepMs)
@@ -266,7 +261,7 @@ export class StoredConversations implements ConversationStore {
   }
 }
 
-/** Within the write that drops an agent or a project. */
+/** Call within the write that drops an agent or a project. */
 export async function deleteConversationsOf(
   connection: DuckDBConnection,
   owner: { readonly agentId: number } | { readonly projectId: number },
@@ -276,13 +271,15 @@ export async function deleteConversationsOf(
   await deleteConversations(connection, ids)
 }
 
-/** Summaries first: the turns name them. */
+/** Deletes summaries first, because they refer to turns. */
 async function deleteConversations(connection: DuckDBConnection, ids: string): Promise<void> {
   await connection.run(`DELETE FROM eider.conversation_summaries WHERE conversation_id IN (${ids})`)
   await connection.run(`DELETE FROM eider.conversation_turns WHERE conversation_id IN (${ids})`)
 }
 
-/** How many of the newest turns of a page are returned: fewer than requested if they have many rows and charts. */
+/**
+ * How many of the newest turns fit a page: fewer than requested if they have many rows and charts.
+ */
 async function turnsWithin(
   connection: DuckDBConnection,
   page: SQL | undefined,
@@ -316,7 +313,8 @@ function turnOf(row: TurnRow): KeptTurn {
 }
 
 function findingsIn(stored: string): KeptFindings {
-  // What `#write` stored. Before 0017, `evidence` was the list that is now `statements`.
+  // `#write` wrote this JSON. Before migration 0017, `evidence` was the list now called
+  // `statements`.
   const found = JSON.parse(stored) as KeptFindings & { readonly evidence?: unknown }
   if (!Array.isArray(found.evidence)) return found
   const { evidence, ...rest } = found
@@ -376,7 +374,7 @@ function ownTurns(owner: Owner, conversationId: string, asker: Asker): SQL {
 
 function conversationNotFound(conversationId: string): AppError {
   const why =
-    'it never was, belongs to another agent, was deleted, or was kept long enough. Begin one with "conversation_id": "new"'
+    'it never existed, belongs to another agent, was deleted, or has expired. Begin one with "conversation_id": "new"'
   const message = `This agent has no conversation ${conversationId.slice(0, 100).toWellFormed()}: ${why}`
   return new AppError('conversation_not_found', message)
 }

@@ -1,4 +1,7 @@
-/** The remembered files, pages or rows of a source, in tables, within the caller's transaction. */
+/**
+ * Stores what is remembered about the files, pages or rows of a source, within the caller's
+ * transaction.
+ */
 import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/document.ts'
 import type { SyncItem } from '../../core/domain/flow/sync-source.ts'
@@ -82,9 +85,7 @@ export async function insertItems(
   }
 }
 
-/**
- * Documents that one of these sources also has. The stored version may come from another, so they are read again.
- */
+/** The stored version may come from another source, so they must be read again. */
 export async function sharedDocuments(
   connection: DuckDBConnection,
   sourceIds: readonly number[],
@@ -115,7 +116,7 @@ export async function itemsWithout(
   return new Set(reader.getRows().map(([item]) => String(item)))
 }
 
-/** Sources of these knowledge bases, with everything remembered of them. */
+/** Drops the sources of these knowledge bases and everything remembered about them. */
 export async function dropSourcesOf(
   connection: DuckDBConnection,
   knowledgeBaseIds: readonly number[],

@@ -16,12 +16,12 @@ import type { Secrets } from '../catalog/secrets.ts'
 import type { Database } from '../duckdb/database.ts'
 import { JobItems } from './job-items.ts'
 
-export interface StoredJobsOptions {
+interface StoredJobsOptions {
   readonly database: Database
   readonly secrets: Secrets
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** The data folder; null: nothing is on disk. */
+  /** The data folder, or null to keep nothing on disk. */
   readonly directory: string | null
 }
 
@@ -34,7 +34,6 @@ interface Entry {
   readonly job: StoredJob
 }
 
-/** Jobs, in the database and all of them in memory. */
 export class StoredJobs implements JobStore {
   readonly #options: StoredJobsOptions
   readonly #items: JobItems
@@ -48,7 +47,7 @@ export class StoredJobs implements JobStore {
     this.#items = new JobItems({ directory, checkSpace: (bytes) => database.checkSpace(bytes) })
   }
 
-  /** Only once we own the data folder. */
+  /** Call only when this process owns the data folder. */
   static async open(options: StoredJobsOptions): Promise<StoredJobs> {
     const stored = new StoredJobs(options)
     await options.database.lease(async (connection) => {
@@ -65,7 +64,6 @@ export class StoredJobs implements JobStore {
     return stored
   }
 
-  /** Grows with every change. */
   get version(): number {
     return this.#version
   }
@@ -87,7 +85,7 @@ export class StoredJobs implements JobStore {
     begun?: Pick<OngoingWork, 'startedAt' | 'onDisk'>,
   ): Promise<StoredJob> {
     const { database, now, secrets } = this.#options
-    // The number first: it names the file of the items, which is on disk before the job.
+    // The id comes first: it names the file of items, which must be on disk before the job exists.
     const id = await database.write((connection) => nextId(queriesOver(connection), 'job'))
     const { items, request, kind, projectName, knowledgeBase, title } = draft
     if (items !== undefined) await this.#items.keep(id, items)
@@ -129,7 +127,7 @@ export class StoredJobs implements JobStore {
       ...(error === undefined ? {} : { error }),
       ...(leftOut ?? {}),
       ...(isReset ? NOTHING_DONE : {}),
-      // It was requested, or has ended.
+      // Reset the count of restarts if a user requested the run, or if the job has ended.
       ...(state === 'running' ? {} : { startCount: 0 }),
     })
     try {
@@ -157,12 +155,12 @@ export class StoredJobs implements JobStore {
     )
   }
 
-  /** Within the transaction that stores what the mark describes. */
+  /** Call within the transaction that stores the data covered by the mark. */
   writeMark(connection: DuckDBConnection, mark: JobMark): Promise<void> {
     return writeState(connection, marked(this.#known(mark.jobId).state, mark))
   }
 
-  /** After its commit. */
+  /** Call after that transaction commits. */
   committedMark(mark: JobMark): void {
     const { row, state } = this.#known(mark.jobId)
     this.#remember(row, marked(state, mark))
@@ -247,7 +245,7 @@ function atWork(
   return { ...marked(queued, { ...onDisk, jobId }), state: 'running', startedAt, startCount: 1 }
 }
 
-export function jobNotFound(id: number | string): AppError {
+function jobNotFound(id: number | string): AppError {
   return new AppError('job_not_found', `There is no job ${id}`)
 }
 
@@ -265,7 +263,7 @@ function marked(state: StateRow, { progress, checkpoint, leftOut }: JobMark): St
   }
 }
 
-/** Not an UPDATE: after one, DuckDB's log cannot move into the file while anyone reads, and grows. */
+/** Deletes and inserts: after an UPDATE, DuckDB cannot checkpoint its log with readers. */
 async function writeState(connection: DuckDBConnection, state: StateRow): Promise<void> {
   const queries = queriesOver(connection)
   await queries.delete(jobStates).where(eq(jobStates.jobId, state.jobId))

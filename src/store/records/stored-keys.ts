@@ -11,17 +11,17 @@ import {
 } from '../../core/domain/ports/access-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
-import { timestampOfMillis } from '../../core/time.ts'
+import { millisOf, timestampOfMillis } from '../../core/time.ts'
 import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { accessKeys, accessKeyUses } from './access-schema.ts'
 
-/** It cannot be guessed, so its hash needs no salt and no slow function. */
+/** The secret is random and long, so its hash needs neither a salt nor a slow function. */
 const SECRET_BYTES = 32
 const PREFIX_CHARS = KEY_PREFIX.length + 6
-/** All of them are in memory. */
+/** A limit, because all keys are kept in memory. */
 const KEYS_MAX = 10_000
-/** The last uses of keys are written together. */
+/** How often to write when keys were last used, all at once. */
 const USES_MS = 30_000
 
 interface HeldKey {
@@ -30,24 +30,23 @@ interface HeldKey {
   readonly known: KnownKey
 }
 
-/** Keys, in the database by their hashes, and all of them in memory. */
+/** Stores keys in the database by their hashes, and keeps them in memory. */
 export class StoredKeys implements AccessKeys {
   readonly #database: Database
   readonly #now: () => number
-  /** By the hash of their text. */
   readonly #byHash = new Map<string, HeldKey>()
   readonly #byId = new Map<number, HeldKey>()
-  /** Milliseconds since 1970, by the key's id. */
+  /** When each key was last used, in milliseconds since 1970, by key id. */
   readonly #uses = new Map<number, number>()
   readonly #unwritten = new Set<number>()
   readonly #timer: ReturnType<typeof setInterval>
-  /** One change after the other, so that two keys never get one name. */
+  /** Runs one change at a time, so that two keys never get the same name. */
   readonly #changes = new SerialQueue()
 
   private constructor(database: Database, now: () => number) {
     this.#database = database
     this.#now = now
-    // The next write retries what failed.
+    // If a write fails, the next one tries again.
     this.#timer = setInterval(() => void this.#writeUses().catch(() => {}), USES_MS)
     this.#timer.unref()
   }
@@ -121,7 +120,7 @@ export class StoredKeys implements AccessKeys {
     })
   }
 
-  /** Looking up a hash reveals nothing about the text of any key to someone who measures its time. */
+  /** Looks up by hash, so the timing reveals nothing about the text of any key. */
   find(text: string): KnownKey | undefined {
     return this.#byHash.get(keyHash(text))?.known
   }
@@ -131,10 +130,9 @@ export class StoredKeys implements AccessKeys {
     this.#unwritten.add(id)
   }
 
-  /** Writes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    // A full disk must not keep the rest from closing.
+    // A full disk must not prevent closing.
     await this.#writeUses().catch(() => {})
   }
 
@@ -182,8 +180,4 @@ function principalOf({ id, name, scopes, namespaces }: AccessKey): Principal {
 
 function keyHash(text: string): string {
   return createHash('sha256').update(text).digest('hex')
-}
-
-function millisOf(timestamp: string): number {
-  return Date.parse(`${timestamp.replace(' ', 'T')}Z`)
 }

@@ -19,7 +19,6 @@ import { scheduleRuns, scheduleStates, schedules } from '../catalog/schema.ts'
 
 export interface ScheduleLimits {
   readonly schedulesMax: number
-  /** Runs remembered per schedule. */
   readonly runsMax: number
 }
 
@@ -33,7 +32,7 @@ interface Entry {
   readonly state: StateRow
 }
 
-/** Schedules, in the database and in memory. They are deleted with their project. */
+/** Stores schedules in the database and in memory. They are deleted with their project. */
 export class StoredSchedules implements ScheduleStore {
   readonly #parts: StoreParts
   readonly #limits: ScheduleLimits
@@ -73,7 +72,7 @@ export class StoredSchedules implements ScheduleStore {
     if (entry === undefined || project === undefined) return undefined
     const { nameKey: _, sealedQueries, ...row } = entry.row
     const { scheduleId: __, ...own } = entry.state
-    // What `create` has sealed.
+    // `create` encrypted this value, so the type is right.
     const queries = JSON.parse(secrets.open(sealedQueries)) as Pick<Schedule, 'query' | 'ifQuery'>
     return { ...row, ...queries, projectName: project.name, ...own }
   }
@@ -135,7 +134,7 @@ export class StoredSchedules implements ScheduleStore {
     if (known.lastJobId === jobId) return true
     if (known.lastDueAt !== null && known.lastDueAt >= dueAt) return false
     return this.#change(id, (state) => {
-      // Another job may have been faster.
+      // Another job may already have recorded this or a later run.
       if (state.lastDueAt !== null && state.lastDueAt >= dueAt) return state
       return {
         ...state,
@@ -177,7 +176,6 @@ export class StoredSchedules implements ScheduleStore {
     })
   }
 
-  /** Deleted and inserted: an update in place is never needed. */
   #change(id: number, change: (state: StateRow) => StateRow): Promise<StateRow> {
     return this.#parts.database.write(
       async (connection) => {

@@ -26,10 +26,11 @@ import {
   syncItems,
 } from './stored-items.ts'
 
-/** Runs remembered per source. */
 const RUNS_MAX = 100
 
-/** Sources and their runs over DuckDB. Definitions and each one's last run are in memory. */
+/**
+ * Stores sources and their runs in DuckDB. Definitions and the last run of each are kept in memory.
+ */
 export class StoredSources implements SyncStore {
   readonly #parts: StoreParts
   #sources: readonly SyncSource[] = []
@@ -101,7 +102,8 @@ export class StoredSources implements SyncStore {
         const queries = queriesOver(connection)
         await queries.delete(syncSources).where(eq(syncSources.id, source.id))
         await queries.insert(syncSources).values(row)
-        // With other parameters, each item is read again; its content still shows whether it has changed.
+        // With new parameters every item must be read again. Its content still shows whether it has
+        // changed.
         if (changes.parameters !== undefined) {
           await queries
             .update(syncDocuments)
@@ -149,7 +151,7 @@ export class StoredSources implements SyncStore {
           error: null,
           errors: [],
         }
-        // The process ended before its job knew of it.
+        // Ends a run whose process died before the run's job was recorded.
         await connection.run(
           `UPDATE eider.sync_runs SET state = 'failed', error = 'It was cut off', finished_at = $2
             WHERE source_id = $1 AND state = 'running'`,
@@ -194,7 +196,7 @@ export class StoredSources implements SyncStore {
   remember({ id }: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void> {
     if (items.length === 0) return Promise.resolve()
     return this.#parts.database.write(async (connection) => {
-      // Nothing is stored for a source that was dropped meanwhile.
+      // Skip a source that was dropped meanwhile.
       if (!this.#sources.some((source) => source.id === id)) return
       const names = items.map(({ item }) => item)
       await deleteItems(connection, id, names)
@@ -234,7 +236,7 @@ export class StoredSources implements SyncStore {
     if (this.#lastRuns.get(run.sourceId)?.id === run.id) this.#lastRuns.set(run.sourceId, run)
   }
 
-  /** @throws AppError `source_not_found` if another write has dropped it */
+  /** @throws AppError `source_not_found` if the source was dropped */
   #current({ id, name }: SyncSource): SyncSource {
     const known = this.sources().find((source) => source.id === id)
     if (known === undefined) throw notFound('source', name)

@@ -17,40 +17,38 @@ import { insertRows, rowsOfRun, summaryOf, type TraceRows, traceOf } from './tra
 
 export interface TraceLimits {
   readonly keepMs: number
-  /** For the texts of all traces. */
+  /** The most bytes of text in all traces. */
   readonly bytesMax: number
 }
 
 const TRACE_LIMITS: TraceLimits = { keepMs: 30 * DAY_MS, bytesMax: 256 * 1024 ** 2 }
 
-/** Finished runs are written together: each write costs a transaction. */
+/** Finished runs are written together, because each write costs a transaction. */
 const WRITE_MS = 1_000
 const RUNS_PER_WRITE = 200
-/** After a write that failed, as on a full disk. */
+/** The pause after a failed write, for example because the disk is full. */
 const RETRY_MS = 10_000
-/** For the texts of unwritten runs in memory; beyond that, the oldest are lost. */
+/** The most text of unwritten runs to keep in memory. After that, the oldest runs are dropped. */
 const WAITING_BYTES_MAX = 64 * 1024 ** 2
 
-/** Between two removals of old entries. */
 const SWEEP_MS = 600_000
-/** The share of the limit kept after a removal, so that removals stay rare. */
+/** The share of the limit to keep after a removal, so that removals stay rare. */
 const KEPT_SHARE = 0.9
 
-/** Rows of one statement of a write. */
+/** The size of the rows in one INSERT statement. */
 const WRITE_BYTES = 256 * 1024
 
-/** Runs of agents: briefly in memory, then in the database until they are too old or too many. */
+/** In memory for a moment, then in the database until too old or too many. */
 export class StoredTraces implements TraceStore {
   readonly #parts: StoreParts
   readonly #limits: TraceLimits
-  /** Unwritten runs by id. */
   readonly #waiting = new Map<string, TraceRows>()
   #timer: ReturnType<typeof setTimeout> | null = null
   #writing: Promise<void> | null = null
   #nextNumber = 1
   #waitingBytes = 0
   #byteCount = 0
-  /** No write before this time, because the last one failed. */
+  /** After a failed write, no write starts before this time. */
   #retryAtMs = 0
   readonly #sweeper: ReturnType<typeof setInterval>
   #isClosed = false
@@ -73,7 +71,7 @@ export class StoredTraces implements TraceStore {
     return stored
   }
 
-  /** Calls the listener when runs could not be stored. */
+  /** Sets a listener that is called if runs could not be stored. */
   onFailure(listener: (error: unknown) => void): void {
     this.#onFailure = listener
   }
@@ -92,9 +90,9 @@ export class StoredTraces implements TraceStore {
     else this.#start(WRITE_MS)
   }
 
-  /** Resolves when every finished run is written, or cannot be. */
+  /** Resolves when every finished run was written, or writing it has failed. */
   async settled(): Promise<void> {
-    // A running one began before the last of them ended.
+    // The current write may have started before the last run ended.
     await this.#writing
     if (this.#waiting.size === 0 || performance.now() < this.#retryAtMs) return
     this.#writing ??= this.#write().finally(() => {
@@ -112,7 +110,7 @@ export class StoredTraces implements TraceStore {
     if (before !== null) conditions.push(lt(traces.number, before))
     const rows = await this.#parts.database.lease(async (connection) => {
       const queries = queriesOver(connection)
-      // The numbers alone first: otherwise whole rows would be read only to be left out.
+      // Read only the numbers first, so that rows to be discarded are not loaded.
       const found = await queries
         .select({ number: traces.number })
         .from(traces)
@@ -182,7 +180,6 @@ export class StoredTraces implements TraceStore {
     return { rating, comment, createdAt }
   }
 
-  /** Writes the rest. */
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -205,14 +202,14 @@ export class StoredTraces implements TraceStore {
     this.#timer.unref()
   }
 
-  /** Never throws. */
+  /** Writes waiting runs. Never throws. */
   async #write(): Promise<void> {
     const { database, state } = this.#parts
     const runs = [...this.#waiting.values()]
     try {
       await database.writeRecords(async (connection) => {
         const live = new Set(state.snapshot().projects.map(({ id }) => id))
-        // Runs of a project dropped meanwhile are dropped with it.
+        // Drops runs whose project was dropped.
         const kept = runs.filter(({ trace }) => live.has(trace.projectId))
         const steps = kept.flatMap((run) => run.steps)
         for (const piece of pieces(kept.map(({ trace }) => trace))) {
@@ -239,23 +236,21 @@ export class StoredTraces implements TraceStore {
     this.#waiting.delete(traceId)
   }
 
-  /** After the running write. */
   #again(inMs: number): void {
     setTimeout(() => this.#start(inMs), 0).unref()
   }
 
-  /** Removes old runs. */
   async #sweep(): Promise<void> {
     const { database, now } = this.#parts
     await this.#remove(lt(traces.startedAt, timestampOfMillis(now() - this.#limits.keepMs)))
-    // Runs of dropped projects no longer count.
+    // Do not count runs of dropped projects.
     const [count] = await database.lease((connection) => {
       return queriesOver(connection).select({ bytes: STORED_BYTES }).from(traces)
     })
     this.#byteCount = count?.bytes ?? 0
   }
 
-  /** Removes the oldest if there are too many. */
+  /** Removes the oldest runs if there are too many. */
   async #makeRoom(): Promise<void> {
     const { bytesMax } = this.#limits
     if (this.#byteCount <= bytesMax) return
@@ -266,7 +261,7 @@ export class StoredTraces implements TraceStore {
       WHERE bytes >= ${excess})`)
   }
 
-  /** @returns how many there were */
+  /** @returns how many runs were removed */
   async #remove(condition: SQL): Promise<number> {
     const removed = await this.#parts.database.writeRecords(
       async (connection) => {

@@ -17,14 +17,13 @@ import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import type { Database } from '../duckdb/database.ts'
 import { users } from './access-schema.ts'
 
-/** About 25 ms on a separate thread. Stored hashes name these values, so that they can be raised. */
+/** Takes about 25 ms on a thread. Hashes include these, so they can be raised. */
 const ARGON = { algorithm: 'argon2id', memoryCost: 19_456, timeCost: 2 } as const
-/** Two clients at a time: a flood of guesses leaves the rest of the machine to others. */
+/** Hash for two clients at a time, so that many password guesses do not use up the machine. */
 const HASHES_MAX = 2
 const HASHES_WAITING_MAX = 256
 const MARK_CHARS = 16
 
-/** Users in the database, and all of them in memory. */
 export class StoredUsers implements Users {
   readonly #database: Database
   readonly #now: () => number
@@ -36,13 +35,10 @@ export class StoredUsers implements Users {
       readonly known: KnownUser
     }
   >()
-  /**
-   * Digests of correct passwords, under a key that only this process has: sending the same one again, and every
-   * wrong one, costs no slow hash. Never on disk.
-   */
+  /** Under a key of this process, never on disk: after one slow check, attempts need none. */
   readonly #proven = new Map<number, { readonly passwordHash: string; readonly digest: Buffer }>()
   readonly #digestKey = randomBytes(32)
-  /** One change after the other, so that two users never get one name. */
+  /** Runs one change at a time, so that two users never get the same name. */
   readonly #changes = new SerialQueue()
   readonly #hashing = new Semaphore({
     placesMax: HASHES_MAX,
@@ -142,7 +138,7 @@ export class StoredUsers implements Users {
     if (known !== undefined) return known
     const release = await this.#hashing.enter(signal, client)
     try {
-      // Another attempt may have succeeded meanwhile.
+      // Another attempt may have succeeded while this one waited.
       const proven = this.#isProven(id, password)
       if (proven !== undefined) return proven
       const held = this.#users.get(id)
@@ -156,7 +152,7 @@ export class StoredUsers implements Users {
     }
   }
 
-  /** undefined: this process has not seen the current password yet. */
+  /** Undefined if this process has not verified the current password yet. */
   #isProven(id: number, password: string): boolean | undefined {
     const proven = this.#proven.get(id)
     if (proven === undefined || proven.passwordHash !== this.#users.get(id)?.passwordHash) {
@@ -190,7 +186,7 @@ export class StoredUsers implements Users {
   }
 }
 
-/** No client has this name. */
+/** A name that no client can have. */
 const NEW_PASSWORDS = 'new passwords'
 
 function principalOf({ id, name, role, namespaces }: User): Principal {

@@ -1,4 +1,4 @@
-/** Converts a run to rows of the traces' tables, and back. */
+/** Converts an agent run to rows of the trace tables, and back. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { getTableConfig, type PgTable } from 'drizzle-orm/pg-core'
 import type { FinishedRun, ModelTurn, ToolStep } from '../../core/domain/agents/completion-event.ts'
@@ -84,7 +84,7 @@ function turnCells({ usage, ...turn }: ModelTurn) {
   }
 }
 
-/** For a row without its texts. */
+/** The estimated size of a row without its texts. */
 const ROW_BYTES = 100
 
 function rowBytes(rows: readonly object[]): number {
@@ -99,7 +99,7 @@ function rowBytes(rows: readonly object[]): number {
   return count
 }
 
-/** Within a write. The rows are one text, which DuckDB reads many times faster than as many values. */
+/** Within a write, as one JSON text, which DuckDB reads faster than many parameters. */
 export async function insertRows(
   connection: DuckDBConnection,
   table: PgTable,
@@ -108,7 +108,7 @@ export async function insertRows(
   if (rows.length === 0) return
   const { schema, name, columns } = getTableConfig(table)
   const types = Object.fromEntries(columns.map((one) => [one.name, duckdbType(one.getSQLType())]))
-  // Drizzle gives a column's key in TypeScript as the key of the row.
+  // In a Drizzle row, the keys are the TypeScript names of the columns.
   const keys = Object.entries(table).flatMap(([key, column]) => {
     const found = columns.find((one) => one === column)
     return found === undefined ? [] : [[key, found.name] as const]
@@ -123,7 +123,7 @@ export async function insertRows(
   )
 }
 
-/** Texts for DuckDB: half a character would fail the rows written with it. */
+/** Makes text valid for DuckDB: a lone surrogate would make the whole write fail. */
 function storable(value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll('\0', '\uFFFD').toWellFormed() : value
 }
@@ -133,7 +133,7 @@ function duckdbType(sqlType: string): string {
   return sqlType.startsWith('timestamp') ? 'TIMESTAMP' : sqlType.toUpperCase()
 }
 
-/** Within the write that drops a project. Its traces hold texts of its documents. */
+/** Call within the write that drops a project, whose traces contain texts of its documents. */
 export async function deleteTracesOf(
   connection: DuckDBConnection,
   projectId: number,
@@ -148,7 +148,7 @@ type FeedbackCells = { readonly rating: number | null; readonly comment: string 
   readonly ratedAt: string | null
 }
 
-/** The columns shown in a list. */
+/** The columns shown in a list of runs. */
 export type SummaryRow = Omit<
   TraceRow,
   | 'answer'

@@ -1,23 +1,20 @@
-/** Checks, one by one, the rows of a file that claims to be an export. */
+/** Checks the rows of a file that is said to be an export, one at a time. */
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { CELL_CHARS_MAX, STANDARD_METADATA_KEYS } from '../../core/domain/document.ts'
 import { AppError } from '../../core/errors.ts'
-import { isCount, parsedJson } from '../../core/json.ts'
+import { isCount, isShallow, parsedJson } from '../../core/json.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 
 const ID_CHARS_MAX = 4096
 const METADATA_CHARS_MAX = 10_000_000
 const METADATA_LEVELS_MAX = 100
-/** A vector has length 1, as far as 32 bits allow. */
+/** A vector must have length 1 with at most this error, because of 32-bit precision. */
 const LENGTH_TOLERANCE = 0.001
 
-/**
- * The checks that need no metadata. @param source of the rows, with `file_row_number`
- * @throws AppError `file_unreadable` naming the first row that is not one of an export
- */
+/** But metadata. @param source with `file_row_number` @throws AppError `file_unreadable` */
 export async function checkRows(
   connection: DuckDBConnection,
   source: string,
@@ -57,7 +54,7 @@ export async function checkRows(
   if (repeated !== undefined) throw wrongRow(Number(repeated), 'has the chunk_id of another row')
 }
 
-/** The rows in order. @throws AppError `file_unreadable` for metadata that no chunk has */
+/** In order. @throws AppError `file_unreadable` for metadata that a chunk cannot have */
 export async function* chunksOfFile(
   connection: DuckDBConnection,
   source: string,
@@ -96,7 +93,7 @@ const SOURCES: ReadonlySet<unknown> = new Set([
 
 function isOfChunk(value: unknown, documentId: string): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  // Any property of any object may be read.
+  // The cast is safe, because each field is checked.
   const metadata = value as Readonly<Record<string, unknown>>
   if (![...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))) return false
   const { chunk_index: index, start_char: start, end_char: end } = metadata
@@ -113,27 +110,22 @@ function isOfChunk(value: unknown, documentId: string): boolean {
   )
 }
 
-function isShallow(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true
-  return levels > 0 && Object.values(value).every((inner) => isShallow(inner, levels - 1))
-}
-
-/** @param rowIndex from 0 */
+/** @param rowIndex counted from 0 */
 function wrongRow(rowIndex: number, what: string): AppError {
   const message = `The file could not be imported: row ${rowIndex + 1} ${what}; export it again`
   return new AppError('file_unreadable', message)
 }
 
-// The checksum within an exported Parquet file. It is between the rows and the footer, where readers never look: they find
-// the footer from the end of the file, and the rows by their offsets from its start.
+// The checksum inside an exported Parquet file. It is placed between the rows and the footer, where
+// readers never look: they find the footer from the end of the file and the rows by their offsets.
 
 const MARK = Buffer.from('eider-sha256')
 const SEAL_BYTES = MARK.length + 32
-/** The length of the footer and `PAR1`. */
+/** The footer's length, then `PAR1`. */
 const END_BYTES = 8
 const PIECE_BYTES = 1024 * 1024
 
-/** The bytes of a Parquet file with the checksum of all of them. Closes the file. */
+/** Yields the bytes of a Parquet file with a checksum of all of them inserted. Closes the file. */
 export async function* sealedBytes(file: FileHandle): AsyncGenerator<Uint8Array, void, void> {
   try {
     const { size } = await file.stat()
@@ -151,10 +143,7 @@ export async function* sealedBytes(file: FileHandle): AsyncGenerator<Uint8Array,
   }
 }
 
-/**
- * Checks the file against its checksum, which exports of earlier versions do not have.
- * @throws AppError `file_unreadable` for a file that differs from what was written
- */
+/** Earlier versions have none. @throws AppError `file_unreadable` if changed since */
 export async function checkSeal(path: string, signal: AbortSignal): Promise<void> {
   const file = await open(path)
   try {
@@ -164,7 +153,7 @@ export async function checkSeal(path: string, signal: AbortSignal): Promise<void
     if (start < 0) return
     const seal = await bytesAt(file, start, SEAL_BYTES)
     const marked = MARK.filter((byte, index) => seal[index] === byte).length
-    // Other bytes can be there by chance; a mark that is almost complete was damaged.
+    // Matching bytes can occur by chance, but a mostly matching mark was damaged.
     if (marked < MARK.length / 2) return
     const hash = createHash('sha256')
     for await (const piece of piecesOf(file, 0, start)) {
@@ -181,7 +170,7 @@ export async function checkSeal(path: string, signal: AbortSignal): Promise<void
   }
 }
 
-/** The start of the footer; at the end of a file that is not Parquet. */
+/** Returns the offset of the footer, or the end of the file if it is not Parquet. */
 async function footerStart(file: FileHandle, size: number): Promise<number> {
   if (size < END_BYTES) return size
   const end = await bytesAt(file, size - END_BYTES, END_BYTES)

@@ -11,30 +11,27 @@ import type { UploadedFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, systemCodeOf } from '../../core/errors.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 
-/** In the data folder: the bytes of uploaded files as they were sent, each under its key. */
+/** The folder with the original bytes of uploaded files, each named by its key. */
 export const CONTENTS_FOLDER = 'files'
-/** In the data folder: incoming files. Emptied when the folder is opened. */
+/** The folder for incoming files, emptied at startup. */
 const INCOMING_FOLDER = 'uploads'
 
-/** This much is written between two checks of the disk. */
+/** Write this many bytes between two checks of free space. */
 const BYTES_PER_LOOK = 16 * 1024 * 1024
 
-export interface FileContentsOptions {
-  /** The data folder; null: in the operating system's temporary folder, until the store is closed. */
+interface FileContentsOptions {
+  /** The data folder. If null, the system's temporary folder is used until the store is closed. */
   readonly directory: string | null
-  /** @throws AppError `storage_full` without room for these bytes */
+  /** @throws AppError `storage_full` if this many bytes do not fit */
   readonly checkSpace: (wantedBytes: number) => void
 }
 
-/**
- * The bytes of uploaded files, next to the database. They are on disk before the catalog names them and are removed after it
- * has forgotten them, so that a killed process leaves at most unnamed bytes: the next start removes those.
- */
+/** On disk before the catalog refers to it, removed after: a kill leaves only unused files. */
 export class FileContents implements FileBytes {
   readonly #directory: string | null
   readonly #checkSpace: (wantedBytes: number) => void
   #temporary: Promise<string> | null = null
-  /** Nothing is removed during a backup. */
+  /** The number of callers that need all files to stay, for example a backup. */
   #holders = 0
   #condemned: string[] = []
   #sizeBytes = 0
@@ -44,7 +41,7 @@ export class FileContents implements FileBytes {
     this.#checkSpace = checkSpace
   }
 
-  /** Removes what a killed process left. Only once we own the data folder. */
+  /** From a killed process. Call only when this process owns the data folder. */
   static async open(
     options: FileContentsOptions,
     files: readonly UploadedFile[],
@@ -97,7 +94,7 @@ export class FileContents implements FileBytes {
     return { path, sizeBytes }
   }
 
-  /** Moves a received file to its final place. It is on disk when this resolves. @returns its key */
+  /** On disk when the promise resolves. @returns its key */
   async keep({ path, sizeBytes }: IncomingFile): Promise<string> {
     const folder = await this.#folder(CONTENTS_FOLDER)
     const key = randomUUID()
@@ -108,7 +105,7 @@ export class FileContents implements FileBytes {
     return key
   }
 
-  /** Only for bytes that the catalog does not name. */
+  /** Only for files that the catalog does not refer to. */
   async remove(key: string): Promise<void> {
     if (this.#holders > 0) {
       this.#condemned.push(key)
@@ -141,7 +138,7 @@ export class FileContents implements FileBytes {
     }
   }
 
-  /** Nothing is removed while `use` runs, so that it can be copied. */
+  /** Keeps all files in place while `use` runs, so that they can be copied. */
   async whileHeld<T>(use: () => Promise<T>): Promise<T> {
     this.#holders += 1
     try {
@@ -156,12 +153,11 @@ export class FileContents implements FileBytes {
     return readdir(await this.#folder(CONTENTS_FOLDER))
   }
 
-  /** For incoming files; null: nothing is in the data folder. */
+  /** The folder of incoming files, or null if there is no data folder. */
   get incomingFolder(): string | null {
     return this.#directory === null ? null : join(this.#directory, INCOMING_FOLDER)
   }
 
-  /** The total size. */
   get sizeBytes(): number {
     return Math.max(0, this.#sizeBytes)
   }
@@ -191,7 +187,7 @@ export class FileContents implements FileBytes {
   }
 }
 
-/** A file or folder is on disk when this resolves. */
+/** Resolves when the file or folder was flushed to disk. */
 export async function syncPath(path: string): Promise<void> {
   const handle = await open(path, 'r')
   try {

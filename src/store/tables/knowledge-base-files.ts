@@ -39,7 +39,7 @@ interface Parts {
   readonly chunks: StoredChunks
 }
 
-/** Writing the file of a million chunks takes a minute or two. */
+/** The time limit for an export. A million chunks take a minute or two. */
 const EXPORT_MS = HOUR_MS
 
 export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
@@ -110,7 +110,7 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
     })
   }
 
-  /** The stored chunks of the file's documents. */
+  /** Removes stored chunks of the documents in the file. */
   async #removeFormer(tables: OpenTables, source: string): Promise<readonly bigint[]> {
     const { connection } = tables
     const found =
@@ -121,10 +121,10 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
     return keys
   }
 
-  /** The terms of all rows, by this knowledge base's rules and language. @returns how many postings they are */
+  /** With this knowledge base's rules and language. @returns the number of postings */
   #indexRows(tables: OpenTables, source: string, signal: AbortSignal): Promise<number> {
     const analyzer = new Analyzer(tables.language)
-    // The rows are read on a separate connection: a statement on this one would end their stream.
+    // Uses another connection, because a statement on this one would end the stream.
     return this.#parts.database.lease(async (reader) => {
       let postingCount = 0
       let rows: KeywordRow[] = []
@@ -144,13 +144,10 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
   }
 }
 
-/** DuckDB 1.5.5 writes these to Parquet as numbers of another kind, without their fraction, or not at all: they go as text. */
+/** DuckDB 1.5.5 cannot write these types to Parquet without loss, so they are sent as text. */
 const NOT_IN_PARQUET = /HUGEINT|INTERVAL|\bTIME\b(?!STAMP)|TIMESTAMP_/
 
-/**
- * In key order, which an import keeps. Range by range, so that only a few are joined and sorted at a time: sorting
- * everything would hold or spill all vectors.
- */
+/** In key order, range by range: sorting all would need memory or disk for all vectors. */
 function exportSelect(kb: KnowledgeBase, lastKey: number): string {
   const rangesMax = Math.max(1, Math.floor(RANGE_COLUMNS_MAX / (kb.storedMetadata.length + 10)))
   const width = Math.max(RANGE_KEYS, Math.ceil(lastKey / rangesMax))
@@ -163,7 +160,7 @@ function exportSelect(kb: KnowledgeBase, lastKey: number): string {
 }
 
 const RANGE_KEYS = 8192
-/** Columns of all ranges together: DuckDB plans each. */
+/** The most columns over all ranges, because DuckDB plans each of them. */
 const RANGE_COLUMNS_MAX = 4000
 
 function rangeSelect(kb: KnowledgeBase, range: string): string {
@@ -185,7 +182,7 @@ function rangeSelect(kb: KnowledgeBase, range: string): string {
 
 const ROWS_PER_APPEND = 2048
 
-/** @throws AppError `file_unreadable` naming a column that is missing or has another type */
+/** @throws AppError `file_unreadable` naming a column that is missing or has the wrong type */
 function requireColumns(table: ChunkFile['table'], columns: readonly ExportedColumn[]): void {
   const types = new Map(table.columns.map(({ name, type }) => [name, type]))
   for (const name of EXPORT_COLUMNS) {
@@ -215,7 +212,7 @@ function unreadableFile(why: string): AppError {
   return new AppError('file_unreadable', `The file could not be imported: ${why}`)
 }
 
-/** A value of each type, so that the tables have room for them. */
+/** Returns a value of each column's type, so that the tables get matching columns. */
 function seenColumns(columns: readonly ExportedColumn[]): SeenColumns {
   const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
   return new SeenColumns().add(Object.fromEntries(row))
@@ -247,9 +244,9 @@ async function copyRows(
 
 interface FittedColumn {
   readonly column: MetadataColumn
-  /** Its column in the file. */
+  /** The column's name in the file. */
   readonly sent: string
-  /** With the type of its column; null if it does not fit. */
+  /** SQL that casts the value to its column's type, or to null if it does not fit. */
   readonly cast: string
 }
 
@@ -267,7 +264,7 @@ function fittedColumns(
   })
 }
 
-/** Values that do not fit a declared type end the import; others stay in `metadata` only, and are counted. */
+/** Misfits of undeclared columns stay in `metadata` only and are counted. */
 async function refuseMisfits(
   tables: OpenTables,
   source: string,
@@ -300,7 +297,7 @@ async function counted(connection: DuckDBConnection, sql: string): Promise<reado
 const FOLDER = 'imports'
 const IMPORT_FILE = /^[0-9a-f-]{36}\.parquet$/
 
-/** Files that jobs import: each stays until its job ends. */
+/** Keeps the files that jobs import until each job ends. */
 export class StoredImportFiles implements ImportFiles {
   readonly #folder: string
   readonly #isTemporary: boolean
@@ -310,11 +307,7 @@ export class StoredImportFiles implements ImportFiles {
     this.#isTemporary = isTemporary
   }
 
-  /**
-   * Removes files that no job needs anymore.
-   * @param directory the data folder; null: nothing is on disk
-   * @param requests of the jobs there are
-   */
+  /** Removes files of no job. @param directory null: nothing on disk @param requests of jobs */
   static async open(
     directory: string | null,
     requests: readonly unknown[],
@@ -352,7 +345,7 @@ export class StoredImportFiles implements ImportFiles {
   }
 }
 
-/** The name in a job's request; null: not an import. */
+/** Returns the file name in a job's request, or null if the job is not an import. */
 function importFileOf(request: unknown): string | null {
   const file = typeof request === 'object' && request !== null ? Reflect.get(request, 'file') : null
   return typeof file === 'string' ? file : null

@@ -10,10 +10,7 @@ import { jsonText } from '../documents/chunk-rows.ts'
 import { resourceError } from '../duckdb/database-error.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 
-/**
- * Gives `use` the tables' Parquet files where DuckDB may read them, then removes them. A reader process of Eider
- * wrote them: Parquet from users never comes here.
- */
+/** Eider's reader process wrote these files; users' Parquet is never read here. */
 export async function withinReach<T>(
   tables: readonly ReadTable[],
   exportsDirectory: string,
@@ -29,11 +26,7 @@ export async function withinReach<T>(
   }
 }
 
-/**
- * Makes a table of the rows of a Parquet file, within a transaction. DuckDB copies them in its own threads. @returns how
- * many
- * @param target quoted
- */
+/** In a transaction; DuckDB's threads copy. @returns the row count @param target quoted */
 export async function makeTableOf(
   { columns, rowCount }: ReadTable,
   { path, target }: { readonly path: string; readonly target: string },
@@ -49,7 +42,7 @@ export async function makeTableOf(
   return rowCount
 }
 
-/** A SELECT of the rows of a Parquet file that Eider wrote. */
+/** Returns a SELECT of the rows in a Parquet file that Eider wrote. */
 export function selectOfTable({ columns }: Pick<ReadTable, 'columns'>, path: string): string {
   const values = columns.map(({ name, type }) => {
     return `CAST(${quote(name)} AS ${checkedType(type)}) AS ${quote(name)}`
@@ -57,7 +50,7 @@ export function selectOfTable({ columns }: Pick<ReadTable, 'columns'>, path: str
   return `SELECT ${values.join(', ')} FROM read_parquet(${literal(path)})`
 }
 
-/** Puts a table's Parquet file where DuckDB may read it. @returns its path there, for the caller to remove */
+/** @returns the path; the caller removes the file */
 export async function takenTable(table: ReadTable, exportsDirectory: string): Promise<string> {
   await mkdir(exportsDirectory, { recursive: true, mode: 0o700 })
   const path = join(exportsDirectory, `${crypto.randomUUID()}.parquet`)
@@ -72,10 +65,10 @@ function unreadable(error: unknown): unknown {
   return new AppError('file_unreadable', message, { cause: error })
 }
 
-/** Names, numbers, quoted names and texts, and the signs between them. */
+/** Matches the parts of a type: names, numbers, quoted names, strings and symbols. */
 const TYPE_PARTS = /[A-Za-z_][\w ]*|\d+|"(?:[^"]|"")*"|'(?:[^']|'')*'|[(),[\] ]/gy
 
-/** A reader's type name becomes part of a statement: it must be nothing but a type. @throws AppError `file_unreadable` */
+/** It becomes part of a statement. @throws AppError `file_unreadable` */
 function checkedType(type: string): string {
   let depth = 0
   let end = 0
@@ -90,20 +83,20 @@ function checkedType(type: string): string {
 }
 
 const ROWS_PER_APPEND = 128
-/** A chunk of long texts is appended sooner. */
+/** Append a batch early when its texts have this many characters. */
 const CHARS_PER_APPEND = 8_000_000
-/** This many rows, or characters in them, determine the columns. */
+/** Decide on columns after this many rows, or characters in them. */
 const FIRST_ROWS = 2000
 const FIRST_CHARS = 16_000_000
 
 interface RowsColumn {
   readonly key: string
   readonly name: string
-  /** As DuckDB writes it in DDL. */
+  /** The column's type in DDL. */
   readonly type: 'VARCHAR' | 'JSON'
 }
 
-/** A table of streamed rows, of which few are in memory. The first ones determine its columns. */
+/** Keeps few rows in memory. The first ones determine the columns. */
 export class RowsTable {
   readonly columns: readonly RowsColumn[]
   readonly #rows: AsyncIterable<Row>
@@ -114,7 +107,7 @@ export class RowsTable {
     this.columns = columns
   }
 
-  /** @throws what the rows throw */
+  /** @throws any error from the rows */
   static async of(rows: AsyncIterable<Row>): Promise<RowsTable> {
     const source = rows[Symbol.asyncIterator]()
     const first: Row[] = []
@@ -130,8 +123,7 @@ export class RowsTable {
   }
 
   /**
-   * Makes the table, within a transaction. Values of columns that came too late are left out, with a warning.
-   * @param target quoted
+   * In a transaction. Columns that come later are left out, with a warning. @param target quoted
    */
   async make(connection: DuckDBConnection, target: string, signal: AbortSignal) {
     const definition = this.columns.map(({ name, type }) => `${quote(name)} ${type}`)
@@ -184,7 +176,7 @@ export class RowsTable {
 }
 
 async function* restored(first: Row[], rest: AsyncIterator<Row>): AsyncGenerator<Row, void> {
-  // Each is released as soon as it is passed on.
+  // Remove each row from the list as it is passed on, to free its memory.
   for (let row = first.shift(); row !== undefined; row = first.shift()) yield row
   for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
 }
@@ -195,7 +187,7 @@ function charsOf(row: Row): number {
   }, 0)
 }
 
-/** Every column of any row. Texts are VARCHAR; a column with anything else is JSON. */
+/** Returns the columns of all rows. A column with only texts is VARCHAR; all others are JSON. */
 function columnsOf(rows: readonly Row[]): readonly RowsColumn[] {
   const types = new Map<string, 'VARCHAR' | 'JSON'>()
   for (const row of rows) {

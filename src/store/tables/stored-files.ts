@@ -27,23 +27,22 @@ import { makeTableOf, RowsTable, selectOfTable, takenTable, withinReach } from '
 import { withStagedRows } from './stored-tables.ts'
 
 const ROWS_PER_PAGE = 1024
-/** The content limit for a page of long documents: the next page has as many as would have filled it the last time. */
+/** After a page of long documents, the next has as many rows as would have reached this. */
 const CHARS_PER_PAGE = 2_000_000
 const PAGE_READ_MS = 60_000
-/** The rows of a table that is not stored are embedded while they are read. */
+/** The time limit for reading an external table, whose rows are embedded while they are read. */
 const TABLE_READ_MS = DAY_MS
 
-export interface FileParts extends StoreParts {
+interface FileParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'run' | 'stage'>
   readonly contents: FileContents
 }
 
-/** A new table of a file. */
 interface NewFileTable {
-  /** The name of a sheet; null: the only table. */
+  /** The sheet name, or null for a file with a single table. */
   readonly name: string | null
   readonly columns: readonly string[]
-  /** Within a write. @returns how many rows it has, and what is missing from them */
+  /** Call within a write. @returns the number of rows, and warnings about missing data */
   make(
     connection: DuckDBConnection,
     target: string,
@@ -55,7 +54,7 @@ type FileEntry = Omit<
   'id' | 'columns' | 'rowCount' | 'sheets' | 'createdAt' | 'contentKey'
 >
 
-/** Uploaded files as tables of DuckDB. */
+/** Stores uploaded files as DuckDB tables. */
 export class StoredFiles implements FileStore, TableRows {
   readonly #parts: FileParts
 
@@ -142,7 +141,7 @@ export class StoredFiles implements FileStore, TableRows {
     return this.#store({ ...plain, content: null, replaces }, [table], staged.connection)
   }
 
-  /** The file that is replaced. @throws AppError `file_exists` */
+  /** Returns the file to replace. @throws AppError `file_exists` */
   #replacedBy(file: {
     readonly name: string
     readonly replaces: boolean
@@ -152,11 +151,7 @@ export class StoredFiles implements FileStore, TableRows {
     throw new AppError('file_exists', `File already exists: ${file.name}`)
   }
 
-  /**
-   * The rows in the order of the file, page by page, as embedding them takes longer than a statement may. A file's table
-   * never changes, so its row ids count from 0 without a gap.
-   * @throws AppError `file_changed` if it was deleted or replaced meanwhile
-   */
+  /** Embedding takes longer than one statement may. Row ids have no gaps. @throws `file_changed` */
   async *rows(table: FileTable, signal: AbortSignal): AsyncGenerator<Row, void, void> {
     const name = tableName(table.file.id, table.index)
     const sql = `SELECT * FROM ${name} WHERE rowid >= $first AND rowid < $end`
@@ -223,7 +218,7 @@ export class StoredFiles implements FileStore, TableRows {
     await contents.removeIfKept(file)
   }
 
-  /** Row of the catalog and tables in one transaction, after the bytes are on disk. */
+  /** In one transaction. The file's contents are already on disk. */
   async #store(
     file: NewFile,
     tables: readonly NewFileTable[],
@@ -297,7 +292,7 @@ function isSameName(file: { readonly name: string }, other: { readonly name: str
   return fileKey(file.name) === fileKey(other.name)
 }
 
-/** @throws AppError `file_not_found` after a drop */
+/** @throws AppError `file_not_found` if the file was dropped */
 async function dropWithin(connection: DuckDBConnection, file: UploadedFile): Promise<void> {
   await deleteRow(connection, 'file', file)
   for (const { index } of tablesOfFile(file)) {

@@ -32,14 +32,13 @@ import { statementDeadline } from '../duckdb/read-session.ts'
 import { STAGED, type StagedSelect } from '../duckdb/staged-select.ts'
 import { shapeOf, tableName, writtenRows } from './written-rows.ts'
 
-export interface TableParts extends StoreParts {
+interface TableParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'stage'>
 }
 
-/** How often to prepare a change again whose rows got other ids in between. */
+/** How often to prepare a change again if the row ids changed meanwhile. */
 const ATTEMPTS_MAX = 5
 
-/** Tables of projects. */
 export class StoredTables implements TableStore {
   readonly #parts: TableParts
   readonly #locks = new TableLocks()
@@ -108,7 +107,7 @@ export class StoredTables implements TableStore {
     throw new AppError('too_busy', message)
   }
 
-  /** @returns null if the rows are not those that were read */
+  /** @returns null if rows have changed since they were read */
   #write(write: RowWrite, staged: StagedSelect, signal: AbortSignal): Promise<WrittenRows | null> {
     return this.#parts.database.write(
       async (connection) => {
@@ -167,7 +166,7 @@ export class StoredTables implements TableStore {
     )
   }
 
-  /** @throws AppError `table_not_found` after a drop */
+  /** @throws AppError `table_not_found` if the table was dropped */
   #current({ id, name }: ProjectTable): ProjectTable {
     const current = this.#parts.state.snapshot().tables.find((table) => table.id === id)
     if (current === undefined) throw notFound('table', name)
@@ -217,13 +216,13 @@ export class StoredTables implements TableStore {
     )
   }
 
-  /** A new table, within a write on the connection of its rows. */
+  /** Creates a table within a write on the connection that holds the staged rows. */
   #made(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
     const { connection, rowCount } = staged
     return this.#recorded(target, connection, rowCount, (name) => staged.moveInto(name, signal))
   }
 
-  /** @param make makes the table of this name, which is quoted */
+  /** @param make creates the table; its name is already quoted */
   async #recorded(
     { projectId, name }: Pick<NewTable, 'projectId' | 'name'>,
     connection: DuckDBConnection,
@@ -248,7 +247,7 @@ export class StoredTables implements TableStore {
     return tableOfRow(row, project.name)
   }
 
-  /** A replaced or renamed table is dropped. */
+  /** Drops what was derived from a table that was replaced or renamed. */
   #committed(table: ProjectTable): void {
     const { state } = this.#parts
     const others = state.snapshot().tables.filter((other) => {
@@ -261,7 +260,7 @@ export class StoredTables implements TableStore {
     return this.#parts.state.snapshot().tables.find((table) => isSameRelation(table, target))
   }
 
-  /** The table to replace. @throws AppError `relation_exists`, `project_not_found` */
+  /** Returns the table to replace. @throws AppError `relation_exists`, `project_not_found` */
   #replacedBy(target: Omit<NewTable, 'select'>): ProjectTable | undefined {
     const old = this.#tableOf(target)
     if (old !== undefined && target.orReplace === true) return old
@@ -270,11 +269,7 @@ export class StoredTables implements TableStore {
   }
 }
 
-/**
- * Reads the rows of a SELECT and gives them to `store`, within the time limit of one statement. The rows are released
- * afterwards.
- * @param store gets the signal that ends with the limit
- */
+/** Within one statement's time limit. @param store receives the signal of that limit */
 export async function withStagedRows<T>(
   {
     engine,
@@ -294,7 +289,7 @@ export async function withStagedRows<T>(
   }
 }
 
-/** @returns how many rows */
+/** @returns the number of rows */
 async function removeReplaced(
   connection: DuckDBConnection,
   table: ProjectTable,
@@ -307,7 +302,7 @@ async function removeReplaced(
   return removed.rowsChanged
 }
 
-/** @throws AppError `table_not_found` after a drop */
+/** @throws AppError `table_not_found` if the table was dropped */
 async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Promise<void> {
   await deleteRow(connection, 'table', table)
   await connection.run(`DROP TABLE ${tableName(table)}`)
@@ -324,7 +319,7 @@ function checkColumns(table: ProjectTable, { columns }: StagedSelect): void {
   throw new AppError('invalid_request', message)
 }
 
-/** The columns in DuckDB, with SQL for their default values. */
+/** Returns the table's columns in DuckDB, with SQL for their default values. */
 async function columnsOf(
   connection: DuckDBConnection,
   { projectId, id }: Pick<ProjectTable, 'projectId' | 'id'>,
@@ -339,7 +334,7 @@ async function columnsOf(
   })
 }
 
-/** DuckDB's refusal, with the caller's name of the table. @throws AppError `sql_…` */
+/** Names the table in DuckDB's error as the client does. @throws AppError `sql_…` */
 async function refusing<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -354,14 +349,14 @@ async function refusing<T>(name: string, work: () => Promise<T>): Promise<T> {
 
 const INNER_NAMES = new RegExp(`\\b(${STAGED}|table_\\d+)\\b`, 'g')
 
-/** Statements that wait for one table. */
+/** How many statements may wait for one table. */
 const WAITING_MAX = 1000
 
-/** Only one statement at a time writes a table, from its read to its commit. A statement holds at most one table. */
+/** From reading to commit. A statement locks at most one table. */
 export class TableLocks {
   readonly #locks = new Map<string, Semaphore>()
 
-  /** Runs work while it holds the table of this name. @throws AppError `timeout`, `too_busy` */
+  /** Runs work while it has the lock on this table. @throws AppError `timeout`, `too_busy` */
   async during<T>(
     { projectId, name }: TableKey,
     { timeoutMs, spentMs = 0 }: RunLimits,

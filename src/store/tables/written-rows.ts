@@ -19,16 +19,18 @@ import { interruptible } from '../duckdb/interruptible.ts'
 import { madeRows } from '../duckdb/result-rows.ts'
 import { STAGED_ROWS } from '../duckdb/staged-select.ts'
 
-/** `RETURNING` gives at most this many rows: they are in memory until the change is stored. */
+/** The most rows for `RETURNING`, which stay in memory until the change is stored. */
 const RETURNED_ROWS_MAX = 100_000
 
-/** While a caller's expressions are computed, all other writes wait. */
+/**
+ * The time limit for evaluating the client's expressions in a write, because all other writes wait.
+ */
 const EXPRESSIONS_MS = 5_000
 
 /**
- * Makes the change, within a write.
- * @param connection of the staged rows
- * @returns null if the rows are not those that were read: nothing is changed
+ * Changes the rows within a write.
+ * @param connection the one that holds the staged rows
+ * @returns null, having changed nothing, if rows have changed since they were read
  * @throws AppError `timeout`, `sql_not_supported`; DuckDB's error
  */
 export async function writtenRows(
@@ -72,38 +74,36 @@ function tooManyReturned(): AppError {
   return new AppError('sql_not_supported', `${message}; leave it out, or change fewer rows`)
 }
 
-/** How many rows the change affects. */
+/** Returns how many rows the change affects. */
 async function meantRows(write: RowWrite, connection: DuckDBConnection): Promise<number | 'moved'> {
   const reader = await connection.runAndReadAll(identityCheck(write))
   const [meant, moved] = reader.getRows()[0] ?? []
   return Number(moved) > 0 ? 'moved' : Number(meant)
 }
 
-// SQL for a change of a table's rows: the read before it, the change made from that, and the check that it still fits.
+// Builds SQL that changes a table's rows: the read, the change computed from it, and a check that
+// the rows are still the same.
 
 export function tableName(table: Pick<ProjectTable, 'projectId' | 'id'>): string {
   return `${quote(projectSchema(table.projectId))}.${quote(projectTable(table.id))}`
 }
 
-/** A SELECT whose columns the staged rows get. */
+/** Returns a SELECT that sets the column types of the staged rows. */
 export function shapeOf({ table, kind, columns }: RowWrite): string {
   const own = columns.map(quote)
   const identity = kind === 'insert' ? [] : [rowIdentity('t', table)]
   return `SELECT ${[...identity, ...own].join(', ')} FROM ${tableName(table)} AS t`
 }
 
-/**
- * How many rows to change, and how many of them differ by now. A checkpoint may give the rows of a table other
- * ids, even while a transaction is open: so a row is found by its id and recognised by its values.
- */
-export function identityCheck({ table }: RowWrite): string {
+/** A checkpoint can renumber rows in a transaction, so id and values must match. */
+function identityCheck({ table }: RowWrite): string {
   return `SELECT count(DISTINCT s.${ROW_ID}),
       count(*) FILTER (WHERE t.rowid IS NULL OR ${rowHash('t', table)} <> s.${ROW_HASH})
     FROM ${STAGED_ROWS} AS s LEFT JOIN ${tableName(table)} AS t ON t.rowid = s.${ROW_ID}`
 }
 
-/** The change, with the caller's expressions that were not staged. */
-export function wholeChange(write: RowWrite): string {
+/** The statement for the change, including those client expressions that were not staged. */
+function wholeChange(write: RowWrite): string {
   const { returning, conflict = null } = write
   const onConflict = conflict === null ? '' : ` ON CONFLICT ${conflict}`
   return changeSql(write) + onConflict + (returning === null ? '' : ` RETURNING ${returning}`)

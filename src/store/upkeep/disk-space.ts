@@ -3,13 +3,12 @@ import type { DiskState } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
 import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 
-/** The free space is measured again after this long. */
 const LOOK_AT_DISK_MS = 250
 
-/** The space that a rebuild leaves free for the log. */
+/** Space that a rebuild must leave for the log. */
 const REBUILD_SPARE_BYTES = 32 * 1024 ** 2
 
-/** Checks the free space on the data folder's disk before it is needed. */
+/** Checks that the data folder's disk has enough free space before writing to it. */
 export class DiskSpace {
   readonly #reserveBytes: number
   readonly #directory: string | null
@@ -18,11 +17,11 @@ export class DiskSpace {
   #lookedMs = Number.NEGATIVE_INFINITY
 
   constructor(given: {
-    /** The data folder; null: nothing is on disk. */
+    /** The data folder, or null if nothing is on disk. */
     readonly directory: string | null
-    /** What always stays free: DuckDB ends the process when it cannot write its log. */
+    /** Space to keep free, because DuckDB ends the process if it cannot write its log. */
     readonly reserveBytes: number
-    /** Free bytes on the folder's disk; unset: from the operating system. */
+    /** Returns the free bytes on the folder's disk. By default, asks the operating system. */
     readonly freeBytesOf?: ((directory: string) => number) | undefined
   }) {
     const { directory, reserveBytes, freeBytesOf = freeBytes } = given
@@ -31,7 +30,7 @@ export class DiskSpace {
     this.#freeBytesOf = freeBytesOf
   }
 
-  /** Infinite in memory, or if the disk does not tell. */
+  /** Infinity if there is no data folder, or if the system does not report the free space. */
   freeBytes(): number {
     if (this.#directory === null) return this.#free
     const nowMs = performance.now()
@@ -45,7 +44,7 @@ export class DiskSpace {
     return this.#free
   }
 
-  /** The space that statements may spill: as much as requested, but never the reserve. */
+  /** Returns how much statements may spill: the requested size, but never the reserve. */
   boundedSpill(wanted: string): string {
     const room = this.freeBytes() - this.#reserveBytes
     if (room >= memoryBytesOf(wanted)) return wanted
@@ -56,16 +55,12 @@ export class DiskSpace {
     return this.freeBytes() < this.#reserveBytes
   }
 
-  /**
-   * Before something is stored.
-   * @param wantedBytes the space it will take, if known
-   * @throws AppError `storage_full` if less than the reserve would be left
-   */
+  /** @param wantedBytes if known @throws AppError `storage_full` within the reserve */
   check(wantedBytes = 0): void {
     this.#check(wantedBytes, this.#reserveBytes)
   }
 
-  /** Before a table is copied to make it smaller: that may use most of the reserve. @throws AppError `storage_full` */
+  /** Copying a table may use most of the reserve. @throws AppError `storage_full` */
   checkForRebuild(wantedBytes: number): void {
     this.#check(wantedBytes, Math.min(this.#reserveBytes, REBUILD_SPARE_BYTES))
   }

@@ -1,26 +1,22 @@
 /**
- * Decides when the recent postings of a knowledge base are merged into the sorted ones. Merging rewrites all of them: during
- * a series of inserts it waits until there are many more than would make it worthwhile.
+ * Decides when to merge a knowledge base's recent postings into the sorted ones. Merging rewrites
+ * all postings, so during a series of inserts it waits until there are many more than usual.
  */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 
-/** Starts after an insert; each further one restarts it. */
 const PAUSE_MS = 5_000
 
-/** More are sorted even during inserts: a search reads them all, some four milliseconds for a million. */
+/** Sort even during inserts: searches read all, at four milliseconds per million. */
 const RECENT_AT_ONCE = 1_000_000
 
-/**
- * Sorting during inserts starts at this multiple of the size that makes it worthwhile: it then covers a quarter of what is
- * sorted.
- */
+/** During inserts, the recent postings are to be a quarter of what is sorted. */
 const AT_ONCE_FACTOR = 2
 
-/** Knowledge bases whose recent postings are counted. */
+/** Cache the counts of recent postings for this many knowledge bases. */
 const COUNTS_MAX = 10_000
 
-/** How many postings are recent, and how many make sorting them all worth its time. */
+/** The number of recent postings, and the number from which sorting them all is worthwhile. */
 export interface RecentPostings {
   readonly count: number
   readonly countMax: number
@@ -29,17 +25,17 @@ export interface RecentPostings {
 export class PostingSorter {
   readonly #sort: (kb: KnowledgeBase) => Promise<unknown>
   readonly #after: (pauseMs: number, work: () => void) => () => void
-  /** By knowledge base id, like everything here; the actual number, or more. */
+  /** By knowledge base id, like all maps here. A count may be higher than the actual number. */
   readonly #counts = new LruMap<number, RecentPostings>({ sizeMax: COUNTS_MAX })
   readonly #sorting = new Set<number>()
-  /** End the wait for a pause. */
+  /** Functions that cancel the wait. */
   readonly #waits = new Map<number, () => void>()
   #isClosed = false
 
   constructor(given: {
-    /** Sorts a knowledge base's postings, if there are still enough. */
+    /** Sorts a knowledge base's postings if there are still enough of them. */
     readonly sort: (kb: KnowledgeBase) => Promise<unknown>
-    /** Calls back after the pause, unless the returned function is called first. */
+    /** Calls `work` after the pause, unless the returned function is called first. */
     readonly after?: (pauseMs: number, work: () => void) => () => void
   }) {
     const { sort, after = afterTimeout } = given
@@ -47,7 +43,7 @@ export class PostingSorter {
     this.#after = after
   }
 
-  /** Within a write. @param counted counts exactly, if the number is unknown */
+  /** Call within a write. @param counted returns the exact number, used if it is not cached */
   async count(id: number, added: number, counted: () => Promise<RecentPostings>): Promise<void> {
     const known = this.#counts.get(id)
     this.#counts.set(
@@ -56,7 +52,7 @@ export class PostingSorter {
     )
   }
 
-  /** After the commit: the caller does not wait. */
+  /** Call after the commit. Sorting runs in the background. */
   wake(kb: KnowledgeBase): void {
     const recent = this.#counts.get(kb.id)
     if (recent === undefined || recent.count <= recent.countMax) return
@@ -71,7 +67,7 @@ export class PostingSorter {
     }
   }
 
-  /** Rows unsorted by now stay so: searches read them too. */
+  /** Recent postings may stay unsorted, because searches read them too. */
   close(): void {
     this.#isClosed = true
     for (const end of this.#waits.values()) end()
@@ -81,7 +77,7 @@ export class PostingSorter {
   #run(kb: KnowledgeBase): void {
     this.#waits.delete(kb.id)
     this.#sorting.add(kb.id)
-    // Without it, searches only take longer, and the next insert tries again.
+    // If sorting fails, searches only take longer, and the next insert tries again.
     void this.#sort(kb)
       .catch(() => {})
       .finally(() => {
@@ -97,17 +93,14 @@ function afterTimeout(pauseMs: number, work: () => void): () => void {
   return () => clearTimeout(timer)
 }
 
-/**
- * How the tables of the keyword index are stored. Sorted by term they shrink to a ninth: a term's rows are one run, their keys
- * ascend, and the rest are small numbers. The database as a whole is stored without compression, for its vectors.
- */
+/** Sorted by term they compress to a ninth. Other tables are uncompressed for speed. */
 
 const TERM = 'term BIGINT'
 const PACKED_COLUMNS = ['chunk_key BIGINT', 'frequency INTEGER', 'term_count INTEGER'].map(packed)
 
 export const POSTING_COLUMNS = [`${TERM} USING COMPRESSION rle`, ...PACKED_COLUMNS].join(', ')
 
-/** Their terms come in no order. */
+/** Recent postings are not sorted by term. */
 export const RECENT_POSTING_COLUMNS = [TERM, ...PACKED_COLUMNS].join(', ')
 
 export const TERM_COUNT_COLUMNS = ['chunk_key BIGINT', 'term_count INTEGER'].map(packed).join(', ')
@@ -119,8 +112,10 @@ const BY_TABLE: readonly (readonly [name: RegExp, columns: string])[] = [
 ]
 
 /**
- * Columns and constraints of a table to rebuild. DuckDB 1.5.5 does not show how a column is compressed.
- * @param createSql as DuckDB prints it; the part after the name, which is one of Eider's and has no parenthesis
+ * Returns the columns and constraints of a table to rebuild. DuckDB 1.5.5 does not show their
+ * compression, so it is added here.
+ * @param createSql the CREATE statement as DuckDB prints it. The first parenthesis starts the
+ * definition, because table names have none
  */
 export function definition(table: string, createSql: string): string {
   const known = BY_TABLE.find(([name]) => name.test(table))

@@ -1,4 +1,4 @@
-/** The sizes of a knowledge base's tables in the database file. */
+/** Measures the size of a knowledge base's tables in the database file. */
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -6,7 +6,7 @@ import { literal, quote } from '../../core/domain/names.ts'
 import type { StoredSize } from '../../core/domain/server-state.ts'
 import type { Database } from '../duckdb/database.ts'
 
-/** For DuckDB's files. */
+/** The block size of DuckDB's files. */
 const DISK_BLOCK_BYTES = 262_144
 
 type Part = 'texts' | 'vectors' | 'keywords'
@@ -18,7 +18,7 @@ export class StoredSizes {
     this.#database = database
   }
 
-  /** @returns null if it is gone */
+  /** @returns null if the knowledge base was dropped */
   of(kb: KnowledgeBase): Promise<StoredSize | null> {
     return this.#database.lease(async (connection) => {
       try {
@@ -54,7 +54,9 @@ async function storedSize(
 
 const NO_BYTES: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }
 
-/** Small columns share a block; a column that is only in the log has none. */
+/**
+ * Counts a table's blocks. Small columns share a block; columns that are only in the log have none.
+ */
 function tableBlocks(schema: string): (table: string) => string {
   return (table) => {
     const name = literal(`${quote(schema)}.${quote(table)}`)

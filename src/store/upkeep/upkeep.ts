@@ -20,32 +20,28 @@ import type { Database } from '../duckdb/database.ts'
 import type { DiskSpace } from './disk-space.ts'
 import { definition } from './posting-sorter.ts'
 
-/** Time between two checks while something is written. */
 const LOOK_MS = 3_000
 
-/** A check takes longer with many tables: at most this share of the time goes to checks. */
+/** Checks take longer with many tables, so limit them to this share of the time. */
 const LOOKING_SHARE = 0.02
 
 /** Fewer deleted rows are not worth a rebuild. */
 const DEAD_ROWS_MIN = 2_000
 
-/** After a rebuild of this many rows, their blocks are released right away, not at DuckDB's next checkpoint. */
+/** After rebuilding at least this many rows, checkpoint at once to free their blocks. */
 const ROWS_FOR_CHECKPOINT = 10_000
 
-/**
- * DuckDB moves its log into the file when it has grown to 16 MB, but not after an UPDATE while anyone reads.
- * Then each check here tries.
- */
+/** DuckDB does so at 16 MB, but not after an UPDATE with readers. Above this, each check tries. */
 const LOG_BYTES_MAX = 20 * 1024 ** 2
 
-/** If the file has more free blocks, VACUUM rewrites every table. */
+/** VACUUM rewrites every table if a larger share of the file is free. */
 const FREE_SHARE_MAX = 0.25
 
 /** Keeps the database file small, in the background and on request. */
 export class Upkeep implements StorageUpkeep {
   readonly #database: Database
   readonly #space: DiskSpace
-  /** Stored rows of the tables at the last check: a table with as many rows is not checked again. */
+  /** Stored rows per table at the last check. Tables whose number is unchanged are skipped. */
   #known: ReadonlyMap<string, number> = new Map()
   #timer: ReturnType<typeof setTimeout> | null = null
   #pauseMs = LOOK_MS
@@ -61,12 +57,12 @@ export class Upkeep implements StorageUpkeep {
     this.#space = space
   }
 
-  /** From here on, it cleans up after writes. */
+  /** Starts to clean up after writes. */
   start(): void {
     this.#database.onWrite(() => this.#wake())
   }
 
-  /** Rebuilds tables that are mostly deleted rows, and moves a large log into the file. */
+  /** Rebuilds tables that consist mostly of deleted rows, and checkpoints a large log. */
   run(): Promise<void> {
     return this.#work.run(async () => {
       const startMs = performance.now()
@@ -94,13 +90,13 @@ export class Upkeep implements StorageUpkeep {
         if (scope !== null && !isInScope(table, scope)) continue
         const live = await this.#database.lease((connection) => liveRows(connection, table))
         if (live === null || live >= table.stored) continue
-        // At most its share of the whole file.
+        // An estimate from the size of the file and the share of live rows.
         this.#space.checkForRebuild((this.#bytes() * live) / table.stored)
         const rows = await this.#rebuild(table)
         if (rows !== null) deletedRows += Math.max(0, rows.stored - rows.live)
       }
       await this.#cutOff()
-      // Live blocks may come after free ones: rewriting moves them to the front.
+      // Live blocks may follow free ones in the file. Rewriting moves them to the front.
       if (scope === null && (await this.#database.lease(freeShare)) > FREE_SHARE_MAX) {
         for (const table of tables) {
           signal.throwIfAborted()
@@ -113,30 +109,29 @@ export class Upkeep implements StorageUpkeep {
     })
   }
 
-  /** The first checkpoint frees blocks, the second one cuts off those at the end of the file. */
+  /** The first checkpoint frees blocks; the second truncates the file if they are at its end. */
   async #cutOff(): Promise<void> {
     await this.#database.checkpoint()
     await this.#database.checkpoint()
   }
 
-  /** The disk and its contents. */
+  /** Returns free space and what is stored on the disk. */
   diskState(): Omit<DiskState, 'files'> {
     return this.#space.state({ data: this.dataBytes(), log: this.logBytes() })
   }
 
-  /** The size of the database file; 0 in memory. */
+  /** The size of the database file in bytes; 0 in memory. */
   dataBytes(): number {
     const { file } = this.#database
     return file === null ? 0 : sizeBytesOf(file)
   }
 
-  /** The size of its log; 0 in memory. */
+  /** The size of the log in bytes; 0 in memory. */
   logBytes(): number {
     const { file } = this.#database
     return file === null ? 0 : sizeBytesOf(`${file}.wal`)
   }
 
-  /** Lets a running rebuild finish. */
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#timer !== null) clearTimeout(this.#timer)
@@ -150,7 +145,7 @@ export class Upkeep implements StorageUpkeep {
   #wake(): void {
     if (this.#timer !== null || this.#isClosed) return
     this.#timer = setTimeout(() => {
-      // The next write retries what failed.
+      // If it fails, the next write tries again.
       void this.run()
         .catch(() => {})
         .finally(() => {
@@ -160,7 +155,7 @@ export class Upkeep implements StorageUpkeep {
     this.#timer.unref()
   }
 
-  /** Tables with at least half as many deleted rows as live ones. */
+  /** Returns tables with at least half as many deleted rows as live ones. */
   async #wastefulTables(): Promise<readonly TableName[]> {
     return this.#database.lease(async (connection) => {
       const wasteful: TableName[] = []
@@ -189,13 +184,14 @@ function isInScope({ schema, table }: TableName, scope: VacuumScope): boolean {
   return table.startsWith(knowledgeBaseTablePrefix(scope))
 }
 
-/** 0: none. */
+/** Returns 0 if the file does not exist. */
 function sizeBytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
-// Rows that a table still stores though they were deleted. DuckDB 1.5.5 gives back those of a table without an index at a
-// checkpoint without readers, and those of a table with a primary key never. So such a table is rebuilt.
+// Finds deleted rows that tables still store. In a table without an index, DuckDB 1.5.5 frees them
+// at a checkpoint without readers. In a table with a primary key it never does, so such a table is
+// rebuilt.
 
 interface TableName {
   readonly schema: string
@@ -203,14 +199,14 @@ interface TableName {
 }
 
 interface TableRows extends TableName {
-  /** Includes deleted ones. */
+  /** The number of stored rows, including deleted ones. */
   readonly stored: number
   readonly live: number
 }
 
 const NEW_TABLE = 'eider_rebuilt'
 
-/** The tables that store at least `storedMin` rows. */
+/** Returns the tables that store at least `storedMin` rows. */
 async function storedRows(
   connection: DuckDBConnection,
   storedMin: number,
@@ -224,7 +220,7 @@ async function storedRows(
   })
 }
 
-/** How many rows can be read; null: the table is gone. */
+/** Returns how many rows are not deleted, or null if the table was dropped. */
 async function liveRows(connection: DuckDBConnection, table: TableName): Promise<number | null> {
   try {
     return await countOf(connection, `SELECT count(*) FROM ${quotedTable(table)}`)
@@ -234,7 +230,7 @@ async function liveRows(connection: DuckDBConnection, table: TableName): Promise
   }
 }
 
-/** The share of free blocks in the database file, 0 to 1. */
+/** The share of free blocks in the database file, from 0 to 1. */
 function freeShare(connection: DuckDBConnection): Promise<number> {
   return countOf(
     connection,
@@ -243,10 +239,7 @@ function freeShare(connection: DuckDBConnection): Promise<number> {
   )
 }
 
-/**
- * Within a write: rebuilds the table with its rows in order. Readers see the old one until the commit.
- * @returns its rows before; null: the table is gone
- */
+/** In a write, in row order; readers see the old one. @returns counts, or null if dropped */
 async function rebuild(connection: DuckDBConnection, table: TableName): Promise<TableRows | null> {
   const reader = await connection.runAndReadAll(
     `SELECT sql, comment, estimated_size FROM duckdb_tables()

@@ -17,16 +17,16 @@ export interface AgentName {
 
 const agentPath = ({ project, name }: AgentName) => path`/api/projects/${project}/agents/${name}`
 
-/** Set for a kept conversation: its id, or `new` to start one. Missing: nothing is kept. */
+/** The id of a stored conversation, or `new` to start one. If missing, nothing is stored. */
 export interface Question extends AgentName {
   readonly text: string
   readonly conversationId?: string | undefined
 }
 
 /**
- * Asks, and reports events as they happen. In a conversation the server answers to the end, even if clients leave;
- * otherwise aborting ends the run on the server.
- * @returns whether the stream came to its end; false: it was cut off
+ * Asks a question and reports its events. In a conversation, the server completes the answer even
+ * if clients leave; otherwise, aborting stops it on the server.
+ * @returns whether the stream ended normally; false if it was cut off
  * @throws ApiError
  */
 export async function askAgent(
@@ -45,9 +45,10 @@ export async function askAgent(
 }
 
 /**
- * Follows a question being answered in a conversation, from its start. Aborting stops only the following.
- * @returns whether the stream came to its end
- * @throws ApiError: 404 if nothing is running
+ * Watches a question that is being answered in a conversation, from its start. Aborting only stops
+ * watching.
+ * @returns whether the stream ended normally
+ * @throws ApiError 404 if no question is running
  */
 export async function watchAnswer(
   agent: AgentName,
@@ -63,7 +64,7 @@ function told(response: Response, tell: (event: CompletionEvent) => void): Promi
   return bodyOf(response, async () => {
     for await (const line of linesOf(response)) {
       if (!line.startsWith('data: ')) continue
-      // The shape of the server's events.
+      // The server's events have this form.
       const event = JSON.parse(line.slice(6)) as CompletionEvent
       if ('type' in event && event.type === 'end') return true
       tell(event)
@@ -80,7 +81,7 @@ export function listConversations(
   return request(`${agentPath(agent)}/conversations?limit=${limit}`, { signal })
 }
 
-/** @param cursor leads to the turns before those of a page; none: the newest */
+/** @param cursor from a page, to read the turns before it; empty for the newest page */
 export function readConversation(
   agent: AgentName,
   id: string,
@@ -95,7 +96,6 @@ export function deleteConversation(agent: AgentName, id: string): Promise<void> 
   return request(`${agentPath(agent)}${path`/conversations/${id}`}`, { method: 'DELETE' })
 }
 
-/** Deletes a turn and those after it. */
 export function deleteTurnsFrom(agent: AgentName, id: string, traceId: string): Promise<void> {
   const address = `${agentPath(agent)}${path`/conversations/${id}/turns/${traceId}`}`
   return request(address, { method: 'DELETE' })

@@ -1,4 +1,4 @@
-/** The projects with all named things in them, for the navigation, the home view and pickers. */
+/** All projects and their named contents, for the navigation, the home view and pickers. */
 import { signal } from '@preact/signals'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { CATALOG } from '../../api/http/routes/project-routes.ts'
@@ -11,29 +11,28 @@ export interface ProjectContents {
   readonly knowledgeBases: readonly KnowledgeBase[]
   readonly agents: readonly Agent[]
   readonly views: readonly ListedView[]
-  /** Scheduled jobs. */
   readonly schedules: readonly Schedule[]
 }
 
 type Contents = Wire<typeof CATALOG>[number]
 export type ListedView = Contents['views'][number]
 
-/** The sample's knowledge base: a person's own files never go there by default. */
+/** The sample's knowledge base. By default, users' own files are never added to it. */
 export const SAMPLE_NAME = 'encyclopedia'
 
 /** Undefined until first read. */
 export const projects = signal<readonly ProjectContents[] | undefined>(undefined)
 
-/** Why the last read failed. */
+/** Why the last read failed; undefined if it did not. */
 export const catalogFailure = signal<Error | undefined>(undefined)
 
-/** Answers may arrive in another order: an older one does not replace a newer one. */
+/** Answers may arrive out of order; an older one must not replace a newer one. */
 const turns = { asked: 0, shown: 0 }
 
-/** An unchanged catalog is not drawn again. */
+/** The last answer. If it is unchanged, nothing is rendered again. */
 const shown = { text: '' }
 
-/** Reads them again, after something was created, renamed or deleted. @throws ApiError */
+/** Reads the projects again after something was created, renamed or deleted. @throws ApiError */
 export async function refreshCatalog(abort?: AbortSignal): Promise<void> {
   turns.asked += 1
   const turn = turns.asked
@@ -62,7 +61,7 @@ export async function createProject(name: string): Promise<void> {
   await refreshCatalog()
 }
 
-/** With everything in it. @throws ApiError */
+/** Deletes a project with everything in it. @throws ApiError */
 export async function deleteProject(name: string): Promise<void> {
   await request(path`/api/projects/${name}`, { method: 'DELETE' })
   await refreshCatalog()

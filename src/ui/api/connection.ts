@@ -1,26 +1,26 @@
 /**
- * Whether the server answers. While it does not, it is polled at growing intervals, and never from a hidden window. The
- * server that comes back may have another version than this page.
+ * Tracks whether the server answers. While it does not, it is polled at growing intervals, except
+ * in a hidden window. A server that comes back may have a newer version of this page.
  */
 import { signal } from '@preact/signals'
 
 const ASK_AGAIN_MS = 1000
 const ASK_AGAIN_MS_MAX = 5000
-/** A server that has not answered for this long is away; a busy one may be slow. */
+/** A shorter wait may only mean that the server is busy. */
 const ANSWER_MS_MAX = 15_000
-/** A visible window that has sent no request for this long checks that the server is there. */
+/** A visible window that has sent no request for this long checks the connection. */
 const LOOK_MS = 15_000
-/** A request that keeps failing while the server answers is not repeated more often than this. */
+/** The shortest interval for repeating a request that keeps failing although the server answers. */
 const RETURN_MS_MIN = 10_000
 
-/** Rises each time the server is back, so that views load their data again. */
+/** Increases each time the server comes back, so that views reload their data. */
 export const reconnections = signal(0)
 export const isLost = signal(false)
-/** The server has other page files than those that run here. */
+/** Whether the server now serves other page files than the ones running here. */
 export const isOutdated = signal(false)
 
 const contact = {
-  /** False outside a page: a failed request is then only its caller's. */
+  /** False outside the page, where a failed request concerns only its caller. */
   isWatched: false,
   isAsking: false,
   isLeaving: false,
@@ -28,13 +28,12 @@ const contact = {
   returnedMs: Number.NEGATIVE_INFINITY,
 }
 
-/** A request was answered. */
 export function noteReached(): void {
   contact.reachedMs = performance.now()
   if (isLost.value) returned()
 }
 
-/** A request was not answered: the server may be away, or have ended this one connection. */
+/** The server may be unreachable, or only this connection failed. */
 export function noteLost(): void {
   ask(true)
 }
@@ -45,7 +44,7 @@ function ask(hasFailed: boolean): void {
   void askUntilBack(hasFailed)
 }
 
-/** Checks the connection from now on, even when the user is idle. */
+/** From now on, checks the connection even while the user does nothing. */
 export function watchConnection(): void {
   contact.isWatched = true
   const look = () => {
@@ -56,7 +55,8 @@ export function watchConnection(): void {
   document.addEventListener('visibilitychange', look)
   addEventListener('online', () => ask(false))
   addEventListener('offline', () => ask(false))
-  // The browser aborts running requests when another page is opened: no server is lost.
+  // The browser aborts running requests when it leaves the page, which says nothing about the
+  // server.
   addEventListener('pagehide', () => {
     contact.isLeaving = true
   })
@@ -65,7 +65,7 @@ export function watchConnection(): void {
   })
 }
 
-/** The first check is immediate: the failure may have been a single connection's. */
+/** The first check is immediate, because perhaps only one connection failed. */
 async function askUntilBack(hasFailed: boolean): Promise<void> {
   for (let pauseMs = ASK_AGAIN_MS; !(await isThere()); pauseMs *= 1.5) {
     isLost.value = true
@@ -84,14 +84,14 @@ function returned(): void {
   reconnections.value += 1
 }
 
-/** Statuses from a proxy whose server is away, and from a server that is stopping. */
+/** Statuses of a proxy whose server is down, and of a server that is stopping. */
 const AWAY: readonly number[] = [502, 503, 504]
 
 export function isAway(status: number): boolean {
   return AWAY.includes(status)
 }
 
-/** Requests the page itself, which the browser has: the answer tells whether it has changed. */
+/** Requests the page itself, whose answer also shows whether the page has changed. */
 async function isThere(): Promise<boolean> {
   try {
     const signal = AbortSignal.timeout(ANSWER_MS_MAX)
@@ -105,7 +105,7 @@ async function isThere(): Promise<boolean> {
   }
 }
 
-/** The files that the page was opened with; their names change with their content. */
+/** The files loaded with this page. Their names change with their content. */
 function ownFiles(): readonly string[] {
   const named = document.querySelectorAll('script[src], link[rel="stylesheet"][href]')
   return [...named].flatMap((element) => {
@@ -114,7 +114,7 @@ function ownFiles(): readonly string[] {
   })
 }
 
-/** Ends when the window is shown. */
+/** Resolves when the window becomes visible. */
 export function seen(): Promise<void> {
   if (!document.hidden) return Promise.resolve()
   return new Promise((resolve) => {

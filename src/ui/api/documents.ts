@@ -1,4 +1,4 @@
-/** The documents and chunks of a knowledge base. Every call throws ApiError. */
+/** Documents and chunks of a knowledge base. Every call can throw ApiError. */
 import { signal as signalOf } from '@preact/signals'
 import type { Filters } from './filters.ts'
 import type { KnowledgeBaseName } from './knowledge-bases.ts'
@@ -11,7 +11,7 @@ import type {
 } from './records.ts'
 import { path, request } from './request.ts'
 
-/** Counts known changes, after which shown documents are read again. */
+/** Increases with each known change, after which shown documents are reloaded. */
 export const documentChanges = signalOf(0)
 
 async function changed<T>(work: Promise<T>): Promise<T> {
@@ -23,7 +23,6 @@ async function changed<T>(work: Promise<T>): Promise<T> {
 interface ListPart {
   readonly limit: number
   readonly filters: Filters
-  /** A part of the id or the title. */
   readonly named?: string | undefined
   readonly cursor?: string | undefined
   readonly offset?: number | undefined
@@ -33,7 +32,7 @@ export function addressOfApi({ project, name }: KnowledgeBaseName): string {
   return path`/api/projects/${project}/knowledge_bases/${name}`
 }
 
-/** The ids `.` and `..` cannot be in a path, see docs/documents.md. */
+/** A path cannot contain the ids `.` and `..`, see docs/documents.md. */
 function addressOfDocument(of: KnowledgeBaseName, id: string): string {
   return `${addressOfApi(of)}${path`/documents/${id}`}`
 }
@@ -54,7 +53,7 @@ function queryOf({ limit, filters, named, cursor, offset }: ListPart): URLSearch
   })
 }
 
-/** The chunks with one of the words, best first. */
+/** Finds the chunks with at least one of the words, best first. */
 export function findWords(
   of: KnowledgeBaseName,
   props: {
@@ -78,11 +77,10 @@ interface SentDocument {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Replaces the document with this id. */
 export const putDocument = (of: KnowledgeBaseName, id: string, json: SentDocument) =>
   changed(request<StoredDocument>(addressOfDocument(of, id), { method: 'PUT', json }))
 
-/** A null deletes a key. */
+/** null deletes a key. */
 export function patchDocument(
   of: KnowledgeBaseName,
   id: string,
@@ -102,16 +100,16 @@ function deleteWhere(of: KnowledgeBaseName, query: Readonly<Record<string, strin
   return changed(request<Deleted>(address, { method: 'DELETE' }))
 }
 
-/** All of them, or none. */
+/** Deletes all of them or none. */
 export const deleteDocuments = (of: KnowledgeBaseName, filters: Filters) =>
   deleteWhere(of, { filters: JSON.stringify(filters) })
 
 export const deleteAllDocuments = (of: KnowledgeBaseName) => deleteWhere(of, { all: 'true' })
 
-/** Ids in one request: proxies and servers limit addresses. */
+/** The total length of ids in one request, because proxies and servers limit URLs. */
 const IDS_CHARS_MAX = 6000
 
-/** A few hundred at a time; if one request fails, the earlier ones have deleted theirs. */
+/** Deletes a few hundred at a time. If a request fails, earlier ones have succeeded. */
 export async function deleteNamedDocuments(of: KnowledgeBaseName, ids: readonly string[]) {
   let deleted = 0
   let chunks = 0

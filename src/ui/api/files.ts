@@ -1,4 +1,4 @@
-/** Files on the server: sent with progress, and listed. */
+/** Lists files on the server, and uploads files with progress. */
 import type { OcrWish } from '../../core/domain/ports/reading-ports.ts'
 import type { UploadedFile, UploadedFiles } from './records.ts'
 import { path, request } from './request.ts'
@@ -11,21 +11,18 @@ export function listFiles(signal?: AbortSignal): Promise<readonly UploadedFile[]
 interface FileSending {
   readonly name: string
   readonly content: Blob
-  /** Replaces a file of that name. */
+  /** Whether an existing file with this name may be replaced. */
   readonly replaces: boolean
-  /** Id of its document, if not its name. */
+  /** The id of the document, if it differs from the file name. */
   readonly documentId?: string
-  /** Whether a model reads its pages without text; `ask`: it is refused with the cost. */
+  /** If pages have no text. `ask`: the server refuses the file and states the cost. */
   readonly ocr?: OcrWish
   readonly signal: AbortSignal
-  /** Called with the bytes sent so far. */
+  /** Called with the number of bytes sent so far. */
   readonly onSent?: (sentBytes: number) => void
 }
 
-/**
- * Sends a file under a name; the files in a ZIP file are stored under their own names.
- * @throws ApiError if the server refused it, or the connection was cut; the abort reason of `signal`
- */
+/** A ZIP's members under their own. @throws ApiError; the abort reason of `signal` */
 export async function sendFile(sending: FileSending): Promise<UploadedFiles> {
   const { name, content, replaces, documentId = name, ocr = 'ask' } = sending
   const { signal, onSent = () => {} } = sending
@@ -47,12 +44,12 @@ export function deleteFile(name: string): Promise<void> {
   return request(path`/api/files/${name}`, { method: 'DELETE' })
 }
 
-/** The address of the original bytes. */
+/** The URL of the file's original bytes. */
 export function addressOfContent(name: string): string {
   return path`/api/files/${name}/content`
 }
 
-/** `3 of 40 pages contain no text`, if a model could read them and none is set; undefined: all was read. */
+/** `3 of 40 pages contain no text` if a model could read them and none is set. */
 export function withoutText({ warnings }: UploadedFile): string | undefined {
   return warnings.find((warning) => warning.includes('OCR model'))?.split('. ', 1)[0]
 }

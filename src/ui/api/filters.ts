@@ -1,15 +1,18 @@
-/** Metadata conditions in the form of a search (docs/search.md), and the same in SQL, for counts and links. */
+/**
+ * Metadata conditions in the form that searches use (docs/search.md), and as SQL for counts and
+ * links.
+ */
+import { literal, quote } from '../../core/domain/names.ts'
 import { isObject } from '../../core/json.ts'
-import { literal, quoted } from './sql.ts'
 
-/** Column to condition: a value, or an object of operators. */
+/** Maps a column to its condition: a value, or an object with operators. */
 export type Filters = Readonly<Record<string, unknown>>
 export type ColumnTypes = Readonly<Record<string, string>>
 
 const ORDERS = ['<', '<=', '>', '>=', '=']
 const OWN_COLUMNS = new Set(['id', 'chunk_id', 'chunk_content'])
 
-/** ` WHERE …`, or nothing. @throws Error for a condition that the page cannot write in SQL */
+/** ` WHERE …` or an empty string. @throws Error for a condition that SQL cannot express here */
 export function whereOf(filters: Filters, types: ColumnTypes): string {
   const all = Object.entries(filters).map(([name, condition]) => {
     const column = columnOf(name)
@@ -45,13 +48,13 @@ function written(value: unknown): string {
   return typeof value === 'string' ? literal(value) : JSON.stringify(value)
 }
 
-/** `metadata."price"`: always the metadata, even if something else has that name. */
+/** Returns `metadata."price"`, which is unambiguous even if another column has the same name. */
 export function columnOf(name: string): string {
   if (OWN_COLUMNS.has(name.toLowerCase())) return name.toLowerCase()
-  return `metadata.${quoted(name.replace(/^metadata\./i, ''))}`
+  return `metadata.${quote(name.replace(/^metadata\./i, ''))}`
 }
 
-/** The items of a list as texts; also of a list in JSON. */
+/** SQL for the items of a list as strings, also of a JSON list. */
 export function itemsOf(column: string, type: string): string {
   if (type !== 'JSON') return `${column}::VARCHAR[]`
   return `CASE WHEN json_type(${column}) = 'ARRAY' THEN from_json(${column}, '["VARCHAR"]') END`
@@ -59,7 +62,7 @@ export function itemsOf(column: string, type: string): string {
 
 type ColumnKind = 'number' | 'time' | 'list' | 'value'
 
-/** How a column can be filtered: by a range, by an item, by its values. */
+/** How a column can be filtered: by range, by item or by value. */
 export function kindOfType(type: string): ColumnKind {
   if (type === 'JSON' || type.endsWith(']')) return 'list'
   if (/INT|^(DOUBLE|FLOAT|REAL|DECIMAL)/.test(type) && !/^INTERVAL/.test(type)) return 'number'

@@ -1,10 +1,10 @@
-/** Jobs: listed, watched while they run, and changed. */
+/** Lists jobs, watches them while they run, and changes them. */
 import { seen } from './connection.ts'
 import type { Job, JobList } from './records.ts'
 import { ApiError, path, request } from './request.ts'
 
 const ASK_AGAIN_MS = 700
-/** In one request: an address has a limit. */
+/** The most ids in one request, because the length of a URL is limited. */
 const IDS_MAX = 200
 
 interface JobFilters {
@@ -36,7 +36,9 @@ export function forgetJob(id: number): Promise<void> {
   return request(addressOfJob(id), { method: 'DELETE' })
 }
 
-/** Deletes finished jobs, of one state or all. @returns how many. @throws ApiError */
+/**
+ * Deletes the finished jobs in one state, or all finished jobs. @returns how many @throws ApiError
+ */
 export async function forgetJobs(state?: Job['state']): Promise<number> {
   const chosen = state === undefined ? '' : `?state=${state}`
   const answer = await request<{ deleted: number }>(`/api/jobs${chosen}`, { method: 'DELETE' })
@@ -47,15 +49,12 @@ export function isJobOver({ state }: Job): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
-/** It ran as scheduled and found nothing to do: it is shown only with its source. */
+/** A scheduled sync that found nothing to do, shown only with its source. */
 export function isUnchangedSync({ kind, state, documents, error_count: leftOut }: Job): boolean {
   return kind === 'sync' && state === 'done' && documents + leftOut === 0
 }
 
-/**
- * Reports a job from time to time until it is over. Survives a lost connection; a hidden window sends nothing.
- * @throws ApiError for an unknown job; the abort reason of `signal`
- */
+/** Until it ends, over lost connections; not while hidden. @throws ApiError; the reason */
 export async function watchJob(
   id: number,
   show: (job: Job) => void,
@@ -67,7 +66,7 @@ export async function watchJob(
       throw error
     })
     signal.throwIfAborted()
-    // The server names what is missing.
+    // Requested again for the server's error message.
     if (job === undefined) await request(addressOfJob(id), { signal })
     else if (job !== null) show(job)
     if (job != null && isJobOver(job)) return
@@ -79,13 +78,13 @@ export async function watchJob(
 
 type JobsById = ReadonlyMap<number, Job>
 
-/** The jobs to ask for in the next request. */
+/** Jobs to be read with the next request. */
 const together: { ids: Set<number>; answer: Promise<JobsById> | undefined } = {
   ids: new Set(),
   answer: undefined,
 }
 
-/** undefined: no job has this id. @throws ApiError */
+/** Returns undefined for an unknown job. @throws ApiError */
 async function askedTogether(id: number): Promise<Job | undefined> {
   together.ids.add(id)
   together.answer ??= askForAll()
@@ -93,7 +92,8 @@ async function askedTogether(id: number): Promise<Job | undefined> {
 }
 
 async function askForAll(): Promise<JobsById> {
-  // Requests made by one view arrive within one turn.
+  // Calls from one view happen in the same turn of the event loop, so waiting one turn collects
+  // them.
   await new Promise((resolve) => setTimeout(resolve))
   const ids = [...together.ids]
   together.ids = new Set()

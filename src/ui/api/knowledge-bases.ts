@@ -1,7 +1,8 @@
-/** Knowledge bases: created, filled in the background, counted, searched, synced. Every call throws ApiError. */
+/** Knowledge bases: create, insert, count, search, sync. Every call can throw ApiError. */
+import { quote } from '../../core/domain/names.ts'
 import type { Job, KnowledgeBase, SearchAnswer, Source, Usage, UsageList } from './records.ts'
 import { path, request } from './request.ts'
-import { quoted, runSql } from './sql.ts'
+import { runSql } from './sql.ts'
 
 export interface KnowledgeBaseName {
   readonly project: string
@@ -48,7 +49,7 @@ export function createKnowledgeBase(project: string, knowledge_base: KnowledgeBa
 export const getKnowledgeBase = (project: string, name: string, signal?: AbortSignal) =>
   request<KnowledgeBase>(at(project, name), { signal })
 
-/** The job leaves out and lists what cannot be stored. */
+/** The job skips items that cannot be stored, and lists them. */
 export function insertInBackground(project: string, name: string, insert: Insert) {
   const json = { knowledge_base: { ...insert, background: true, error: 'skip' } }
   return request<Job>(at(project, name), { method: 'PUT', json })
@@ -59,12 +60,12 @@ export async function countContents(
   name: string,
   signal?: AbortSignal,
 ): Promise<{ readonly documents: number; readonly chunks: number }> {
-  const sql = `SELECT count(DISTINCT id), count(*) FROM ${quoted(project)}.${quoted(name)}`
+  const sql = `SELECT count(DISTINCT id), count(*) FROM ${quote(project)}.${quote(name)}`
   const [counts = []] = (await runSql({ sql, signal })).rows
   return { documents: Number(counts[0]), chunks: Number(counts[1]) }
 }
 
-/** undefined: no knowledge base has that name. */
+/** Returns undefined for an unknown knowledge base. */
 type ByName<T> = (project: string, name: string) => T | undefined
 
 function byName<T>(entries: readonly (readonly [string, string, T])[]): ByName<T> {
@@ -73,7 +74,7 @@ function byName<T>(entries: readonly (readonly [string, string, T])[]): ByName<T
   return (project, name) => found.get(keyOf(project, name))
 }
 
-/** The usage of each knowledge base, without its disk space. */
+/** The usage of each knowledge base, without disk space. */
 export type UsageByName = ByName<Usage>
 
 const USAGE_MAX = 1000
@@ -93,7 +94,7 @@ export async function indexStates(signal?: AbortSignal): Promise<
   ByName<{
     readonly type: string
     readonly state: string
-    /** `exact search, 4 MiB in memory`. */
+    /** For example `exact search, 4 MiB in memory`. */
     readonly detail: string
   }>
 > {
@@ -108,7 +109,6 @@ export async function indexStates(signal?: AbortSignal): Promise<
   )
 }
 
-/** A source of a knowledge base. */
 export interface SourceDefinition {
   readonly name: string
   readonly kind: Source['kind']
@@ -128,7 +128,7 @@ export const addSource = (project: string, name: string, source: SourceDefinitio
 export const runSource = ({ project, knowledge_base: name, id }: Source) =>
   request<Job>(`${at(project, name)}/sources/${id}/run`, { method: 'POST' })
 
-/** Its documents stay. */
+/** Removes a source but keeps its documents. */
 export const removeSource = ({ project, knowledge_base: name, id }: Source) =>
   request<void>(`${at(project, name)}/sources/${id}`, { method: 'DELETE' })
 

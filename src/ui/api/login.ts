@@ -1,29 +1,33 @@
-/** Logging in and out. What the page keeps in the browser is of one user: the next one finds nothing of it. */
+/**
+ * Signs users in and out. What the page stores in the browser belongs to one user and is deleted
+ * before another one uses it.
+ */
 import type { ServerStatus } from './records.ts'
 import { ApiError, request } from './request.ts'
 import { type Account, account, isLeaving, noteStatus } from './session.ts'
 
-/** Kept for every user. */
+/** Settings that are kept for all users. */
 const OF_NOBODY: readonly string[] = ['eider.theme', 'eider.plain-keys']
 
-/** Whose the other texts are that the browser keeps. */
+/** The user that the other stored values belong to. */
 const OWNER = 'eider.owner'
 
-/** The tabs of one browser have one login: what happens to it in one, the others hear. */
+/** All tabs of a browser share the session, so each tells the others about changes. */
 const otherTabs = 'BroadcastChannel' in globalThis ? new BroadcastChannel('eider.login') : undefined
 
 otherTabs?.addEventListener('message', ({ data }) => {
   if (data === 'logout') beginAfresh()
-  // A tab that waits for its user continues; a tab of another user starts fresh. Without an answer it stays as it is.
+  // A tab that waits for this user continues; a tab of another user starts over. If the server does
+  // not answer, the tab stays as it is.
   else enter().catch(() => {})
 })
 
-/** Asks the server who is here. @throws ApiError */
+/** Asks the server who is signed in. @throws ApiError */
 export async function enter(abort?: AbortSignal): Promise<void> {
   entered(await request<ServerStatus>('/api/status', { signal: abort }))
 }
 
-/** @throws ApiError that says why not */
+/** @throws ApiError with the reason */
 export async function logIn(username: string, password: string): Promise<void> {
   await request('/api/login', { method: 'POST', json: { username, password } })
   const status = await request<ServerStatus>('/api/status')
@@ -32,13 +36,13 @@ export async function logIn(username: string, password: string): Promise<void> {
   otherTabs?.postMessage('login')
 }
 
-/** Ends the session, and forgets what the page kept for its user. @throws ApiError */
+/** Ends the session, and deletes what the page stored for the user. @throws ApiError */
 export async function logOut(): Promise<void> {
   isLeaving.value = true
   try {
     await request('/api/logout', { method: 'POST', waitsForLogin: false })
   } catch (error) {
-    // It had ended already.
+    // The session had already ended.
     if (!(error instanceof ApiError) || error.code !== 'unauthorized') {
       isLeaving.value = false
       throw error
@@ -49,7 +53,7 @@ export async function logOut(): Promise<void> {
   beginAfresh()
 }
 
-/** Whether the browser keeps something that would be gone with the user: drafts, open tabs, a history. */
+/** Whether the browser stores anything that signing out deletes: drafts, open tabs, a history. */
 export function hasKept(): boolean {
   return keptNames().some((name) => name !== OWNER)
 }
@@ -57,7 +61,7 @@ export function hasKept(): boolean {
 function entered(status: ServerStatus): void {
   const { principal, auth } = status
   const before = account.value
-  // If the server has gained a login meanwhile, everyone was `anyone` before: what they typed is theirs.
+  // If the server required no login before, what was typed then belongs to this user.
   const wasSomebody = before !== undefined && before.kind !== 'open'
   if (wasSomebody && principal !== undefined && !isSame(before, principal)) {
     forgetKept()
@@ -95,7 +99,7 @@ function forgetKept(): void {
   indexedDB.deleteDatabase('eider.uploads')
 }
 
-/** Nothing of the former user stays in memory, nor in the one that the browser keeps for its button `Back`. */
+/** Nothing of the previous user stays in memory or in the back/forward cache. */
 function beginAfresh(): void {
   isLeaving.value = true
   addEventListener('pageshow', () => location.replace('/'))
@@ -105,6 +109,7 @@ function beginAfresh(): void {
 const NOT_KEPT = new ApiError({
   code: 'unreachable',
   status: 0,
-  title: 'You could not be logged in',
-  message: 'Your browser blocked the login cookie. Allow cookies for this site, then log in again',
+  title: 'You could not be signed in',
+  message:
+    'Your browser blocked the sign-in cookie. Allow cookies for this site, then sign in again',
 })

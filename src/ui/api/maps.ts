@@ -1,6 +1,6 @@
 /**
- * The map of a knowledge base: its state, its points as typed arrays, values that colour them, and the documents behind
- * them.
+ * The map of a knowledge base: its state, its points as typed arrays, the values that colour them,
+ * and their documents.
  */
 import type * as maps from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
@@ -12,7 +12,7 @@ export type MapRegion = NonNullable<MapRecord['map']>['regions'][number]
 type MapChunk = Wire<typeof maps.MAP_CHUNKS>['items'][number]
 type ValuesRecord = Wire<typeof maps.MAP_VALUES>
 
-/** Which map: another version has other points. */
+/** Includes the version, because each version of a map has other points. */
 export interface MapAddress extends KnowledgeBaseName {
   readonly version: string
 }
@@ -21,16 +21,16 @@ export interface MapPoints {
   readonly count: number
   readonly x: Uint16Array
   readonly y: Uint16Array
-  /** Index of the region of each point, of the last level. */
+  /** The index of each point's region at the last level. */
   readonly regions: Uint16Array
 }
 
-/** The value of each point: one of some values, or a number. */
+/** The value of each point: one of a list of values, or a number. */
 export type PointValues =
   | {
       readonly kind: 'categories'
       readonly values: readonly { readonly value: string; readonly count: number }[]
-      /** Index in `values` plus 1; 0: none. */
+      /** The index in `values` plus 1; 0 for none. */
       readonly codes: Uint32Array
     }
   | { readonly kind: 'numbers' | 'times'; readonly numbers: Float64Array }
@@ -40,7 +40,7 @@ const of = (project: string, name: string) =>
 
 interface MapAsking {
   readonly signal: AbortSignal
-  /** After a failure, starts a new one right away. */
+  /** Whether to start a new map right away after a failure. */
   readonly isRetry: boolean
 }
 

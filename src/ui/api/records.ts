@@ -1,4 +1,4 @@
-/** Types of the server's answers, derived from the schemas that describe and check them. */
+/** The types of the server's answers, derived from the schemas that describe and check them. */
 import type * as agents from '../../api/http/answers/records/agent-schemas.ts'
 import type * as conversations from '../../api/http/answers/records/agent-schemas.ts'
 import type * as catalog from '../../api/http/answers/records/catalog-schemas.ts'
@@ -8,7 +8,6 @@ import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { AUDIT_LIST, KEY, NEW_KEY, USER } from '../../api/http/routes/access-routes.ts'
 
 export type Project = Wire<typeof catalog.PROJECT>
-/** A project, a data source, or a built-in one. */
 export type NamedDatabase = Wire<typeof catalog.DATABASE>
 export type KnowledgeBase = Wire<typeof knowledgeBases.KNOWLEDGE_BASE>
 export type Agent = Wire<typeof agents.AGENT>

@@ -1,6 +1,6 @@
 /**
- * Requests to the server this page came from. A request that needs a login waits for it and continues; one that reaches no
- * server reports it, and the shell polls until the server is back.
+ * Sends requests to the server that this page came from. A request that needs a login waits until
+ * the user has signed in. If the server cannot be reached, the shell polls until it is back.
  */
 import type { PROBLEM } from '../../api/http/request/error-response.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
@@ -9,7 +9,7 @@ import { loggedInAgain, loginCount } from './session.ts'
 
 type Problem = Wire<typeof PROBLEM>
 
-/** A failure in words for people. `code` is listed at /docs/errors, or is `unreachable` if no server answered. */
+/** `code` is listed at /docs/errors, or `unreachable` if no server answered. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly code: Problem['code'] | 'unreachable'
@@ -26,38 +26,32 @@ export class ApiError extends Error {
 
 interface ApiRequest {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Sent as JSON. */
+  /** The value to send as JSON. */
   readonly json?: unknown
-  /** Sent unchanged: a form with files, or a file. */
   readonly body?: FormData | Blob
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal | undefined
-  /** False: if the login has expired, the user sees a message, and is not asked to log in again. */
+  /** If false, an expired session gives an error instead of asking the user to sign in again. */
   readonly waitsForLogin?: boolean
-  /** How much of a large body has been sent. */
+  /** Called with how much of a large body has been sent. */
   readonly onSent?: (sentBytes: number, totalBytes: number) => void
 }
 
-/** Marks requests of the page in the log, as opposed to a program's. */
+/** Marks the page's requests, so that the log can tell them from those of programs. */
 const OF_THE_PAGE = { 'x-eider-page': '1' }
 
-/**
- * The body of a 2xx answer; empty without a body.
- * @throws ApiError; the abort reason of `signal`
- */
+/** Undefined if it has none. @throws ApiError; the abort reason of `signal` */
 export async function request<T>(path: string, init: ApiRequest = {}): Promise<T> {
   const response = await requestStream(path, init)
   if (response.status === 204) return undefined as T
-  // The server's schema of the route guarantees it; its tests check every answer against that.
+  // The route's schema on the server guarantees the type; server tests check every answer.
   return (await bodyOf(response, () => response.json())) as T
 }
 
-/**
- * A 2xx answer with an unread body.
- * @throws ApiError; the abort reason of `signal`
- */
+/** The body is not read yet. @throws ApiError; the abort reason of `signal` */
 export async function requestStream(path: string, init: ApiRequest = {}): Promise<Response> {
-  // Avoids sending a large body in vain: the server may end the connection in the middle of it.
+  // Checks the session before sending a large body, because the server may end the connection
+  // halfway.
   if (init.onSent !== undefined) await requestStream('/api/config', { signal: init.signal })
   for (;;) {
     const loginsBefore = loginCount.value
@@ -65,8 +59,8 @@ export async function requestStream(path: string, init: ApiRequest = {}): Promis
     if (response.ok) return response
     const problem = await problemOf(response)
     if (problem.code !== 'unauthorized' || init.waitsForLogin === false) throw problem
-    // The user has typed something: the request waits for the new login, and then continues. Another request may have waited
-    // for the same one, and be ahead.
+    // The user has typed something, so the request waits for the user to sign in again and is then
+    // repeated. If another request has already waited for that, this one is repeated right away.
     if (loginCount.value === loginsBefore) await loggedInAgain(init.signal)
   }
 }
@@ -97,7 +91,7 @@ function fetched(path: string, { method, json, body, headers, signal }: ApiReque
   })
 }
 
-/** Reads a body. A connection cut halfway counts as one never made. */
+/** Reads a body. A connection lost while reading counts as no answer. */
 export async function bodyOf<T>(response: Response, read: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -116,22 +110,22 @@ async function problemOf(response: Response): Promise<ApiError> {
     if (isAway(response.status)) noteLost()
     return notOurs(response)
   }
-  // As above.
+  // The route's schema on the server guarantees this form.
   const { code, status, title, detail } = (await bodyOf(response, () => response.json())) as Problem
   if (code === 'shutting_down') noteLost()
   if (code === 'forbidden') return new ApiError({ code, status, ...forbiddenWords(detail) })
   return new ApiError({ code, status, title, message: detail })
 }
 
-/** The server's message names scopes, which keys have: a person has a role. */
+/** Rewords the server's message, which names the scopes of keys, for users, who have roles. */
 function forbiddenWords(detail: string): Pick<ApiError, 'title' | 'message'> {
   const scope = /lacks the scope "(\w+)"/.exec(detail)?.[1] ?? ''
   const role = ROLES[scope]
-  const title = 'Your account may not do this'
+  const title = 'Your account cannot do this'
   if (role === undefined) return { title, message: detail }
   return {
     title,
-    message: `Only ${role} can. Ask the server's administrator for access`,
+    message: `Only for ${role}. Ask the server's administrator for access`,
   }
 }
 
@@ -146,24 +140,23 @@ function notOurs({ status }: Response): ApiError {
 }
 
 function unreachable(cause: unknown): ApiError {
-  const message =
-    'The server did not answer. Nothing that you typed is lost: try again once it is back'
+  const message = 'The server did not answer. Your input is kept; try again when the server is back'
   const error = new ApiError({ code: 'unreachable', status: 0, title: 'No answer', message })
   error.cause = cause
   return error
 }
 
-/** `/api/projects/a%20b/agents/c`: each value is one escaped part of the path. */
+/** Builds `/api/projects/a%20b/agents/c`; each value becomes one escaped path segment. */
 export function path(parts: TemplateStringsArray, ...values: readonly string[]): string {
   return String.raw({ raw: parts }, ...values.map(encodeURIComponent))
 }
 
-/** Turns anything thrown into an error that can be shown. */
+/** Converts anything thrown to an error that can be shown. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
-/** Uploads that show progress: `fetch` does not report how much it has sent. */
+/** The request of an upload with progress, which `fetch` cannot report. */
 interface SentBody {
   readonly method?: string
   readonly body?: FormData | Blob
@@ -172,7 +165,7 @@ interface SentBody {
   readonly onSent: (sentBytes: number, totalBytes: number) => void
 }
 
-/** Like `fetch`. @throws TypeError if no answer came */
+/** Works like `fetch`. @throws TypeError if no answer came */
 function sentWithProgress(path: string, init: SentBody): Promise<Response> {
   const { method = 'POST', body, headers = {}, signal, onSent } = init
   return new Promise((resolve, reject) => {
@@ -183,7 +176,7 @@ function sentWithProgress(path: string, init: SentBody): Promise<Response> {
     exchange.upload.addEventListener('progress', ({ loaded, total }) => onSent(loaded, total))
     exchange.addEventListener('load', () => resolve(answerOf(exchange)))
     exchange.addEventListener('error', () => reject(new TypeError('No answer came')))
-    exchange.addEventListener('abort', () => reject(new TypeError('It was given up')))
+    exchange.addEventListener('abort', () => reject(new TypeError('It was cancelled')))
     signal?.addEventListener('abort', () => exchange.abort(), { once: true })
     if (signal?.aborted) reject(signal.reason)
     else exchange.send(body ?? null)

@@ -1,6 +1,8 @@
-/** Runs statements: the rows as a whole, or line by line as they arrive. */
+/** Runs statements, and returns the rows all at once or as they arrive. */
+
 import type { SQL_ANSWER, SQL_FUNCTION } from '../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
+import { quote } from '../../core/domain/names.ts'
 import { ApiError, bodyOf, request, requestStream } from './request.ts'
 
 export type Cell = unknown
@@ -8,13 +10,13 @@ export type Params = Readonly<Record<string, unknown>>
 
 export interface Statement {
   readonly sql: string
-  /** Where plain names are looked up; not given: the first project. */
+  /** The project for unqualified names; by default, the first one. */
   readonly project?: string | undefined
   readonly params?: Params
   readonly signal?: AbortSignal | undefined
-  /** Whose `@variables` it reads and sets: each tab has its own. Not given: they last one request. */
+  /** For `@variables`; each tab has its own. Without one they last for a request. */
   readonly session?: string
-  /** The server refuses it if it changes something or asks an agent, because the user has not requested that. */
+  /** Refuses changes and questions to agents, which the user has not requested. */
   readonly isReadOnly?: boolean
 }
 
@@ -23,16 +25,13 @@ export interface Rows {
   readonly rows: readonly (readonly Cell[])[]
 }
 
-/** A failed statement. The message starts with `line 1, column 8: ` if the place is known. */
+/** A failed statement. If the position is known, the message starts with `line 1, column 8: `. */
 export class SqlError extends ApiError {}
 
-/**
- * All rows of a statement, for short answers; empty for one that has none.
- * @throws SqlError, ApiError
- */
+/** Of a short result; empty if it returns none. @throws SqlError, ApiError */
 export async function runSql({ sql, project, params, session, signal }: Statement): Promise<
   Rows & {
-    /** Parts that did not run as asked, such as a failed reranking model. */
+    /** Problems that affected the result, such as a reranking model that failed. */
     readonly warnings: readonly string[]
   }
 > {
@@ -49,27 +48,27 @@ export async function runSql({ sql, project, params, session, signal }: Statemen
   return { columns: answer.column_names, rows: answer.data, warnings }
 }
 
-/** The number of `sql_not_a_query`. */
+/** The error number of `sql_not_a_query`. */
 const NOT_A_QUERY = 4101
 const NOT_BY_ITSELF =
-  'A statement from a link does not run by itself if it changes something or asks an agent. Read it, then press Run'
+  'A link does not automatically run a statement that changes something or asks an agent. Read it, then press Run'
 
 function sqlError(message: string, number: number): SqlError {
   const isRefused = number === NOT_A_QUERY
   return new SqlError({
     code: isRefused ? 'sql_not_a_query' : 'invalid_request',
     status: 200,
-    title: isRefused ? 'The statement did not run by itself' : 'The statement failed',
+    title: isRefused ? 'The statement did not run automatically' : 'The statement failed',
     message: isRefused ? NOT_BY_ITSELF : message,
   })
 }
 
-/** `a`, `"a b"`: a name as people write it, quoted if necessary. */
+/** A name as people write it: `a`, or `"a b"` if it needs quotes. */
 export function written(name: string): string {
-  return /^[a-z_][a-z0-9_]*$/i.test(name) && !RESERVED.has(name.toLowerCase()) ? name : quoted(name)
+  return /^[a-z_][a-z0-9_]*$/i.test(name) && !RESERVED.has(name.toLowerCase()) ? name : quote(name)
 }
 
-/** Words that DuckDB does not accept as a column or table name. */
+/** Words that DuckDB does not accept as an unquoted column or table name. */
 const RESERVED: ReadonlySet<string> = new Set(
   `all analyse analyze and any array as asc asymmetric both case cast check collate column constraint create default
   deferrable desc describe distinct do else end except false fetch for foreign from group having in initially intersect
@@ -78,17 +77,7 @@ const RESERVED: ReadonlySet<string> = new Set(
   using variadic when where window with`.split(/\s+/),
 )
 
-/** `"a ""b"""`: any name as SQL quotes it. */
-export function quoted(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
-}
-
-/** `'it''s'`: a text as SQL writes it. */
-export function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
-}
-
-/** A column of an answer; its type as DuckDB names it, empty where the server does not say. */
+/** A result column. `type` is the DuckDB name; empty if the server sends none. */
 export interface Column {
   readonly name: string
   readonly type: string
@@ -112,18 +101,14 @@ type Line =
 
 export interface RowReader {
   readonly columns: (columns: readonly Column[]) => void
-  /** Called with some thousand rows at a time, as they arrive, and their number of characters. */
+  /** Called with a few thousand rows at a time as they arrive, and their size in characters. */
   readonly rows: (rows: readonly (readonly Cell[])[], chars: number) => void
-  /** Problems that did not prevent an answer. */
   readonly warned: (warnings: readonly string[]) => void
-  /** For a statement without rows: the number of rows it changed, if counted, and the project for plain names after it. */
+  /** For no rows: the number of changed ones, if counted, and the project to continue in. */
   readonly changed: (affectedRows: number | null, project: string) => void
 }
 
-/**
- * The rows of a statement as they arrive; ends with the last one. Aborting ends the statement on the server.
- * @throws SqlError, also after some rows; ApiError
- */
+/** As they arrive. Aborting ends the statement on the server. @throws SqlError; ApiError */
 export async function streamSql(statement: Statement, reader: RowReader): Promise<void> {
   const { sql, project, params, signal, session, isReadOnly } = statement
   const json = {
@@ -142,7 +127,7 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
   })
   await bodyOf(response, async () => {
     for await (const text of linesOf(response)) {
-      // The shape of the server's lines.
+      // The server's lines have this form.
       const line = JSON.parse(text) as Line
       if (!('type' in line)) reader.rows(line, text.length)
       else if (line.type === 'error') throw sqlError(line.error_message, line.error_code)
@@ -161,11 +146,11 @@ function told(line: Extract<Line, { type: 'table' | 'ok' }>, reader: RowReader):
   reader.columns(names.map((name, index) => ({ name, type: types[index] ?? '' })))
 }
 
-/** The lines of a body as they arrive. @throws errors of reading */
+/** The lines of a body as they arrive. @throws errors while reading */
 export async function* linesOf({ body }: Response): AsyncGenerator<string> {
   if (body === null) return
   const reader = body.pipeThrough(new TextDecoderStream()).getReader()
-  // A line may be longer than many pieces: it is put together once, when it ends.
+  // A line may come in many pieces, so they are joined only once, at its end.
   let parts: string[] = []
   try {
     for (;;) {
@@ -186,18 +171,18 @@ export async function* linesOf({ body }: Response): AsyncGenerator<string> {
   }
 }
 
-/** Everything SQL can name, for completion and the list beside the editor. */
+/** A table or other relation, for completion and for the list beside the editor. */
 export interface NamedTable {
   readonly schema: string
   readonly name: string
-  /** `KNOWLEDGE BASE`, `AGENT`, `VIEW`, `BASE TABLE`. */
+  /** For example `KNOWLEDGE BASE`, `AGENT`, `VIEW` or `BASE TABLE`. */
   readonly kind: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
 }
 
 type SqlFunction = Wire<typeof SQL_FUNCTION>
 
-/** All tables, knowledge bases, views and files with their columns. @throws ApiError, SqlError */
+/** All tables, knowledge bases, views and files, with their columns. @throws ApiError, SqlError */
 export async function readTableNames(signal?: AbortSignal): Promise<readonly NamedTable[]> {
   const sql = `SELECT c.table_schema, c.table_name, c.column_name, c.data_type, t.table_type
 FROM information_schema.columns c JOIN information_schema.tables t
@@ -214,7 +199,7 @@ ORDER BY c.table_schema, c.table_name, c.ordinal_position LIMIT 20000`
   }))
 }
 
-/** Every function that a statement may call. @throws ApiError */
+/** All functions that statements can call. @throws ApiError */
 export function readFunctions(signal?: AbortSignal): Promise<readonly SqlFunction[]> {
   return request('/api/sql/functions', { signal })
 }

@@ -1,6 +1,8 @@
-/** What this browser remembers for the page. If storage is forbidden or full, nothing is remembered, and nothing fails. */
+/**
+ * Stores values in the browser. If storage is forbidden or full, nothing is stored and no call
+ * fails.
+ */
 
-/** Null: nothing is remembered. */
 export function remembered(key: string): string | null {
   try {
     return localStorage.getItem(key)
@@ -13,7 +15,7 @@ export function remember(key: string, value: string): void {
   try {
     localStorage.setItem(key, value)
   } catch {
-    // As it says above.
+    // Storage is not available.
   }
 }
 
@@ -21,6 +23,6 @@ export function forget(key: string): void {
   try {
     localStorage.removeItem(key)
   } catch {
-    // As it says above.
+    // Storage is not available.
   }
 }

@@ -3,15 +3,14 @@ import { useState } from 'preact/hooks'
 
 export interface ButtonProps
   extends Omit<ButtonHTMLAttributes, 'icon' | 'label' | 'type' | 'class'> {
-  /** `primary`, `danger`, `quiet`, `small`, `icon-only`, or several of them. */
+  /** `primary`, `danger`, `quiet`, `small`, `icon-only`, or several of these. */
   readonly look?: string
   readonly icon?: IconName | undefined
-  /** The text; pass children instead for more than text. */
+  /** The button's text. Use children if more than text is needed. */
   readonly label?: string
   readonly type?: 'button' | 'submit'
 }
 
-/** A button: an icon, words, or both. */
 export function Button({ look = '', icon, label, type = 'button', ...others }: ButtonProps) {
   const { children = label, ...attributes } = others
   return (
@@ -24,7 +23,6 @@ export function Button({ look = '', icon, label, type = 'button', ...others }: B
 
 const SHOWN_MS = 1500
 
-/** Copies a text, and confirms it. */
 export function CopyButton(props: {
   readonly text: string | (() => string)
   readonly label?: string
@@ -40,7 +38,7 @@ export function CopyButton(props: {
     }
     setTimeout(() => setCopied('no'), SHOWN_MS)
   }
-  const words = { no: label, yes: 'Copied', refused: 'Your browser refused' }
+  const words = { no: label, yes: 'Copied', refused: 'Your browser did not allow it' }
   return (
     <Button look="small" icon={copied === 'yes' ? 'check' : 'copy'} onClick={copy}>
       <span aria-live="polite">{words[copied]}</span>
@@ -48,7 +46,7 @@ export function CopyButton(props: {
   )
 }
 
-/** Icons of 24 by 24 units, drawn as lines in the text colour. Decorative: the words beside them say the same. */
+/** 24 by 24 units, in the text colour. Decorative, so they need a text beside them. */
 const PATHS = {
   home: 'M3 11l9-8 9 8M5 10v10h5v-6h4v6h5V10',
   database: 'M4 6c0-4 16-4 16 0v12c0 4-16 4-16 0zM4 6c0 4 16 4 16 0M4 12c0 4 16 4 16 0',

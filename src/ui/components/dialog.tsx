@@ -1,4 +1,4 @@
-/** A modal dialog: Escape or a click beside it closes it, and the focus returns to where it was. */
+/** A modal dialog. Escape or a click outside closes it, and the focus returns to where it was. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button, type ButtonProps } from './button.tsx'
@@ -10,12 +10,12 @@ const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), sel
 
 interface DialogProps {
   readonly title: string
-  /** Without it, the dialog cannot be closed. */
+  /** If missing, the user cannot close the dialog. */
   readonly onClose?: () => void
   readonly children: ComponentChildren
-  /** `wide`: for tables and previews. */
+  /** `wide` is for tables and previews. */
   readonly size?: 'plain' | 'wide'
-  /** It has input that a stray click must not lose. */
+  /** Whether a click outside leaves the dialog open, so that input is not lost by accident. */
   readonly staysOnClickBeside?: boolean
 }
 
@@ -28,15 +28,16 @@ export function Dialog({
 }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const titleId = useId()
-  // Before the next frame, so that a key pressed right after is not lost.
+  // Before the next frame, so that a key pressed right away is not lost.
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    // A dialog for input focuses its field.
+    // If the dialog has input, the first field gets the focus.
     element?.querySelector<HTMLElement>(FIELDS)?.focus()
     return () => {
       element?.close()
-      // The element that opened it may be gone: the row that was deleted.
+      // The element that opened the dialog may have disappeared, such as the row of a deleted
+      // record.
       requestAnimationFrame(() => requestAnimationFrame(focusHeadingOnceLost))
     }
   }, [])
@@ -51,7 +52,7 @@ export function Dialog({
         onClose?.()
       }}
       onClose={() => {
-        // Browsers close a dialog when Escape is pressed twice, even if the page objects.
+        // Browsers close a dialog when Escape is pressed twice, even if the page prevents it.
         if (onClose === undefined && dialog.current?.isConnected) dialog.current.showModal()
       }}
       onClick={(event) => {
@@ -75,15 +76,15 @@ export function Dialog({
 
 interface ConfirmDialogProps {
   readonly title: string
-  /** What will be deleted. */
+  /** Describes what will be deleted. */
   readonly children: ComponentChildren
-  /** The verb on the button: `Delete`. */
+  /** The verb on the button, such as `Delete`. */
   readonly verb: string
   readonly onConfirm: () => Promise<void>
   readonly onClose: () => void
 }
 
-/** Asks before something is deleted permanently. Stays open until that is done, or shows why it failed. */
+/** Before permanent deletion. Stays open until that is done, or shows why it failed. */
 export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: ConfirmDialogProps) {
   const { act, failure, isBusy } = useAction()
   const confirm = async () => {
@@ -107,13 +108,11 @@ export function ConfirmDialog({ title, children, verb, onConfirm, onClose }: Con
 }
 
 interface ConfirmButtonProps extends Omit<ConfirmDialogProps, 'onClose' | 'title' | 'verb'> {
-  /** The question: `Delete teas?`. */
   readonly asks: string
-  /** Label of the dialog's button; missing: the same as this one's. */
+  /** The label of the dialog's button; by default the same as this button's. */
   readonly verb?: string
 }
 
-/** A button that asks for confirmation first. */
 export function ConfirmButton(props: ConfirmButtonProps & Omit<ButtonProps, 'children'>) {
   const { asks, verb = props.label ?? 'Delete', onConfirm, children, ...button } = props
   const [isAsking, setIsAsking] = useState(false)

@@ -1,4 +1,4 @@
-/** Names and values, in columns as the width allows. */
+/** Shows names and values in as many columns as fit. */
 import type { ComponentChildren } from 'preact'
 
 export function Facts({ children }: { readonly children: ComponentChildren }) {

@@ -1,13 +1,12 @@
-/** Shown instead of a result: an error, a loading state, progress, or an empty state. */
+/** What is shown in place of a result: an error, a loading state, progress, or an empty state. */
 import type { ComponentChildren, ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { Button, Icon, type IconName } from './button.tsx'
 
-/** What failed and what to do. */
 export function Failure(props: {
   readonly error: Error
-  /** For errors of the server; without it, anything but an answer of the API is a bug of the page. */
+  /** For server errors. Without it, other errors are reported as bugs of the page. */
   readonly title?: string
   readonly onRetry?: (() => void) | undefined
 }) {
@@ -34,7 +33,7 @@ export function Failure(props: {
   )
 }
 
-/** Code that is loaded on demand did not arrive. */
+/** The error for code that could not be loaded. */
 export function notLoaded(what: string): ApiError {
   return new ApiError({
     code: 'unreachable',
@@ -45,7 +44,7 @@ export function notLoaded(what: string): ApiError {
 }
 
 export function Progress(props: {
-  /** What is running: for screen readers and as the words below the bar. */
+  /** Describes the work, for screen readers and for the text below the bar. */
   readonly label: string
   readonly done?: number | undefined
   readonly total?: number | null | undefined
@@ -64,7 +63,7 @@ export function Progress(props: {
   )
 }
 
-/** A placeholder, shown only after a while, so that quick answers do not flicker. */
+/** A placeholder that appears only after a moment, so that quick answers do not flicker. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <p class="loading quiet" role="status">
@@ -73,11 +72,11 @@ export function Loading({ what }: { readonly what: string }) {
   )
 }
 
-/** Shown instead of a list: why it is empty, and what to do. */
+/** Shown instead of an empty list. Says why it is empty and what to do. */
 export function EmptyState(props: {
   readonly icon: IconName
   readonly title: string
-  /** What to do: a sentence, and the buttons for it. */
+  /** A sentence that says what to do, with the buttons for it. */
   readonly children?: ComponentChildren
 }) {
   const { icon, title, children } = props
@@ -90,10 +89,7 @@ export function EmptyState(props: {
   )
 }
 
-/**
- * A view whose code is loaded on demand.
- * @param load the import of its module, and which of its components it is
- */
+/** Loaded when first shown. @param load imports the module and returns a component */
 export function lazyView<P extends object>(
   load: () => Promise<ComponentType<P>>,
 ): ComponentType<P> {

@@ -1,14 +1,16 @@
-/** Navigation moves the focus to the new view's heading: keys continue there, and screen readers announce it. */
+/**
+ * After navigation, the new view's heading gets the focus: the keyboard continues there, and screen
+ * readers announce it.
+ */
 import { signal } from '@preact/signals'
 
 const isAwaited = signal(false)
 
-/** The next view takes the focus. */
 export function awaitHeading(): void {
   isAwaited.value = true
 }
 
-/** Called by a new heading. A view that focused something itself keeps that focus. */
+/** Called by a new heading. If the view has already focused something, that keeps the focus. */
 export function takesFocus(heading: HTMLElement | null): void {
   if (!isAwaited.peek()) return
   isAwaited.value = false
@@ -17,10 +19,7 @@ export function takesFocus(heading: HTMLElement | null): void {
   if (isElsewhere === null || activeElement?.id === 'view') heading?.focus({ preventScroll: true })
 }
 
-/**
- * The focused element may vanish now or a moment later, for example the row of a deleted record once its list reloads. Keys
- * then continue from the heading, not from the top of the page.
- */
+/** If the focused element will disappear: continues at the heading, not at the top. */
 export function focusHeadingOnceLost(): void {
   focusHeadingIfLost()
   const held = document.activeElement

@@ -1,4 +1,4 @@
-/** A job: progress, rate, remaining time, skipped items, and its buttons. */
+/** Shows a job: its progress, rate, remaining time, skipped items and buttons. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
@@ -14,17 +14,16 @@ const TICK_MS = 1000
 
 interface JobProgressProps {
   readonly id: number
-  /** Its last known state. */
+  /** The last known state. */
   readonly job?: Job | undefined
-  /** Called once, when it ends while it is shown. */
+  /** Called once if the job ends while it is shown. */
   readonly onOver?: ((job: Job) => void) | undefined
-  /** Called when a button changed it. */
+  /** Called after a button has changed the job. */
   readonly onChanged?: () => void
-  /** False: shown as `job` says, because the list that shows it reads all jobs itself. */
+  /** If false, `job` is shown as it is, because the surrounding list polls all jobs itself. */
   readonly isWatched?: boolean
-  /** Shown before its numbers. */
+  /** Shown before the numbers. */
   readonly about?: string
-  /** Further buttons. */
   readonly children?: ComponentChildren
 }
 
@@ -38,7 +37,7 @@ export function JobProgress(props: JobProgressProps) {
       onChanged?.()
     })
   }
-  // Re-renders for the elapsed time.
+  // Renders again to update the elapsed time.
   const [, setTick] = useState(0)
   usePolling(() => {
     if (job?.state === 'running') setTick((before) => before + 1)
@@ -49,7 +48,8 @@ export function JobProgress(props: JobProgressProps) {
   const canEnd = job.state === 'queued' || job.state === 'running'
   const canGoOn = job.state === 'failed' || job.state === 'cancelled'
   return (
-    <section class="job-progress" aria-label={job.title}>
+    // Not a landmark, because several jobs may have the same title.
+    <article class="job-progress" aria-label={job.title}>
       <div class="row">
         <strong class="grow" dir="auto">
           {job.title}
@@ -71,14 +71,14 @@ export function JobProgress(props: JobProgressProps) {
               icon="play"
               label="Continue"
               aria-disabled={isBusy}
-              title="Continues after what is stored"
+              title="Continues after the last stored batch"
               onClick={() => change('resume')}
             />
             <Button
               look="small"
               label="Start over"
               aria-disabled={isBusy}
-              title="Starts again; nothing is stored twice"
+              title="Starts from the beginning; nothing is stored twice"
               onClick={() => change('retry')}
             />
           </>
@@ -94,7 +94,7 @@ export function JobProgress(props: JobProgressProps) {
       )}
       <LeftOut job={job} />
       {refusal && <Failure error={refusal} />}
-    </section>
+    </article>
   )
 }
 
@@ -120,20 +120,27 @@ export function JobState({ state }: { readonly state: Job['state'] }) {
   return <span class={`badge ${look}`}>{words}</span>
 }
 
-/** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 5.0 s so far · 16.0 s left`. */
+/** What `rows` counts for each kind of job, if not rows. */
+const COUNTED: Partial<Record<Job['kind'], string>> = { rechunk: 'document', move: 'chunk' }
+
+/** `1,200 of 5,000 rows · 1,200 documents · 1,312 chunks · 240 a second · 5.0 s so far`. */
 export function wordsOf(job: Job): string {
   const isGoing = job.state === 'running'
-  // Not every re-chunked document gets other chunks.
+  // Re-chunking need not change the chunks of every document.
   const isRechunk = job.kind === 'rechunk'
-  const row = isRechunk ? 'document' : 'row'
+  const isMove = job.kind === 'move'
+  const embedded = job.embedded_chunks ?? 0
+  const row = COUNTED[job.kind] ?? 'row'
   const rows =
     job.total === null
       ? counted(job.rows, row)
       : `${shownCount(job.rows)} of ${counted(job.total, row)}`
   return [
-    job.state === 'queued' ? 'Waiting for its turn' : rows,
-    isRechunk ? `${shownCount(job.documents)} re-chunked` : counted(job.documents, 'document'),
-    counted(job.chunks, isRechunk ? 'new chunk' : 'chunk'),
+    job.state === 'queued' ? 'Waiting to start' : rows,
+    isRechunk ? `${shownCount(job.documents)} re-chunked` : '',
+    isRechunk || isMove ? '' : counted(job.documents, 'document'),
+    isMove ? '' : counted(job.chunks, isRechunk ? 'new chunk' : 'chunk'),
+    embedded > job.chunks ? `${shownCount(embedded)} embedded` : '',
     isGoing && job.rate !== null ? `${shownCount(Math.round(job.rate * 10) / 10)} a second` : '',
     durationOf(job),
     isGoing && job.remaining_seconds !== null
@@ -144,7 +151,6 @@ export function wordsOf(job: Job): string {
     .join(' · ')
 }
 
-/** Its running time: during the first rows of a long document, nothing else changes for a minute. */
 function durationOf({ state, started_at: begin, finished_at: end }: Job): string {
   if (begin === null) return ''
   const endMs = end === null ? Date.now() : timeOf(end).getTime()
@@ -153,11 +159,10 @@ function durationOf({ state, started_at: begin, finished_at: end }: Job): string
   return state === 'done' ? `took ${shownDuration(ms)}` : ''
 }
 
-/** What was skipped, and why. */
 export function LeftOut({ job }: { readonly job: Job }) {
   const { errors, error_count: count } = job
   if (count === 0) return null
-  // If nothing was stored, the reasons are all there is to show.
+  // If nothing was stored, only the reasons are shown.
   const isAll = isJobOver(job) && job.documents === 0
   return (
     <details open={isAll}>
@@ -176,7 +181,7 @@ export function LeftOut({ job }: { readonly job: Job }) {
   )
 }
 
-/** The current state of a job; after a retry, `watchAgain` follows it again. */
+/** The current state of a job. After a retry, `watchAgain` watches it again. */
 function useJob(props: {
   readonly id: number
   readonly known: Job | undefined

@@ -1,4 +1,4 @@
-/** Knowledge bases and agents by name, from the catalog. */
+/** Finds knowledge bases and agents by name in the catalog. */
 import { useEffect, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../api/catalog.ts'
 import { shownIn, shownProject } from './numbers.ts'
@@ -10,7 +10,6 @@ interface NamedPlace {
 
 type Kind = 'knowledgeBases' | 'agents'
 
-/** The one of this name, from the catalog. */
 export function knownOf<K extends Kind>(
   kind: K,
   { project, name }: NamedPlace,
@@ -19,7 +18,7 @@ export function knownOf<K extends Kind>(
   return all?.find((one) => isSame(one.name, name))
 }
 
-export function knownProject(name: string): ProjectContents | undefined {
+function knownProject(name: string): ProjectContents | undefined {
   return projects.value?.find((one) => isSame(one.name, name))
 }
 
@@ -27,7 +26,7 @@ function isSame(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase()
 }
 
-/** Whether there is none. Reads the catalog once more first, because another client may just have created it. */
+/** Reloads the catalog first, because another client may have created it. */
 export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
   const key = JSON.stringify([kind, place.project, place.name])
   const [missing, setMissing] = useState<string>()
@@ -39,7 +38,7 @@ export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
       () => {
         if (!abort.signal.aborted) setMissing(key)
       },
-      // The view shows its own failure.
+      // The view shows the failure itself.
       () => {},
     )
     return () => abort.abort(new DOMException('The view went', 'AbortError'))
@@ -47,13 +46,13 @@ export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
   return isUnknown && missing === key
 }
 
-/** The projects as choices of a field, including an unknown one. */
+/** The projects as field options, including the chosen one if it is unknown. */
 export function projectChoices(chosen: string): readonly (readonly [string, string])[] {
   const names = new Set([chosen, ...(projects.value ?? []).map(({ name }) => name)])
   return Array.from(names, (name) => [name, shownProject(name)] as const)
 }
 
-/** The knowledge bases as choices of a field, and the one of each choice. */
+/** The knowledge bases as field options, and the knowledge base for each option. */
 export function knowledgeBaseChoices() {
   const places = (projects.value ?? []).flatMap(({ name: project, knowledgeBases }) => {
     return knowledgeBases.map(({ name }) => ({

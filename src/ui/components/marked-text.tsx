@@ -1,12 +1,12 @@
-/** A text with some of its ranges marked; always set as text, never as HTML. */
+/** A text with some ranges marked. It is always inserted as text, never as HTML. */
 import type { ComponentChildren } from 'preact'
 
-/** Start and end in UTF-16 units, as the API counts them. */
+/** Start and end in UTF-16 code units, like in the API. */
 export type Range = readonly number[]
 
 export function MarkedText(props: {
   readonly text: string
-  /** In text order; a range that overlaps the one before is skipped. */
+  /** Ranges in text order. A range that overlaps the previous one is skipped. */
   readonly ranges: readonly Range[]
 }) {
   const { text, ranges } = props

@@ -1,21 +1,20 @@
-/** The head of a view: location, title and actions. Also sets the browser tab's title. */
+/** The head of a view: breadcrumbs, title and actions. Also sets the title of the browser tab. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { takesFocus } from './heading-focus.ts'
 
 interface PageHeaderProps {
   readonly title: string
-  /** The current part of the view, for the browser's tab and its history. */
+  /** The current part of the view, for the browser's tab and history. */
   readonly part?: string | undefined
-  /** The views above it. */
+  /** The views above this one. */
   readonly above?: readonly { readonly label: string; readonly href: string }[]
-  /** Buttons. */
   readonly children?: ComponentChildren
-  /** One sentence below the title. */
+  /** A sentence below the title. */
   readonly lead?: ComponentChildren
 }
 
-/** Characters that would reorder the words around them. */
+/** Characters that would reorder the text around them. */
 const UNSEEN = /[\p{Cc}\p{Bidi_Control}]/gu
 
 export function PageHeader({ title, part, above = [], children, lead }: PageHeaderProps) {

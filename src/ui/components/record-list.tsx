@@ -1,16 +1,15 @@
-/** Lists of server records: as entries with their buttons, or as a table. */
+/** Lists of server records, as entries with buttons or as a table. */
 import type { ComponentChildren, HTMLAttributes } from 'preact'
 import { Failure, Loading } from './failure.tsx'
 import type { Resource } from './resource.ts'
 
 interface LoadedProps<T> {
   readonly of: Pick<Resource<T>, 'data' | 'failure' | 'reload'>
-  /** What is being loaded: `the jobs`. */
+  /** What is being loaded, such as `the jobs`. */
   readonly what: string
   readonly children: (data: T) => ComponentChildren
 }
 
-/** A part of a view that needs data: shows that it is loading, or why loading failed. */
 export function Loaded<T>({ of: { data, failure, reload }, what, children }: LoadedProps<T>) {
   return (
     <>
@@ -25,12 +24,10 @@ interface RecordListProps<T> extends LoadedProps<readonly T[]> {
   readonly empty: ComponentChildren
 }
 
-/** A list of loaded records, or a text if there are none. */
 export function RecordList<T>({ empty, children, ...loaded }: RecordListProps<T>) {
   return <Loaded {...loaded}>{(items) => (items.length === 0 ? empty : children(items))}</Loaded>
 }
 
-/** A part of a view with its heading and buttons. */
 export function Section({ title, buttons, class: look = 'stack', children }: SectionProps) {
   const id = `section-${title.toLowerCase().replaceAll(' ', '-')}`
   return (
@@ -55,12 +52,10 @@ interface SectionProps {
 
 interface EntryProps {
   readonly title: ComponentChildren
-  /** Badges and buttons. */
   readonly beside: ComponentChildren
   readonly children?: ComponentChildren
 }
 
-/** A list entry: name, actions and details. */
 export function Entry({ title, beside, children }: EntryProps) {
   return (
     <li class="panel operations-job">
@@ -77,9 +72,9 @@ export function Entry({ title, beside, children }: EntryProps) {
 
 export interface TableColumn<T> {
   readonly title: ComponentChildren
-  /** Classes of its cells and its head. */
+  /** CSS classes for the cells and the column head. */
   readonly look?: string
-  /** The label before the value if a row becomes an entry of several lines. */
+  /** The label before the value when a row is shown as an entry of several lines. */
   readonly label?: string
   readonly cell: (row: T, index: number) => ComponentChildren
 }
@@ -88,11 +83,11 @@ interface RecordTableProps<T> extends Omit<HTMLAttributes<HTMLElement>, 'label'>
   readonly label: string
   readonly rows: readonly T[]
   readonly columns: readonly TableColumn<T>[]
-  /** Classes of the table: `stacked` turns rows into entries on a phone. */
+  /** CSS classes for the table. `stacked` turns rows into entries on a phone. */
   readonly look?: string
 }
 
-/** A table in a panel that scrolls separately, also by keyboard. */
+/** A table in a panel that scrolls on its own, also with the keyboard. */
 export function RecordTable<T>(props: RecordTableProps<T>) {
   const { label, rows, columns, look = 'stacked', class: panel = 'panel flush', ...section } = props
   return (

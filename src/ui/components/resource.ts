@@ -1,24 +1,21 @@
 /**
- * Data that a view reads from the server: loaded when shown, and again when it changes or the server is back. Also sending
- * changes.
+ * Data that a view loads from the server: when it is shown, when its keys change, and when the
+ * server comes back. Also runs the actions of buttons.
  */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isLost, reconnections } from '../api/connection.ts'
 import { asError, request } from '../api/request.ts'
 
 export interface Resource<T> {
-  /** The last data; stays during a reload. */
+  /** The last data; it stays during a reload. */
   readonly data: T | undefined
   readonly failure: Error | undefined
   readonly isLoading: boolean
-  /** If a load is running, another follows it: frequent requests never abort one that a slow server is about to answer. */
+  /** Follows a running load, so that frequent reloads never abort one about to finish. */
   readonly reload: () => void
 }
 
-/**
- * @param load aborted by its signal when the view goes or `keys` change
- * @param keys what it depends on; while these are other ones, `data` is undefined
- */
+/** @param load aborts on close or new `keys` @param keys on change, `data` is undefined */
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   keys: readonly unknown[],
@@ -72,17 +69,13 @@ export function useResource<T>(
 }
 
 export interface Action {
-  /**
-   * Runs one action at a time; a second press meanwhile does nothing.
-   * @returns whether it succeeded; the error is in `failure`
-   */
+  /** Calls in the meantime do nothing. @returns success; the error is in `failure` */
   readonly act: (work: () => Promise<void>) => Promise<boolean>
   readonly failure: Error | undefined
-  /** For `aria-disabled`: a button that is `disabled` during its work loses the focus. */
+  /** For `aria-disabled`: a button that becomes `disabled` would lose the focus. */
   readonly isBusy: boolean
 }
 
-/** An action of a button: whether it is running, and why it failed. The user's input stays. */
 export function useAction(): Action {
   const [failure, setFailure] = useState<Error>()
   const [isBusy, setIsBusy] = useState(false)
@@ -106,10 +99,7 @@ export function useAction(): Action {
   return { act, failure, isBusy }
 }
 
-/**
- * Calls `tick` every `ms` while the window is visible, the view is open and the server answers. A missed call is made as
- * soon as the window is visible again.
- */
+/** While the window is visible and the server answers. A missed call is made up for. */
 export function usePolling(tick: () => void, ms: number): void {
   const latest = useRef(tick)
   latest.current = tick
@@ -132,7 +122,6 @@ export function usePolling(tick: () => void, ms: number): void {
   }, [ms])
 }
 
-/** Loads an address of the server. */
 export function useRequest<T>(address: string): Resource<T> {
   return useResource((signal) => request<T>(address, { signal }), [address])
 }

@@ -7,7 +7,7 @@ export interface Tab {
   readonly href: string
   readonly label: string
   readonly icon?: IconName
-  /** For a tab that other addresses belong to as well. */
+  /** Set if other addresses belong to this tab too. */
   readonly isCurrent?: boolean
 }
 
@@ -15,7 +15,7 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   const { path } = useLocation()
   const row = useRef<HTMLElement>(null)
   useEffect(() => {
-    // In a narrow window it may be beyond the edge.
+    // In a narrow window, the current tab may be scrolled out of view.
     const current = row.current?.querySelector('[aria-current]')
     current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [path])
@@ -31,7 +31,6 @@ export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: r
   )
 }
 
-/** Which of them is shown. */
 export function useTabOf(tabs: readonly Tab[]): Tab | undefined {
   const { path } = useLocation()
   return tabs.find(({ href, isCurrent = samePath(path, href) }) => isCurrent)

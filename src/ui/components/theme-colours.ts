@@ -1,6 +1,6 @@
-/** The style sheets' colours for drawing on a canvas, in the current theme. */
+/** Reads the colours of the style sheets in the current theme, for drawing on a canvas. */
 
-/** `rgb(…)` for a token such as `--series-1`, which may be a `light-dark(…)`. */
+/** Returns `rgb(…)` for a token such as `--series-1`, which may be a `light-dark(…)`. */
 export function colourReader(element: HTMLElement): (token: string) => string {
   return (token) => {
     const probe = document.createElement('span')
@@ -12,7 +12,7 @@ export function colourReader(element: HTMLElement): (token: string) => string {
   }
 }
 
-/** Calls `redraw` whenever the page or the system switches between light and dark. @returns a function that stops it */
+/** Between light and dark. @returns a function that stops this */
 export function watchTheme(redraw: () => void): () => void {
   const themes = new MutationObserver(redraw)
   themes.observe(document.documentElement, { attributes: true, attributeFilter: ['data-theme'] })

@@ -1,5 +1,5 @@
-// Swagger UI over this server's own document. It asks nobody else.
-// The error codes stand beside it where there is room, and above it, closed, where there is not.
+// Shows this server's OpenAPI document in Swagger UI, without requests to other hosts. The error
+// codes are beside it if there is room, otherwise folded above it.
 const codes = document.querySelector('.codes')
 const wide = matchMedia('(width >= 80rem)')
 const place = () => {

@@ -1,4 +1,4 @@
-// Dark or light as it was chosen in the page, or as the system says. It runs before anything is drawn.
+// Applies the light or dark theme chosen in the page, or the system's, before anything is drawn.
 const systemDark = matchMedia('(prefers-color-scheme: dark)')
 const THEMES = ['system', 'light', 'dark']
 
@@ -6,7 +6,7 @@ function chosenTheme() {
   try {
     return localStorage.getItem('eider.theme') ?? 'system'
   } catch {
-    // Where nothing is kept, the system decides.
+    // If nothing is stored, the system's theme applies.
     return 'system'
   }
 }
@@ -15,7 +15,7 @@ function showTheme() {
   const chosen = chosenTheme()
   const { classList, dataset } = document.documentElement
   dataset.theme = chosen
-  // What the reader of the API goes by.
+  // The class that the API viewer uses.
   const isDark = chosen === 'dark' || (chosen !== 'light' && systemDark.matches)
   classList.toggle('dark-mode', isDark)
   const button = document.getElementById('theme')
@@ -35,7 +35,7 @@ addEventListener('DOMContentLoaded', () => {
     try {
       localStorage.setItem('eider.theme', next)
     } catch {
-      // It lasts as long as this page.
+      // Storage is not available, so the choice lasts only until the page is closed.
     }
     showTheme()
   })

@@ -1,4 +1,5 @@
-// The search over all pages, the menu of a narrow window, and a button that copies a block of code.
+// The search over all documentation pages, the menu in narrow windows, and the button that copies
+// code.
 const input = document.getElementById('search')
 const list = document.getElementById('found')
 let sections

@@ -1,4 +1,7 @@
-/** The addresses of the views. `page.tsx` maps them to what they show, and the server answers all of them with the page. */
+/**
+ * The addresses of the views. `page.tsx` maps them to views; the server answers all of them with
+ * the same page.
+ */
 import { path } from '../api/request.ts'
 
 const inKnowledgeBase = (project: string, name: string) =>
@@ -7,9 +10,11 @@ const inAgent = (project: string, name: string) => path`/projects/${project}/age
 
 export const addressOf = {
   newKnowledgeBase: () => '/create/knowledge-base',
-  /** Opens and runs a statement, with a chart beside its rows if `form` says so. */
+  /** Opens and runs a statement, with a chart beside its rows if `form` is `Both`. */
   statement: (sql: string, form: 'Table' | 'Both' = 'Table') =>
     `/sql?${new URLSearchParams({ q: sql, run: '1', as: form })}`,
+  /** Opens a statement, to be run from there. */
+  written: (sql: string) => `/sql?${new URLSearchParams({ q: sql })}`,
   newAgent: () => '/create/agent',
   connections: () => '/connections',
   knowledgeBase: inKnowledgeBase,
@@ -26,7 +31,7 @@ export const addressOf = {
   agentSettings: (project: string, name: string) => `${inAgent(project, name)}/settings`,
   agentTraces: (project: string, name: string) => `${inAgent(project, name)}/traces`,
   trace: (id: string) => path`/traces/${id}`,
-  /** Address of a chunk in its document, where it is highlighted. */
+  /** The address of a chunk in its document, where it is highlighted. */
   chunk: (project: string, name: string, place: ChunkPlace) =>
     `${addressOf.document(project, name, place.documentId)}?${new URLSearchParams({
       start: String(place.start),
@@ -38,11 +43,11 @@ export const addressOf = {
 
 interface ChunkPlace {
   readonly documentId: string
-  /** Offsets in the text of the document's column, in UTF-16 units as the API counts them. */
+  /** Offsets in the text of the document's column, in UTF-16 code units as in the API. */
   readonly start: number
   readonly end: number
   readonly column?: string | undefined
-  /** Chunks made from JSON may share offsets: only the id tells them apart. */
+  /** Needed because chunks made from JSON may have the same offsets. */
   readonly chunkId?: string | undefined
 }
 
@@ -51,19 +56,19 @@ function numberIn(chunkId: string) {
   return number === undefined ? {} : { chunk: String(number) }
 }
 
-/** `<id>:<column>:<n>of<total>:<start>to<end>` */
+/** The number in a chunk id: `<id>:<column>:<n>of<total>:<start>to<end>`. */
 export function chunkNumber(chunkId: string): number | undefined {
   const [, number] = /:(\d+)of\d+:\d+to\d+$/.exec(chunkId) ?? []
   return number === undefined ? undefined : Number(number)
 }
 
-/** Addresses of views for writing only. */
+/** The addresses of views that are only for writing. */
 const FOR_WRITING: readonly RegExp[] = [
   /^\/create\//,
   /^\/projects\/[^/]+\/knowledge_bases\/[^/]+\/add$/,
 ]
 
-/** Whether an address is empty for users who may not write. */
+/** Whether the view at this address is useless for users who may not write. */
 export function isForWriting(path: string): boolean {
   return FOR_WRITING.some((pattern) => pattern.test(path))
 }

@@ -1,4 +1,4 @@
-/** All named places, and those that match the typed words. */
+/** All places that can be opened by name, and a search over them. */
 
 import type { ProjectContents } from '../api/catalog.ts'
 import type { IconName } from '../components/button.tsx'
@@ -8,10 +8,10 @@ import { addressOf, isForWriting } from './addresses.ts'
 export interface Destination {
   readonly href: string
   readonly label: string
-  /** Type and location: `knowledge base in default`. */
+  /** The kind and location, such as `knowledge base in default`. */
   readonly about: string
   readonly icon: IconName
-  /** A part of something else: only found by typing. */
+  /** Whether it is a part of something else, found only by typing. */
   readonly isPart?: boolean
 }
 
@@ -71,10 +71,7 @@ function ofAgent(project: string, name: string): readonly Destination[] {
   ]
 }
 
-/**
- * Destinations that contain every typed word, best match first: whole names, then prefixes, then the rest. Without words:
- * all top-level ones.
- */
+/** Every word, best first: whole names, then prefixes. Without words, the top level. */
 export function found(
   all: readonly Destination[],
   typed: string,
@@ -94,7 +91,7 @@ const NOT_FOUND = 100
 
 function rankOf({ label, about, href, isPart }: Destination, words: readonly string[]): number {
   const name = label.toLowerCase()
-  // The address has the name that programs use for a project.
+  // Includes the address, because it contains a project's real name.
   const text = `${name} ${about} ${href}`.toLowerCase()
   if (!words.every((word) => text.includes(word))) return NOT_FOUND
   const typed = words.join(' ')

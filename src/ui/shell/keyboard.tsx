@@ -1,11 +1,11 @@
-/** Keyboard shortcuts of the current view. `?` lists them. */
+/** The keyboard shortcuts of the current view. `?` lists them. */
 import { signal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { remember, remembered } from '../components/browser-storage.ts'
 import { Dialog } from '../components/dialog.tsx'
 
 interface Shortcut {
-  /** As `KeyboardEvent.key` names it, with `Mod+` before it for Ctrl or Command: `/`, `g h`, `Mod+Enter`. */
+  /** The key as in `KeyboardEvent.key`, with `Mod+` for Ctrl or Command: `/`, `g h`. */
   readonly keys: string
   readonly does: string
   readonly run: () => void
@@ -15,7 +15,7 @@ interface Listed extends Shortcut {
   readonly group: string
 }
 
-/** The second key of two comes within this time. */
+/** How soon the second of two keys must follow. */
 const SECOND_KEY_MS = 1500
 const PLAIN_KEYS = 'eider.plain-keys'
 const IN_THIS_VIEW = 'In this view'
@@ -23,12 +23,12 @@ export const EVERYWHERE = 'Everywhere'
 
 const shortcuts = signal<readonly Listed[]>([])
 const isHelpOpen = signal(false)
-/** Users of speech input, or with unsteady hands, can turn off keys without Ctrl. */
+/** Shortcuts without Ctrl can be turned off, for users with speech input or unsteady hands. */
 const hasPlainKeys = signal(remembered(PLAIN_KEYS) !== 'off')
 
 const isMac = /mac|iphone|ipad/i.test(navigator.platform)
 
-/** Adds keys while the view is there. Plain keys do nothing while the user types. */
+/** Adds shortcuts while the view is open. Those without Ctrl do nothing while the user types. */
 export function useShortcuts(added: readonly Shortcut[], group = IN_THIS_VIEW): void {
   const latest = useRef(added)
   latest.current = added
@@ -50,7 +50,7 @@ export function Keyboard() {
       if (event.defaultPrevented || event.altKey || event.isComposing) return
       const hasMod = event.ctrlKey || event.metaKey
       if (!hasMod && !isForPlainKeys(event)) return
-      // With Caps Lock on, letters come as capitals.
+      // With Caps Lock on, letters arrive as capitals.
       const letter = event.key.length === 1 && !event.shiftKey ? event.key.toLowerCase() : event.key
       const key = hasMod ? `Mod+${letter}` : letter
       const isSecond = event.timeStamp - first.at < SECOND_KEY_MS
@@ -65,7 +65,7 @@ export function Keyboard() {
     document.addEventListener('keydown', pressed)
     return () => document.removeEventListener('keydown', pressed)
   }, [])
-  useShortcuts([{ keys: '?', does: 'Show these keys', run: showKeys }], EVERYWHERE)
+  useShortcuts([{ keys: '?', does: 'Show keyboard shortcuts', run: showKeys }], EVERYWHERE)
   return isHelpOpen.value ? <KeysDialog /> : null
 }
 
@@ -80,13 +80,13 @@ function KeysDialog() {
     remember(PLAIN_KEYS, hasPlainKeys.value ? 'on' : 'off')
   }
   return (
-    <Dialog title="Keys" onClose={() => (isHelpOpen.value = false)}>
+    <Dialog title="Keyboard shortcuts" onClose={() => (isHelpOpen.value = false)}>
       {[IN_THIS_VIEW, EVERYWHERE].map((group) => (
         <KeyList key={group} group={group} />
       ))}
       <label class="check">
         <input type="checkbox" checked={hasPlainKeys.value} onChange={change} />
-        Keys without {nameOf('Mod')} do something
+        Enable shortcuts without {nameOf('Mod')}
       </label>
     </Dialog>
   )
@@ -123,7 +123,7 @@ const KEY_NAMES: Readonly<Record<string, string>> = {
   Escape: 'Esc',
 }
 
-/** The key's label on this system's keyboards. */
+/** The label of the key on this system's keyboards. */
 export function nameOf(key: string): string {
   return KEY_NAMES[key] ?? (key.length === 1 ? key.toUpperCase() : key)
 }
@@ -136,6 +136,6 @@ const TEXT_INPUT = 'input:not([type="checkbox"], [type="radio"], [type="range"],
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
-  // The editor is in a shadow tree; the document sees only its host.
+  // The editor is in a shadow tree, so the document sees only its host element.
   return target.isContentEditable || target.matches(`${TEXT_INPUT}, textarea, select, .code-editor`)
 }

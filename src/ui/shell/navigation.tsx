@@ -1,4 +1,4 @@
-/** Links to every view: the tools, and each project with its contents. */
+/** Links to all views: the tools, and each project with its contents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type ProjectContents, projects } from '../api/catalog.ts'
@@ -7,9 +7,9 @@ import { Icon, type IconName } from '../components/button.tsx'
 import { shownProject } from '../components/numbers.ts'
 import { addressOf } from './addresses.ts'
 
-/** Beyond this many, a field filters them. */
+/** With more entries than this, a filter field appears. */
 const UNFILTERED_MAX = 12
-/** Beyond this many of a project, only a filter shows more. */
+/** The most entries shown per project; the others appear only when filtering. */
 const SHOWN_MAX = 200
 
 export function Navigation() {
@@ -90,7 +90,7 @@ function ProjectEntries(props: { readonly project: ProjectContents; readonly typ
   )
 }
 
-/** Labels of icons, for screen readers. */
+/** Labels of icons for screen readers. */
 const WORDS: Partial<Readonly<Record<IconName, string>>> = {
   database: ', knowledge base',
   agent: ', agent',

@@ -4,10 +4,10 @@ import { PageHeader } from '../components/page-header.tsx'
 export function NotFoundView() {
   return (
     <>
-      <PageHeader title="There is no such view" />
+      <PageHeader title="Page not found" />
       <EmptyState icon="search" title="Nothing is at this address">
         <p>
-          It may have been renamed or deleted. <a href="/">Home</a> shows everything there is.
+          It may have been renamed or deleted. <a href="/">Home</a> lists everything.
         </p>
       </EmptyState>
     </>

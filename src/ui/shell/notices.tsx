@@ -1,4 +1,4 @@
-/** Short messages at the edge of the page: successes, and failures after their view was left. */
+/** Short messages at the edge of the page: successes, and failures after their view was closed. */
 import { signal } from '@preact/signals'
 import { useEffect, useState } from 'preact/hooks'
 import { Button, Icon } from '../components/button.tsx'
@@ -9,7 +9,7 @@ interface Notice {
   readonly id: number
   readonly kind: 'done' | 'failed'
   readonly text: string
-  /** Where to fix it. */
+  /** A link to where the problem can be solved. */
   readonly way?: Way | undefined
 }
 
@@ -20,12 +20,12 @@ interface Way {
 
 const notices = signal<readonly Notice[]>([])
 
-/** Shows a success for a few seconds. */
+/** Shows a success message for a few seconds. */
 export function tellDone(text: string): void {
   add('done', text)
 }
 
-/** Shows a failure until it is closed. */
+/** Shows a failure until the user closes it. */
 export function tellFailed(error: unknown, way?: Way): void {
   add('failed', error instanceof Error ? error.message : String(error), way)
 }
@@ -40,7 +40,7 @@ function close(id: number): void {
 }
 
 export function Notices() {
-  /** Messages stay while the pointer or the keyboard focus is in them. */
+  /** Messages stay while the pointer or the keyboard focus is on them. */
   const [isHeld, setIsHeld] = useState(false)
   return (
     <div

@@ -1,4 +1,7 @@
-/** Goes to anything by name: opened by a key, navigated with the arrows, closed by Enter or Escape. */
+/**
+ * The palette: opens anything by name. A shortcut opens it, arrow keys move in its list, Enter or
+ * Escape closes it.
+ */
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -21,7 +24,7 @@ export function openPalette(): void {
 
 export function Palette() {
   const change = () => {
-    // Another window is open and takes precedence.
+    // If another dialog is open, the palette stays closed.
     if (isOpen.value || document.querySelector('dialog[open]') === null)
       isOpen.value = !isOpen.value
   }
@@ -92,14 +95,14 @@ function OpenPalette() {
         ))}
       </div>
       <p class="small quiet" role="status">
-        {shown.length === 0 && 'Nothing has this name'}
+        {shown.length === 0 && 'No match'}
         {shown.length === SHOWN_MAX && `The first ${SHOWN_MAX} are shown. Type more of the name`}
       </p>
     </Dialog>
   )
 }
 
-/** Address, page, heading and text of each section, as the search of the documentation reads them. */
+/** The address, page, heading and text of a section, as in the documentation's search index. */
 type DocSection = readonly [href: string, page: string, heading: string, text: string]
 
 async function listDocSections(signal: AbortSignal): Promise<readonly Destination[]> {
@@ -109,7 +112,7 @@ async function listDocSections(signal: AbortSignal): Promise<readonly Destinatio
   })
 }
 
-/** Where a key leads in a list; undefined: it has another meaning. */
+/** The list position that a key leads to; undefined for other keys. */
 function nextAt(key: string, at: number, count: number): number | undefined {
   if (count === 0) return undefined
   if (key === 'ArrowDown') return (at + 1) % count

@@ -1,4 +1,4 @@
-/** The frame around every view: the navigation, messages, the login, and the state of the server. */
+/** The frame around every view: navigation, messages, login, and the state of the connection. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -9,7 +9,7 @@ import { ApiError, asError } from '../api/request.ts'
 import { account, loginState, may } from '../api/session.ts'
 import { Button, Icon } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
-import { EmptyState, Failure } from '../components/failure.tsx'
+import { EmptyState, Failure, Loading } from '../components/failure.tsx'
 import { Field } from '../components/form/field.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
 import { PageHeader } from '../components/page-header.tsx'
@@ -26,9 +26,15 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   const menu = useMenu()
   const isIn = loginState.value === 'on' || loginState.value === 'off'
   useEffect(watchConnection, [])
-  useEffect(() => {
-    enter().catch(tellUnlessAway)
-  }, [back])
+  const [failure, setFailure] = useState<Error>()
+  const come = () => {
+    setFailure(undefined)
+    enter().catch((error) => {
+      if (loginState.value === 'unknown') setFailure(asError(error))
+      else tellUnlessAway(error)
+    })
+  }
+  useEffect(come, [back])
   useEffect(() => {
     if (isIn) refreshCatalog().catch(tellUnlessAway)
   }, [back, isIn])
@@ -47,7 +53,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
     <LoginGate>
       <div class="shell">
         <a class="skip" href="#view">
-          To the content
+          Skip to content
         </a>
         <TopBar menu={menu} />
         <div id="side-bar" class={`side-bar ${menu.isOpen ? 'open' : ''}`}>
@@ -55,10 +61,14 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         </div>
         <main id="view" tabIndex={-1} inert={menu.isOpen}>
           <ConnectionBanner />
-          {loginState.value !== 'unknown' && (
+          {loginState.value !== 'unknown' ? (
             <Guarded key={path}>
               <WriteGuard path={path}>{children}</WriteGuard>
             </Guarded>
+          ) : failure && !isLost.value ? (
+            <Failure error={failure} onRetry={come} />
+          ) : (
+            <Loading what="the page" />
           )}
         </main>
         <Notices />
@@ -69,35 +79,34 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   )
 }
 
-/** A bug in one view leaves the navigation as it is. */
+/** Keeps the navigation usable if a view crashes. */
 function Guarded({ children }: { readonly children: ComponentChildren }) {
   const [failure, forget] = useErrorBoundary()
   if (failure === undefined) return <>{children}</>
   return <Failure error={asError(failure)} onRetry={forget} />
 }
 
-/** The banner says that the server is away. */
+/** Shows a failure, unless the server cannot be reached, which the banner already says. */
 function tellUnlessAway(error: unknown): void {
   if (!(error instanceof ApiError) || error.code !== 'unreachable') tellFailed(error)
 }
 
-/** Reports that the server does not answer, and when it comes back in another version. */
 function ConnectionBanner() {
   return (
     <>
       {isLost.value && (
         <p class="connection-banner" role="alert">
           <Icon name="warning" />
-          The server does not answer. Nothing that you typed is lost; this page continues as soon as
-          it is back.
+          The server is not responding. Nothing that you typed is lost; this page continues as soon
+          as it is back.
         </p>
       )}
       {isOutdated.value && !isLost.value && (
         <div class="connection-banner newer" role="status">
           <Icon name="download" />
           <span class="grow">
-            The server was updated. Reload the page when it suits you; what you have not saved is
-            lost then.
+            The server was updated. Reload the page when convenient; what you have not saved is lost
+            then.
           </span>
           <Button look="small" label="Reload" onClick={() => location.reload()} />
         </div>
@@ -106,10 +115,10 @@ function ConnectionBanner() {
   )
 }
 
-/** Addresses that show a state and allow to change it. */
+/** Addresses of views in which settings can be changed. */
 const WITH_FORMS = /^\/projects\/[^/]+\/(knowledge_bases|agents)\/[^/]+\/settings$/
 
-/** Tells read-only users before they type anything, and names who may make changes. */
+/** Warns read-only users before they type anything, and says who can make changes. */
 function WriteGuard(props: { readonly path: string; readonly children: ComponentChildren }) {
   const { path, children } = props
   if (may('write')) return <>{children}</>
@@ -117,8 +126,11 @@ function WriteGuard(props: { readonly path: string; readonly children: Component
     return (
       <>
         <PageHeader title="Not for your account" above={[{ label: 'Home', href: '/' }]} />
-        <EmptyState icon="key" title="You may look, not change">
-          <p>Editors and admins add and create. The server's administrator can make you one.</p>
+        <EmptyState icon="key" title="You have read-only access">
+          <p>
+            Only editors and admins can add and create. Ask the server's administrator for that
+            role.
+          </p>
         </EmptyState>
       </>
     )
@@ -127,7 +139,7 @@ function WriteGuard(props: { readonly path: string; readonly children: Component
   return (
     <>
       <p class="connection-banner newer" role="note">
-        You may look at these settings, not change them: that is for editors and admins.
+        You can see these settings, but only editors and admins can change them.
       </p>
       <fieldset class="only-shown" disabled>
         <legend class="visually-hidden">Settings</legend>
@@ -137,10 +149,7 @@ function WriteGuard(props: { readonly path: string; readonly children: Component
   )
 }
 
-/**
- * Shows, by login: the page, the page with a login window over it, or only the login. Until that is
- * known, its children are not shown.
- */
+/** Or the page with a login over it. Nothing until the login state is known. */
 function LoginGate({ children }: { readonly children: ComponentChildren }) {
   const state = loginState.value
   if (state === 'needed') return <LoginPage />
@@ -154,7 +163,7 @@ function LoginGate({ children }: { readonly children: ComponentChildren }) {
 
 function LoginPage() {
   useEffect(() => {
-    document.title = 'Log in · Eider'
+    document.title = 'Sign in · Eider'
   }, [])
   return (
     <main class="login-page" id="view">
@@ -176,25 +185,24 @@ function LoginPage() {
   )
 }
 
-/** Over the current view, which stays: waiting requests continue afterwards. */
+/** Shown over the current view, which stays. Waiting requests continue after signing in. */
 function LoginAgain() {
   const here = account.value
   const leave = () => {
     logOut().catch(tellFailed)
   }
   return (
-    <Dialog title="Log in again" staysOnClickBeside>
+    <Dialog title="Sign in again" staysOnClickBeside>
       <p class="quiet">
-        Your login has expired. What you typed is still here and is sent once you log in again. If
-        another user logs in, the page starts fresh for them.
+        Your session has expired. What you typed is still here and is sent once you sign in again.
+        If another user signs in, the page starts fresh for them.
       </p>
       <LoginForm username={here?.kind === 'user' ? here.name : ''} />
-      <Button look="quiet" label="Sign out and discard what was typed" onClick={leave} />
+      <Button look="quiet" label="Sign out and discard your input" onClick={leave} />
     </Dialog>
   )
 }
 
-/** Asks for name and password. Input stays after a failure. */
 function LoginForm({ username = '' }: { readonly username?: string }) {
   const [failure, setFailure] = useState<Error>()
   const [isBusy, setIsBusy] = useState(false)
@@ -248,7 +256,7 @@ function LoginForm({ username = '' }: { readonly username?: string }) {
       <Button
         type="submit"
         look="primary"
-        label={isBusy ? 'Logging in …' : 'Log in'}
+        label={isBusy ? 'Signing in …' : 'Sign in'}
         aria-disabled={isBusy}
       />
     </form>
@@ -267,18 +275,18 @@ function inWords(error: unknown, password: string): Error {
   return words === undefined ? error : new ApiError({ ...error, ...words })
 }
 
-/** Prefix of API keys. */
+/** The prefix of API keys. */
 const KEY_START = 'eider_'
 
 const KEY_WORDS = {
   title: 'This is a key',
-  message: 'Keys are for programs. People log in with their name and password',
+  message: 'Keys are for programs. People sign in with their name and password',
 }
 
 const WORDS: Readonly<Record<string, { readonly title: string; readonly message: string }>> = {
   wrong_credentials: {
     title: 'Name or password is wrong',
-    message: 'Capital letters matter in both. An admin of this server can set a new password',
+    message: 'Both are case-sensitive. An admin of this server can set a new password',
   },
   too_many_logins: {
     title: 'Too many attempts',

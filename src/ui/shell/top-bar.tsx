@@ -1,4 +1,7 @@
-/** The bar at the top, and the menu of a narrow window: over the view while open, closed by Escape or by navigating. */
+/**
+ * The bar at the top. In a narrow window it has a menu that covers the view until Escape or
+ * navigation closes it.
+ */
 
 import { effect, signal } from '@preact/signals'
 import type { RefObject } from 'preact'
@@ -45,8 +48,8 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
       <Button
         look="quiet icon-only"
         icon="keyboard"
-        aria-label="Keys"
-        title="Keys (?)"
+        aria-label="Keyboard shortcuts"
+        title="Keyboard shortcuts (?)"
         onClick={showKeys}
       />
       <ThemeButton />
@@ -61,14 +64,14 @@ interface Menu {
   readonly button: RefObject<HTMLButtonElement | null>
 }
 
-/** Same as in shell-layout.css: above this width the navigation is beside the view. */
+/** The same width as in shell-layout.css. In wider windows, the navigation is beside the view. */
 const NARROW = '(max-width: 50rem)'
 
 export function useMenu(): Menu {
   const { url } = useLocation()
   const [isOpen, setIsOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
-  // Immediately: a menu opened right after stays open.
+  // Before the next frame, so that a menu opened right afterwards stays open.
   useLayoutEffect(() => setIsOpen(false), [url])
   useEffect(() => {
     if (!isOpen) return
@@ -80,7 +83,7 @@ export function useMenu(): Menu {
       button.current?.focus()
     }
     const clicked = ({ target }: MouseEvent) => {
-      // A link to the current view changes no address.
+      // A link to the current view does not change the address.
       if (target instanceof Element && target.closest('#side-bar a') !== null) setIsOpen(false)
     }
     narrow.addEventListener('change', widened)
@@ -95,7 +98,6 @@ export function useMenu(): Menu {
   return { isOpen, button, change: () => setIsOpen(!isOpen) }
 }
 
-/** Who is logged in, and the logout. */
 function AccountButton() {
   const here = account.value
   if (here === undefined || loginState.value === 'off') return null
@@ -146,8 +148,8 @@ function AccountMenu({ here }: { readonly here: Account }) {
           onClose={() => setIsLeaving(false)}
         >
           <p>
-            This browser deletes what it keeps for you: statements, drafts and history that are not
-            saved on the server.
+            This browser deletes your statements, drafts and history that are not saved on the
+            server.
           </p>
         </ConfirmDialog>
       )}
@@ -159,14 +161,14 @@ type Theme = 'system' | 'light' | 'dark'
 
 const KEY = 'eider.theme'
 const NEXT = { system: 'light', light: 'dark', dark: 'system' } as const
-const WORDS = { system: 'as the system', light: 'light', dark: 'dark' }
+const WORDS = { system: 'system setting', light: 'light', dark: 'dark' }
 
 const theme = signal<Theme>(themeOf(remembered(KEY)))
 
 effect(() => {
   document.documentElement.dataset.theme = theme.value
 })
-// Follows a change made in another window.
+// Applies a change made in another window.
 window.addEventListener('storage', ({ key, newValue }) => {
   if (key === KEY) theme.value = themeOf(newValue)
 })

@@ -1,4 +1,4 @@
-/** Files can be dropped anywhere: the open view takes them, or a dialog asks what to do with them. */
+/** Files can be dropped anywhere: the open view takes them, or a dialog asks what to do. */
 
 import { signal } from '@preact/signals'
 import { useEffect, useRef, useState } from 'preact/hooks'
@@ -10,10 +10,10 @@ import { droppedFiles, FILES_MAX, hasFiles, type NamedFile } from './picked-file
 
 const DropTarget = lazyView(async () => (await import('./drop-target.tsx')).DropTarget)
 
-/** Dropped or chosen files, waiting for the user's decision. */
+/** Files that were dropped or chosen and are waiting for the user's decision. */
 export const givenFiles = signal<readonly NamedFile[] | undefined>(undefined)
 
-/** Used by every view that does not handle files itself. */
+/** For views that do not handle files themselves. */
 export function DropAnywhere() {
   const files = givenFiles.value
   return (
@@ -37,7 +37,7 @@ export function DropAnywhere() {
 }
 
 interface WindowDropProps {
-  /** What a drop does: `Drop to add to teas`. */
+  /** Describes the effect of a drop, such as `Drop to add to teas`. */
   readonly label: string
   readonly onFiles: (files: NamedFile[]) => void
 }
@@ -58,8 +58,8 @@ export function WindowDrop({ label, onFiles }: WindowDropProps) {
   return null
 }
 
-/** Without it, a browser opens a dropped file in place of the page, and all input is lost. */
-export function DropZone({ label, onFiles }: WindowDropProps) {
+/** Otherwise the browser opens a dropped file, and all input is lost. */
+function DropZone({ label, onFiles }: WindowDropProps) {
   const [isOver, setIsOver] = useState(false)
   const here = taker.value ?? { label, onFiles }
   const latest = useRef(here)
@@ -83,11 +83,11 @@ export function DropZone({ label, onFiles }: WindowDropProps) {
       event.preventDefault()
       if (!canTake()) return
       droppedFiles(dataTransfer).then((files) => {
-        if (files.length === 0) tellFailed('There is no file in what was dropped')
+        if (files.length === 0) tellFailed('You did not drop any files')
         else latest.current.onFiles(files)
         if (files.length >= FILES_MAX) {
           tellFailed(
-            `Only the first ${shownCount(FILES_MAX)} files are taken. Drop the rest after them`,
+            `Only the first ${shownCount(FILES_MAX)} files are added. Drop the rest afterwards`,
           )
         }
       }, tellFailed)
@@ -100,12 +100,12 @@ export function DropZone({ label, onFiles }: WindowDropProps) {
   return isOver ? <div class="window-drop">{here.label}</div> : null
 }
 
-/** Only users who may upload files can drop them; an open dialog comes first. */
+/** Only users who may upload can drop files. An open dialog takes precedence. */
 function canTake(): boolean {
   return mayUpload() && document.querySelector('dialog[open]') === null
 }
 
-/** A field for files takes them itself. */
+/** A file field handles its own drops. */
 function isOwnField({ target }: DragEvent): boolean {
   return target instanceof HTMLInputElement && target.type === 'file'
 }

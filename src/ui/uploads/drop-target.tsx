@@ -1,12 +1,11 @@
-/** Offers what to do with files dropped on a view that does not use them. */
+/** Asks what to do with files dropped on a view that does not use them. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT } from '../../core/domain/names.ts'
+import { DEFAULT_PROJECT, quote } from '../../core/domain/names.ts'
 import { projects, refreshCatalog, SAMPLE_NAME } from '../api/catalog.ts'
 import { sendFile } from '../api/files.ts'
 import { createKnowledgeBase, type KnowledgeBaseName } from '../api/knowledge-bases.ts'
 import { ApiError, path, request } from '../api/request.ts'
-import { quoted } from '../api/sql.ts'
 import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { Failure, Progress } from '../components/failure.tsx'
@@ -25,7 +24,7 @@ interface DropTargetProps {
   readonly onClose: () => void
 }
 
-/** What can be done with files: tables are queried, documents are asked about, and both are added to a knowledge base. */
+/** Query tables, ask about documents, or add them to a knowledge base. */
 export function DropTarget({ files, onClose }: DropTargetProps) {
   const { route } = useLocation()
   const { target, fields } = useTarget()
@@ -51,14 +50,18 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
   }
   const query = async (replaces: boolean) => {
     let first: string | undefined
+    let done = 0
     for (const { name, content } of files) {
       const signal = new AbortController().signal
-      const stored = await sendFile({ name, content, replaces, signal, onSent: setSent })
+      const before = done
+      const onSent = (now: number) => setSent(before + Math.min(now, content.size))
+      const stored = await sendFile({ name, content, replaces, signal, onSent })
+      done += content.size
       const [file] = stored.files
       first ??= file?.sheets[0]?.table ?? file?.name
       if (file === undefined) throw new Error(stored.failed[0]?.detail ?? 'Nothing was stored')
     }
-    leave(addressOf.statement(`SELECT * FROM files.${quoted(first ?? '')} LIMIT 100`, 'Both'))
+    leave(addressOf.statement(`SELECT * FROM files.${quote(first ?? '')} LIMIT 100`, 'Both'))
   }
   const button = (label: string, isFirst: boolean, work: () => Promise<void>) => (
     <Button
@@ -95,7 +98,7 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
         ) : (
           fields
         )}
-        {sent !== undefined && isBusy && <Progress label="Sending" done={sent} total={bytes} />}
+        {sent !== undefined && isBusy && <SentBytes sent={sent} bytes={bytes} />}
         {failure && <Failure error={failure} />}
         <div class="row end">
           <Button label="Cancel" onClick={onClose} />
@@ -112,20 +115,32 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
 
 const NAMED_MAX = 3
 
-/** The chosen knowledge base and its fields; a new one is created when needed. */
+/** Shows when everything is sent, because reading a large table takes longer than sending it. */
+function SentBytes({ sent, bytes }: { readonly sent: number; readonly bytes: number }) {
+  if (sent >= bytes) return <Progress label="Sent, being read" />
+  const label = `${shownBytes(sent)} of ${shownBytes(bytes)}`
+  return <Progress label={label} done={sent} total={bytes} />
+}
+
+/** The chosen knowledge base and its fields. A new one is created when needed. */
 function useTarget() {
   const { path } = useLocation()
   const { places, options } = knowledgeBaseChoices()
-  // The open one, or a new one; also if they become known only after the drop.
+  // The default choice: the open knowledge base, the open agent's, or a new one. It also works if
+  // the lists load after the drop.
+  const isOpen = (address: string) => path === address || path.startsWith(`${address}/`)
+  const agents = (projects.value ?? []).flatMap(({ name: project, agents: all }) => {
+    return all.filter(({ name }) => isOpen(addressOf.agent(project, name)))
+  })
+  const read = agents.flatMap(({ data }) => data.knowledge_bases ?? [])
   const here = places.find(({ project, name }) => {
-    const address = addressOf.knowledgeBase(project, name)
-    return path === address || path.startsWith(`${address}/`)
+    return isOpen(addressOf.knowledgeBase(project, name)) || read.includes(`${project}.${name}`)
   })
   const [picked, setPicked] = useState<string>()
   const isKnown = projects.value !== undefined
   const last = places.findLast(({ name }) => name !== SAMPLE_NAME)
   const chosen = picked ?? (here ?? last)?.key ?? NEW
-  // From here on only the user changes it, not a new knowledge base or another view.
+  // After this, only the user changes the choice, not a new knowledge base or another view.
   useEffect(() => {
     if (isKnown) setPicked((before) => before ?? chosen)
   }, [isKnown])
@@ -135,7 +150,7 @@ function useTarget() {
     if (place !== undefined) return place
     const made = { project: projects.value?.[0]?.name ?? DEFAULT_PROJECT, name: name.trim() }
     await createKnowledgeBase(made.project, { name: made.name })
-    // It exists, whether the full list can be read now or not.
+    // The knowledge base exists, even if reloading the list fails.
     await refreshCatalog().catch(() => {})
     return made
   }
@@ -165,7 +180,6 @@ function useTarget() {
   return { target, fields }
 }
 
-/** An agent that reads only this knowledge base: an existing one, or a new one. */
 async function agentOver({ project, name }: KnowledgeBaseName) {
   const reads = `${project}.${name}`
   const agents = projects.value?.find((one) => one.name === project)?.agents ?? []

@@ -1,21 +1,19 @@
-/** Files from a drop or a picker; folders with everything in them. */
+/** Files from a drop or a file picker, including whole folders. */
 import { useRef } from 'preact/hooks'
 import { Button } from '../components/button.tsx'
 
 export interface NamedFile {
-  /** As stored: with its folders, without characters names may not contain or start with. */
+  /** The name to store: with folders, but without characters that names must not contain. */
   readonly name: string
   readonly content: File
 }
 
-/** Files whose rows form a table: SQL can read them directly. */
+/** Matches files whose rows form a table, which SQL can read directly. */
 export const TABLE = /\.(csv|tsv|xlsx|xls|ods|parquet)(\.gz)?$/i
 
-/** Per drop. */
 export const FILES_MAX = 5000
 const NAME_CHARS_MAX = 255
 
-/** Files chosen in an input. */
 export function pickedFiles(list: Iterable<File> | null): NamedFile[] {
   return [...(list ?? [])].flatMap((content) => {
     const path = content.webkitRelativePath || content.name
@@ -25,7 +23,7 @@ export function pickedFiles(list: Iterable<File> | null): NamedFile[] {
 
 /** Dropped files. Folders are read one after the other. */
 export async function droppedFiles(transfer: DataTransfer): Promise<NamedFile[]> {
-  // They are gone after the event: all are taken before waiting for the first.
+  // Read before the first `await`, because the items are available only during the event.
   const entries = [...transfer.items].flatMap((item) => item.webkitGetAsEntry() ?? [])
   if (entries.length === 0) return pickedFiles(transfer.files)
   const found: NamedFile[] = []
@@ -47,7 +45,7 @@ async function collect(entry: FileSystemEntry, found: NamedFile[]): Promise<void
   if (!isFolder(entry)) return
   const reader = entry.createReader()
   for (;;) {
-    // It returns a few at a time, and none at the end.
+    // The reader returns a few entries at a time, and an empty list at the end.
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => {
       reader.readEntries(resolve, reject)
     })
@@ -64,7 +62,7 @@ function isFolder(entry: FileSystemEntry): entry is FileSystemDirectoryEntry {
   return entry.isDirectory
 }
 
-/** `teas/green/sencha.txt` is stored as `teas - green - sencha.txt`: a name must not contain a slash. */
+/** `teas - green - sencha.txt` for `teas/green/sencha.txt`: names contain no slash. */
 function named(path: string, content: File): NamedFile {
   const name = path
     .replace(/\//g, ' - ')
@@ -73,12 +71,12 @@ function named(path: string, content: File): NamedFile {
   return { name: name.slice(-NAME_CHARS_MAX).trim() || 'file', content }
 }
 
-/** A file or a folder. Skips system files, and hidden folders such as `.git` with everything in them. */
+/** Skips system files, and hidden folders such as `.git` with everything in them. */
 function isVisible(name: string): boolean {
   return !name.startsWith('.') && name !== 'Thumbs.db'
 }
 
-/** Every browser knows it by this name; the types of the page do not. */
+/** Every browser supports this attribute, but Preact's types lack it. */
 const FOLDER = { webkitdirectory: true }
 
 export function FilePicker({ onFiles }: { readonly onFiles: (files: NamedFile[]) => void }) {
@@ -86,7 +84,7 @@ export function FilePicker({ onFiles }: { readonly onFiles: (files: NamedFile[])
   const folder = useRef<HTMLInputElement>(null)
   const take = (field: HTMLInputElement) => {
     onFiles(pickedFiles(field.files))
-    // The same file may be chosen again.
+    // Allows the same file to be chosen again.
     field.value = ''
   }
   return (

@@ -1,5 +1,5 @@
-/** The progress of a knowledge base's uploads, all together. */
-import { Button } from '../components/button.tsx'
+/** Shows the progress of all uploads of a knowledge base. */
+import { Button, Icon } from '../components/button.tsx'
 import { Progress } from '../components/failure.tsx'
 import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
 import { addressOf } from '../shell/addresses.ts'
@@ -10,7 +10,7 @@ export function SendingProgress({ of }: { readonly of: Sending }) {
   return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
 }
 
-/** The same where its files are not listed: failed and waiting ones are one click away. */
+/** The same for views that do not list files. A link leads to failed and waiting ones. */
 export function SendingState({ of }: { readonly of: Sending }) {
   const { project, knowledgeBase, files, failed } = of
   return (
@@ -18,34 +18,39 @@ export function SendingState({ of }: { readonly of: Sending }) {
       {files > 0 && <SendingProgress of={of} />}
       {failed > 0 && (
         <a class="small bad" href={addressOf.addDocuments(project, knowledgeBase)}>
-          {counted(failed, 'file')} not added yet
+          {counted(failed, 'file')} not added
         </a>
       )}
     </>
   )
 }
 
-/** Uploads of all knowledge bases, for views that show no single one. */
+/** Shown over every view: files that a closed or reloaded page had not sent yet. */
+export function UnsentFiles() {
+  const left = unsent.value
+  if (left.length === 0) return null
+  const names = [...new Set(left.map(({ knowledgeBase }) => knowledgeBase))].join(', ')
+  return (
+    <div class="connection-banner newer" role="status">
+      <Icon name="upload" />
+      <span class="grow" dir="auto">
+        {counted(left.length, 'file')} for {names} had not arrived when the page was closed
+      </span>
+      <Button look="primary small" label="Resume" onClick={resumeUnsent} />
+      <Button look="small quiet" label="Discard" onClick={takeUnsent} />
+    </div>
+  )
+}
+
+/** Shows the uploads to all knowledge bases, for views that do not belong to one. */
 export function SendingFiles() {
   const all = sendings()
-  const left = unsent.value
-  if (all.length + left.length === 0) return null
+  if (all.length === 0) return null
   return (
-    <section class="panel stack" aria-label="Files on their way">
-      <h2>Files on their way</h2>
-      {left.length > 0 && (
-        <div class="row">
-          <span class="grow" dir="auto">
-            {counted(left.length, 'file')} for{' '}
-            {[...new Set(left.map(({ knowledgeBase }) => knowledgeBase))].join(', ')} had not
-            arrived when the page was closed
-          </span>
-          <Button look="primary small" label="Resume" onClick={resumeUnsent} />
-          <Button look="small quiet" label="Discard" onClick={takeUnsent} />
-        </div>
-      )}
+    <section class="panel stack" aria-label="Uploads">
+      <h2>Uploads</h2>
       {all.map((one) => (
-        <div key={`${one.project} ${one.knowledgeBase}`}>
+        <div key={`${one.project} ${one.knowledgeBase}`} class="stack">
           <a dir="auto" href={addressOf.addDocuments(one.project, one.knowledgeBase)}>
             {one.knowledgeBase}
           </a>
@@ -56,10 +61,10 @@ export function SendingFiles() {
   )
 }
 
-/** Before this, a rate means nothing. */
+/** No rate is shown before this, because it would be inaccurate. */
 const RATE_AFTER_MS = 1500
 
-/** `128 of 300 files sent · 12.0 MB of 30.0 MB · 4.0 MB a second · 4.5 s left`. */
+/** Returns `128 of 300 files sent · 12.0 MB of 30.0 MB · 4.0 MB a second · 4.5 s left`. */
 export function wordsOf({ files, filesSent, bytes, bytesSent, ms, isHeld }: Sending): string {
   const rate = ms < RATE_AFTER_MS || bytesSent === 0 ? undefined : (bytesSent / ms) * 1000
   const left = bytes - bytesSent
@@ -67,9 +72,11 @@ export function wordsOf({ files, filesSent, bytes, bytesSent, ms, isHeld }: Send
     `${filesSent} of ${counted(files, 'file')} sent`,
     `${shownBytes(bytesSent)} of ${shownBytes(bytes)}`,
     ...(isHeld
-      ? ['continues when the server answers']
-      : rate === undefined || left === 0
-        ? []
-        : [`${shownBytes(rate)} a second`, `${shownDuration((left / rate) * 1000)} left`]),
+      ? ['continues when the server is back']
+      : left === 0 && filesSent < files
+        ? ['being read']
+        : rate === undefined || left === 0
+          ? []
+          : [`${shownBytes(rate)} a second`, `${shownDuration((left / rate) * 1000)} left`]),
   ].join(' · ')
 }

@@ -1,6 +1,7 @@
 /**
- * Files on the server with the same bytes as one to send, and the name to send a file under. Two knowledge
- * bases may each have a `report.pdf`: the second is stored as `report (teas).pdf`, and its document is `report.pdf`.
+ * Finds files on the server with the same bytes as one to send, and a name to send a file under. If
+ * two knowledge bases have a `report.pdf`, the second is stored as `report (teas).pdf`, and its
+ * document is `report.pdf`.
  */
 import { DEFAULT_PROJECT } from '../../core/domain/names.ts'
 import { listDocuments } from '../api/documents.ts'
@@ -9,7 +10,6 @@ import type { UploadedFile } from '../api/records.ts'
 import { bodyOf, requestStream } from '../api/request.ts'
 import { TABLE } from './picked-files.tsx'
 
-/** A file, and the knowledge base that it goes to. */
 interface Given {
   readonly name: string
   readonly content: Blob
@@ -17,10 +17,10 @@ interface Given {
   readonly knowledgeBase: string
 }
 
-/** Larger ones are not read back to compare them. */
+/** Larger files are not downloaded for a comparison. */
 const COMPARED_BYTES_MAX = 100_000_000
 const COMPARED_MAX = 3
-/** Many files sent together share one reading of the list. */
+/** Files sent within this time share one request for the list. */
 const LIST_MS = 2000
 
 const list = { atMs: Number.NEGATIVE_INFINITY, files: Promise.resolve<readonly UploadedFile[]>([]) }
@@ -34,13 +34,13 @@ function storedFiles(ageMsMax: number): Promise<readonly UploadedFile[]> {
   return list.files
 }
 
-export type KnownCopy =
+type KnownCopy =
   /** The knowledge base already has this document, made from the same bytes. */
   | { readonly kind: 'document'; readonly id: string }
-  /** The server has the file, and the knowledge base does not. */
+  /** The server has the file, but the knowledge base does not. */
   | { readonly kind: 'file'; readonly name: string }
 
-/** What is known of these bytes, so that nothing is read again; undefined: nothing. */
+/** What is known about these bytes, so that nothing is read twice; undefined if nothing is. */
 export async function knownCopy(given: Given, isFresh: boolean): Promise<KnownCopy | undefined> {
   const files = await storedFiles(isFresh ? 0 : LIST_MS)
   const twins = await twinsOf(given, files)
@@ -54,18 +54,18 @@ export async function knownCopy(given: Given, isFresh: boolean): Promise<KnownCo
   return { kind: 'file', name: twin.name }
 }
 
-export interface SendingName {
+interface SendingName {
   readonly name: string
-  /** A file of that name belongs to the knowledge base itself, and is replaced only on request. */
+  /** Whether to ask before replacing: a file with this name belongs to the same knowledge base. */
   readonly isAsked: boolean
 }
 
-/** The name to send a file under if its own belongs to other bytes. */
+/** The name to send a file under, if another file already has its own name. */
 export async function freeName(given: Given): Promise<SendingName> {
   const { name } = given
   const files = await storedFiles(0)
   const own = ownName(name, given, files)
-  // Rows of a table have their own ids, which do not tell which file they came from.
+  // The rows of a table have ids of their own, which do not show which file they came from.
   const isAsked = TABLE.test(name) || /\.zip$/i.test(name) || (await holds(given, name))
   return { name: isAsked ? own : scopedName(name, given), isAsked }
 }
@@ -76,7 +76,7 @@ async function twinsOf(
 ): Promise<readonly UploadedFile[]> {
   if (content.size > COMPARED_BYTES_MAX) return []
   const alike = files
-    // Read again with a model, a file without text may have more.
+    // Skips files without text, because a model could still read more from them.
     .filter((one) => one.size_bytes === content.size && withoutText(one) === undefined)
     .toSorted((a, b) => Number(b.name === name) - Number(a.name === name))
     .slice(0, COMPARED_MAX)
@@ -102,7 +102,7 @@ async function holds({ project, knowledgeBase }: Given, id: string): Promise<boo
   return found?.items.length === 1
 }
 
-/** `report (teas).pdf`, `report (shop.teas).pdf`. */
+/** Returns `report (teas).pdf` or `report (shop.teas).pdf`. */
 function scopedName(name: string, of: Given): string {
   const [, stem = name, ending = ''] = /^(.+?)(\.[^.]+)?$/s.exec(name) ?? []
   return `${stem}${suffixOf(of)}${ending}`
@@ -116,7 +116,7 @@ function documentIdOf(fileName: string, of: Given): string {
   return fileName.replace(suffixOf(of), '')
 }
 
-/** Name of the file a document of this knowledge base was made from. */
+/** The name of the file that a document of this knowledge base was made from. */
 function ownName(id: string, of: Given, files: readonly UploadedFile[]): string {
   const scoped = scopedName(id, of)
   return files.some(({ name }) => name === scoped) ? scoped : id

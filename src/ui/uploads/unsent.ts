@@ -1,22 +1,23 @@
 /**
- * Uploads not yet sent: the browser keeps them until the server has begun to read them, so that closing the page loses none.
+ * Uploads that were not sent yet. The browser stores them until the server starts reading them, so
+ * that none is lost.
  */
 import { signal } from '@preact/signals'
 import type { NamedFile } from './picked-files.tsx'
 
 interface UnsentFile extends NamedFile {
-  /** Which window was sending it, and which of its uploads it was. */
+  /** Identifies the window that was sending the file, and the upload. */
   readonly key: string
   readonly project: string
   readonly knowledgeBase: string
 }
 
-/** Those of windows closed before sending them. */
+/** Files of windows that were closed before sending them. */
 export const unsent = signal<readonly UnsentFile[]>([])
 
 const WINDOW = crypto.getRandomValues(new Uint32Array(2)).join('-')
 const STORE = 'uploads'
-/** Without locks, it is unknown which windows are open, and which files are theirs. */
+/** Without locks, the page cannot tell which windows are open and which files are theirs. */
 const canKeep = 'locks' in navigator && 'indexedDB' in globalThis
 const opened: { database: Promise<IDBDatabase> | undefined } = { database: undefined }
 
@@ -30,7 +31,7 @@ export function forgetUnsent(ids: readonly number[]): void {
   void forget(ids.map(keyOf))
 }
 
-/** Removes them from the list, to send them again or discard them. */
+/** Removes the files from the list, to send them again or discard them. */
 export function takeUnsent(): readonly UnsentFile[] {
   const taken = unsent.value
   unsent.value = []
@@ -46,14 +47,13 @@ function keyOf(id: number): string {
   return `${WINDOW} ${id}`
 }
 
-/** Reads what closed windows have left. */
 export async function readUnsent(): Promise<void> {
   if (!canKeep) return
-  // Held until this window is closed.
+  // The lock is held until this window is closed.
   void navigator.locks.request(lockOf(WINDOW), () => new Promise(() => {})).catch(() => {})
   const { held = [] } = await navigator.locks.query()
   const open = new Set(held.map(({ name }) => name))
-  // Written above.
+  // This page wrote these records.
   const all = (await inStore('readonly', (store) => store.getAll())) as UnsentFile[] | undefined
   unsent.value = (all ?? []).filter(({ key }) => !open.has(lockOf(key.split(' ', 1)[0] ?? '')))
 }
@@ -73,7 +73,7 @@ async function inStore<T>(
     const database = await opened.database
     return await settled(work(database.transaction(STORE, mode).objectStore(STORE)))
   } catch {
-    // A full disk or a private window: sending continues without it.
+    // The disk is full or the window is private. Uploading works without storing the files.
     return undefined
   }
 }

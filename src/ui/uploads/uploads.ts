@@ -1,6 +1,7 @@
 /**
- * Uploads into knowledge bases. They continue when another view is opened, and resume after a lost connection. A
- * knowledge base's arrived files become one job, which the server continues whether this page is open or not.
+ * Uploads into knowledge bases. They continue while other views are open, and after a lost
+ * connection. Files that have arrived become a job, which the server continues even if this page is
+ * closed.
  */
 import { signal } from '@preact/signals'
 import type { OcrWish } from '../../core/domain/ports/reading-ports.ts'
@@ -15,9 +16,9 @@ import type { NamedFile } from './picked-files.tsx'
 import { forgetUnsent, keepUnsent, readUnsent, takeUnsent } from './unsent.ts'
 
 const SENDING_MAX = 2
-/** With more files than this, the first are stored while the rest is being sent. */
+/** With more files than this, the first ones are processed while others are being sent. */
 const JOB_FILES_MAX = 200
-/** How often an interrupted upload is retried automatically. */
+/** How many times an interrupted upload is retried automatically. */
 const ATTEMPTS_MAX = 4
 const ATTEMPT_PAUSE_MS = 2000
 
@@ -25,30 +26,29 @@ export interface Upload extends NamedFile {
   readonly id: number
   readonly project: string
   readonly knowledgeBase: string
-  /** `arrived`: the server has the file; a job starts when the knowledge base's other files have arrived, too. */
+  /** `arrived`: the server has the file. A job starts once the other files have arrived too. */
   readonly state: 'waiting' | 'sending' | 'arrived' | 'failed'
-  /** Its name on the server, if its own belongs to another file. */
+  /** The file's name on the server, if another file already has its own name. */
   readonly sentAs: string
   readonly replaces: boolean
-  /** Whether a model reads its pages without text: asked if needed. */
+  /** Whether a model reads pages that have no text, or whether to ask if needed. */
   readonly ocr: OcrWish
   readonly sentBytes: number
-  /** How often the connection was cut while it was sent. */
+  /** How many times the connection was lost while the file was being sent. */
   readonly cuts: number
-  /** Its names on the server: several for a ZIP file. Empty: it has not arrived. */
+  /** The names on the server: several for a ZIP file, none before it has arrived. */
   readonly storedAs: readonly string[]
   readonly failure?: Error
-  /** Set for a file of a ZIP whose other files have arrived. */
+  /** Set for a file from a ZIP file whose other files have arrived. */
   readonly partOf?: {
-    /** The upload of the ZIP, and its name. */
     readonly id: number
     readonly zipName: string
-    /** Its own name, as it is stored. */
+    /** The file's own name, under which it is stored. */
     readonly name: string
   }
 }
 
-/** The files of one knowledge base, since the first one still being sent. */
+/** The progress of uploads to one knowledge base, counted from when sending last started. */
 export interface Sending {
   readonly project: string
   readonly knowledgeBase: string
@@ -57,20 +57,20 @@ export interface Sending {
   readonly bytes: number
   readonly bytesSent: number
   readonly failed: number
-  /** Since the start. */
+  /** Time since then. */
   readonly ms: number
-  /** The server does not answer. */
+  /** Whether uploads are paused because the server does not answer. */
   readonly isHeld: boolean
 }
 
 export const uploads = signal<readonly Upload[]>([])
-/** The newest upload job, which tells views that there is one. */
+/** The newest upload job, so that views notice it. */
 export const lastUploadJob = signal<Job | undefined>(undefined)
-/** Jobs about to start with files that have arrived. */
+/** How many jobs are about to start with files that have arrived. */
 export const jobsToCome = signal(0)
 
 const stops = new Map<number, AbortController>()
-/** By knowledge base: what jobs have already started with while other files are still being sent. */
+/** For each knowledge base, how much jobs have started with while other files are sent. */
 const begunWith = new Map<string, { files: number; bytes: number; sinceMs: number }>()
 const pause = { isOn: false }
 const ids = { last: 0 }
@@ -96,7 +96,7 @@ export function addUploads(
 
 void readUnsent()
 
-/** Sends what closed windows have left. */
+/** Sends the files that closed windows left behind. */
 export function resumeUnsent(): void {
   const places = Map.groupBy(takeUnsent(), keyOf)
   for (const [first, ...rest] of places.values()) {
@@ -104,20 +104,20 @@ export function resumeUnsent(): void {
   }
 }
 
-/** A removed one may still be sending: its id is not reused. */
+/** The id of a removed upload is not reused, because it may still be sending. */
 function nextId(): number {
   ids.last += 1
   return ids.last
 }
 
 interface Retry {
-  /** Replaces files of its name. */
+  /** Whether files with the same name may be replaced. */
   readonly replaces?: boolean
-  /** The answer to whether a model should read it. */
+  /** The user's answer to whether a model should read the file. */
   readonly ocr?: OcrWish
 }
 
-/** Sends it again, or the ZIP that it is in. */
+/** Sends the file again, or the ZIP file that contains it. */
 export function retryUpload(id: number, { replaces = false, ocr }: Retry = {}): void {
   const failed = uploads.value.find((one) => one.id === id)
   if (failed === undefined) return
@@ -130,7 +130,7 @@ export function retryUpload(id: number, { replaces = false, ocr }: Retry = {}): 
   goOn()
 }
 
-/** Sends an upload again; for a part, its whole ZIP file, whose parts are then listed again. */
+/** Or the ZIP file it came from, whose members are listed again when it arrives. */
 function sendAgain({ failure: _, partOf, ...upload }: Upload, replaces: boolean): void {
   const { id, zipName: name } = partOf ?? { id: upload.id, zipName: upload.name }
   const others = uploads.value.filter((one) => one.id !== upload.id && one.id !== id)
@@ -141,7 +141,7 @@ function sendAgain({ failure: _, partOf, ...upload }: Upload, replaces: boolean)
 
 const NOT_SENT = { sentBytes: 0, cuts: 0, storedAs: [] } as const
 
-/** Only the step after the upload failed: unless the file is gone from the server, it need not be sent again. */
+/** Only the later step failed: not sent again, unless gone from the server. */
 function isOnServer({ storedAs, failure }: Upload): boolean {
   return storedAs.length > 0 && !(failure instanceof ApiError && failure.code === 'file_not_found')
 }
@@ -150,7 +150,7 @@ function withoutParts(all: readonly Upload[], zipId: number): readonly Upload[] 
   return all.filter(({ partOf }) => partOf?.id !== zipId)
 }
 
-/** Uses the server's file of the same name, unchanged. */
+/** Uses the file of the same name on the server, as it is. */
 export function takeStored(id: number): void {
   change(id, ({ failure: _, ...upload }) => {
     const storedAs = [upload.partOf?.name ?? upload.sentAs]
@@ -159,7 +159,7 @@ export function takeStored(id: number): void {
   goOn()
 }
 
-/** Removes it from the list, and aborts it if it is being sent. */
+/** Removes an upload from the list, and aborts it if it is being sent. */
 export function forgetUpload(id: number): void {
   forgetUnsent([id])
   uploads.value = uploads.value.filter((one) => one.id !== id)
@@ -167,7 +167,7 @@ export function forgetUpload(id: number): void {
   goOn()
 }
 
-/** One for each knowledge base with files being sent or refused. */
+/** One entry for each knowledge base with files that are being sent or were refused. */
 export function sendings(): readonly Sending[] {
   const groups = Map.groupBy(uploads.value, keyOf)
   return [...groups].flatMap(([key, group]) => {
@@ -192,7 +192,7 @@ export function sendings(): readonly Sending[] {
   })
 }
 
-/** Does not count what the request body holds besides the file. */
+/** The bytes of the file that were sent, without the rest of the request body. */
 function sentOf({ state, sentBytes, content }: Upload): number {
   return state === 'arrived' ? content.size : Math.min(sentBytes, content.size)
 }
@@ -253,13 +253,13 @@ async function send(upload: Upload): Promise<void> {
       tellFailed(`${name}: ${found}`, OCR_HELP)
     }
     const storedAs = files.map((file) => file.name)
-    // A repeated upload replaces what it has itself stored.
+    // A repeated upload replaces what it stored itself.
     change(id, (before) => ({ ...before, state: 'arrived', replaces: true, cuts: 0, storedAs }))
   } catch (error) {
     if (isTaken(error) && (await isKnown(upload, true))) return
     const free = isTaken(error) ? await (await copies()).freeName(upload) : undefined
     if (free?.isAsked === false) {
-      // Replaces a copy it left behind itself.
+      // Replaces a copy that this upload left behind.
       const own = { sentAs: free.name, replaces: free.name === sentAs, state: 'waiting' } as const
       change(id, (before) => ({ ...before, ...own }))
       return
@@ -274,32 +274,32 @@ async function send(upload: Upload): Promise<void> {
   }
 }
 
-/** Loaded later than the page. */
+/** Loaded after the page. */
 const copies = () => import('./stored-copies.ts')
 
 function isTaken(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'file_exists'
 }
 
-/** Whether it need not be sent, because a copy is used. */
+/** Whether an existing copy can be used, so that the file need not be sent. */
 async function isKnown({ id, ...upload }: Upload, isFresh: boolean): Promise<boolean> {
   const copy = await (await copies()).knownCopy(upload, isFresh)
   if (copy === undefined) return false
   if (copy.kind === 'document') {
     const as = copy.id === upload.name ? 'unchanged' : `as ${copy.id}`
-    tellDone(`${upload.name} is in ${upload.knowledgeBase} already, ${as}`)
+    tellDone(`${upload.name} is already in ${upload.knowledgeBase}, ${as}`)
     forgetUpload(id)
   } else change(id, (before) => ({ ...before, state: 'arrived', storedAs: [copy.name] }))
   return true
 }
 
-/** How to set the model that reads scans. */
+/** Explains how to set the model that reads scans. */
 export const OCR_HELP = { label: 'Set an OCR model', href: '/docs/formats#scanned-pages' }
 
-/** Unreadable members of a ZIP file are listed separately. */
+/** Lists unreadable members of a ZIP file individually. */
 function addParts(upload: Upload, left: UploadedFiles['failed']): void {
   const parts = left.map(({ name, code, detail }): Upload => {
-    // The server's codes are those of its errors.
+    // The server uses its error codes here.
     const known = code as ApiError['code']
     const failure = new ApiError({ code: known, status: 400, title: 'Not stored', message: detail })
     const shown = { id: nextId(), name: `${upload.name} › ${name}` }
@@ -311,7 +311,7 @@ function addParts(upload: Upload, left: UploadedFiles['failed']): void {
 
 const CHANGED = 'The file was changed or moved after it was chosen. Choose it again'
 
-/** A file changed meanwhile can no longer be read, which looks like a lost connection. */
+/** If it has changed on disk, reading fails, which looks like a lost connection. */
 async function isThere(content: File): Promise<boolean> {
   return await content
     .slice(0, 1)
@@ -326,7 +326,7 @@ function isCut(error: unknown): boolean {
   return error instanceof ApiError && error.code === 'unreachable'
 }
 
-/** After a lost connection, goes back to `before` to be retried, a limited number of times. */
+/** After a lost connection, returns to the state `before` for another attempt, up to a limit. */
 function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): Upload {
   const failure = asError(error)
   if (!isCut(failure) || upload.cuts + 1 >= ATTEMPTS_MAX)
@@ -335,7 +335,7 @@ function failed(upload: Upload, error: unknown, before: 'waiting' | 'arrived'): 
   return { ...upload, state: before, cuts: upload.cuts + 1 }
 }
 
-/** Arrived files per knowledge base, if no other file is still being sent or enough have arrived for a job. */
+/** Once none is being sent or enough have arrived. */
 function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] {
   return [...Map.groupBy(all, keyOf).values()].flatMap((group) => {
     const arrived = group.filter(({ state }) => state === 'arrived')
@@ -344,7 +344,7 @@ function completeGroups(all: readonly Upload[]): readonly (readonly Upload[])[] 
   })
 }
 
-/** From here the files belong to the job. */
+/** From here on, the files belong to the job. */
 async function begin(arrived: readonly Upload[]): Promise<void> {
   const [first] = arrived
   if (first === undefined) return
@@ -369,6 +369,6 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
 }
 
 addEventListener('beforeunload', (event) => {
-  // Signing out removes everything.
+  // Signing out discards everything anyway.
   if (uploads.value.some(isGoing) && !isLeaving.value) event.preventDefault()
 })

@@ -12,8 +12,6 @@ import {
   truth,
 } from './setting-values.ts'
 
-/** Settings of agents and of the chat models that answer for them. */
-
 const DAY_SECONDS = 86_400
 
 export const AGENT_SETTINGS = {
@@ -29,22 +27,22 @@ export const AGENT_SETTINGS = {
   }),
   agentQueueMax: setting('EIDER_AGENT_QUEUE_MAX', {
     default: '100',
-    help: 'Maximum number of waiting questions; further ones get 429 with Retry-After',
+    help: 'Maximum number of waiting questions; more get 429 with Retry-After',
     parse: integer(0, 100_000),
   }),
   agentTimeoutSeconds: setting('EIDER_AGENT_TIMEOUT_SECONDS', {
     default: '300',
-    help: "Time limit of one answer in seconds, unless the agent's params set another",
+    help: "Time limit of an answer in seconds, unless the agent's params set another",
     parse: integer(1, DAY_SECONDS),
   }),
   agentStepsMax: setting('EIDER_AGENT_STEPS_MAX', {
     default: '10',
-    help: "Maximum number of tool calls for one answer, unless the agent's params set another",
+    help: "Maximum number of tool calls per answer, unless the agent's params set another",
     parse: integer(1, 100),
   }),
   agentContextTokens: setting('EIDER_AGENT_CONTEXT_TOKENS', {
     default: '0',
-    help: "Context size of models without context_tokens, in tokens; 0: the model's known size, else 32000",
+    help: "Context size in tokens of models without context_tokens; 0 for the model's known size, or else 32000",
     parse: integer(0, 10_000_000),
   }),
   observationBytesMax: setting('EIDER_OBSERVATION_BYTES_MAX', {
@@ -66,7 +64,7 @@ export const AGENT_SETTINGS = {
   }),
   chatApiKey: textSetting('EIDER_CHAT_API_KEY', {
     isSecret: true,
-    help: 'API key for that address, unless a model has its own api_key',
+    help: 'API key for that provider, unless a model has its own api_key',
   }),
   ocrProvider: setting('EIDER_OCR_PROVIDER', {
     default: 'openai',
@@ -74,7 +72,7 @@ export const AGENT_SETTINGS = {
     parse: oneOf('openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
   }),
   ocrModel: textSetting('EIDER_OCR_MODEL', {
-    help: 'Vision model that reads scanned pages and pictures; not set: they stay without text',
+    help: 'Vision model that reads scanned pages and pictures; if not set, they have no text',
   }),
   ocrBaseUrl: setting('EIDER_OCR_BASE_URL', {
     help: "Base URL of that model's server, if not the provider's own",
@@ -112,7 +110,7 @@ export const AGENT_SETTINGS = {
   }),
   tracesBytesMax: setting('EIDER_TRACES_BYTES_MAX', {
     default: String(256 * 1024 * 1024),
-    help: 'Maximum size in bytes of all traces; then the oldest are deleted',
+    help: 'Maximum size of all traces in bytes; beyond that, the oldest are deleted',
     parse: integer(1024 * 1024, 1024 * 1024 * 1024 * 1024),
   }),
   conversationsKeepDays: setting('EIDER_CONVERSATIONS_KEEP_DAYS', {
@@ -122,15 +120,15 @@ export const AGENT_SETTINGS = {
   }),
   conversationTurnsMax: setting('EIDER_CONVERSATION_TURNS_MAX', {
     default: '500',
-    help: 'Maximum number of questions in one conversation; further ones get 409',
+    help: 'Maximum number of questions in a conversation; more get 409',
     parse: integer(1, 100_000),
   }),
   otlpEndpoint: setting('OTEL_EXPORTER_OTLP_ENDPOINT', {
-    help: "Address of an OpenTelemetry collector for each run's spans, OTLP over HTTP; /v1/traces is added",
+    help: "URL of an OpenTelemetry collector for each run's spans (OTLP over HTTP); Eider adds /v1/traces",
     parse: optionalUrl,
   }),
   otlpTracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
-    help: 'The same address for traces only; nothing is added',
+    help: 'The same for traces only, used as it is',
     parse: optionalUrl,
   }),
   otlpProtocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', {
@@ -158,12 +156,10 @@ export const AGENT_SETTINGS = {
   }),
 }
 
-/** Settings of who may come in, and of the doors. */
-
 export const ACCESS_SETTINGS = {
   keyRequestsPerMinute: setting('EIDER_KEY_REQUESTS_PER_MINUTE', {
     default: '0',
-    help: 'Requests per minute for each key without its own limit; 0: unlimited',
+    help: 'Requests per minute for each key without its own limit; 0 for unlimited',
     parse: integer(0, 1_000_000),
   }),
   auditKeepDays: setting('EIDER_AUDIT_KEEP_DAYS', {
@@ -173,12 +169,12 @@ export const ACCESS_SETTINGS = {
   }),
   auditRowsMax: setting('EIDER_AUDIT_ROWS_MAX', {
     default: '1000000',
-    help: 'Maximum number of audit log entries; then the oldest are deleted',
+    help: 'Maximum number of audit log entries; beyond that, the oldest are deleted',
     parse: integer(1000, 1_000_000_000),
   }),
   urlKeys: setting('EIDER_URL_KEYS', {
     default: '0',
-    help: "1: a read-only key may be part of a statement's address (`GET /api/sql/query?key=…`), for programs that cannot send headers. Addresses end up in histories and logs",
+    help: "1: allow a read-only key in a statement's URL (`GET /api/sql/query?key=…`), for programs that cannot send headers. URLs end up in histories and logs",
     parse: truth,
   }),
 }

@@ -1,4 +1,4 @@
-/** From the text of a setting to its value. Each throws a `BadValue` that says what was expected. */
+/** Parsers for the values of settings. Each throws a `BadValue` that says what is expected. */
 
 import { readFileSync } from 'node:fs'
 import { Cron } from 'croner'
@@ -44,7 +44,7 @@ export function optionalSchedule(text: string): string | undefined {
   try {
     if (new Cron(text, { paused: true }).nextRun() !== null) return text
   } catch {
-    // Said below.
+    // The message below says what is wrong.
   }
   throw new BadValue('expected a cron expression that comes again, such as 0 3 * * *')
 }
@@ -55,7 +55,6 @@ export function optionalUrl(text: string): string | undefined {
   throw new BadValue('expected an http or https address')
 }
 
-/** Needs no unit. */
 const ZERO = '0'
 
 export function memorySize(text: string): string {
@@ -75,7 +74,6 @@ export function nonEmptyText(text: string): string {
   throw new BadValue('must not be empty')
 }
 
-/** `name=value,name=value`, the values encoded as in an address. */
 export function headerList(text: string): Readonly<Record<string, string>> {
   const pairs = list(text).map((pair) => {
     const at = pair.indexOf('=')
@@ -86,7 +84,6 @@ export function headerList(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(pairs)
 }
 
-/** undefined: not valid in a header. */
 function decodedHeader(text: string): string | undefined {
   try {
     const value = decodeURIComponent(text)
@@ -96,7 +93,7 @@ function decodedHeader(text: string): string | undefined {
   }
 }
 
-/** A JSON object by patterns of models, or the path of a file with one. */
+/** Parses a JSON object keyed by model patterns, or reads it from a file. */
 export function modelPrices(text: string): readonly {
   readonly pattern: string
   readonly input: number
@@ -121,7 +118,7 @@ function parsedTable(text: string): Readonly<Record<string, unknown>> {
     const table: unknown = JSON.parse(text)
     if (isObject(table)) return table
   } catch {
-    // Said below.
+    // The message below says what is wrong.
   }
   throw new BadValue('expected JSON such as {"gpt-*": {"input": 2, "output": 8}}, or a file of it')
 }
@@ -134,19 +131,18 @@ function fileText(path: string): string {
   }
 }
 
-/** One setting: an environment variable. */
 export interface Setting<T> {
   readonly name: string
-  /** As it would be written in the environment; empty: not set. */
+  /** The default as written in the environment; empty if the setting has none. */
   readonly default: string
   readonly help: string
-  /** Its value is never shown. */
+  /** Whether the value is never shown. */
   readonly isSecret: boolean
   parse(text: string): T
 }
 
 interface SettingInit {
-  /** Without it the setting is not set. */
+  /** If missing, the setting is unset by default. */
   readonly default?: string
   readonly help: string
   readonly isSecret?: boolean
@@ -159,7 +155,7 @@ export function setting<T>(
   return { name, default: '', isSecret: false, ...init }
 }
 
-/** Of a text that may be left unset. */
+/** A string setting without a default. */
 export function textSetting(name: string, init: SettingInit): Setting<string | undefined> {
   return setting(name, { ...init, parse: (text) => (text === '' ? undefined : text) })
 }

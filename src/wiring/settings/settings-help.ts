@@ -1,16 +1,16 @@
-/** The settings for people: all of them with their defaults, and what they are now. */
+/** Shows all settings with their defaults and current values. */
 
 import type { Setting } from './setting-values.ts'
 import { SETTINGS, type Settings } from './settings.ts'
 
-/** What most people set, in the order in which they need it. */
+/** The most important settings, in the order in which people need them. */
 const FIRST: readonly string[] = [
   ...['EIDER_PORT', 'EIDER_HOST', 'EIDER_DATA_DIR', 'EIDER_USERNAME', 'EIDER_PASSWORD'],
   ...['EIDER_CHAT_PROVIDER', 'EIDER_CHAT_MODEL', 'EIDER_CHAT_API_KEY'],
   ...['EIDER_BACKUP_SCHEDULE', 'EIDER_MEMORY_LIMIT'],
 ]
 
-/** A setting belongs to the first group whose pattern fits its name. */
+/** A setting belongs to the first group whose pattern matches its name. */
 const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [
   ['Network', /^EIDER_(PG_|ALLOW_OPEN|CRAWL|NETWORK)/],
   ['Logins, keys and the audit log', /^EIDER_(TOKEN|KEY_|URL_KEYS|AUDIT)/],
@@ -22,7 +22,6 @@ const GROUPS: readonly (readonly [title: string, names: RegExp])[] = [
   ['Limits', /./],
 ]
 
-/** Every setting with its default, for `--help`: the ten that matter first, then the others by what they are about. */
 export function settingsHelp(): string {
   const all: readonly Setting<unknown>[] = Object.values(SETTINGS)
   const first = FIRST.flatMap((name) => all.filter((one) => one.name === name))
@@ -40,10 +39,9 @@ function settingLine({ name, help, default: usual }: Setting<unknown>): string {
   return `  ${name.padEnd(28)} ${help} (${usual === '' ? 'not set' : usual})`
 }
 
-/** Every setting as it is, for admins; secrets are left out. */
 export function shownSettings(settings: Settings) {
   return Object.entries(SETTINGS).map(([key, one]) => {
-    // The keys of both are the same.
+    // Both objects have the same keys.
     const text = settingText(settings[key as keyof Settings], one.default)
     const isSet = text !== ''
     return {
@@ -56,13 +54,13 @@ export function shownSettings(settings: Settings) {
   })
 }
 
-/** Written like a value if unset: a size of 0 is `0MB` in both. */
+/** Formats the default like a set value, so that a size of 0 is `0MB` in both cases. */
 function usualText(one: Setting<unknown>): string | null {
   const text = one.isSecret ? '' : settingText(one.parse(one.default), one.default)
   return text === '' ? null : text
 }
 
-/** @param usual the default, which says whether it is written `true` or `1` */
+/** @param usual the default, which shows whether a flag is written as `true` or `1` */
 function settingText(value: unknown, usual: string): string {
   if (value === undefined) return ''
   if (typeof value === 'boolean') return usual === 'false' ? String(value) : value ? '1' : '0'
@@ -74,7 +72,7 @@ function settingText(value: unknown, usual: string): string {
   return isEmpty ? '' : JSON.stringify(value)
 }
 
-/** An address may contain a login, and a key in its query string. */
+/** Removes the login and the query string of a URL, which may contain a key. */
 function withoutPassword(text: string): string {
   return text.replace(/:\/\/[^/\s]*@/g, '://…@').replace(/^(https?:[^?#]*)[?#].*/i, '$1?…')
 }

@@ -1,6 +1,6 @@
 /**
- * The list of settings. Each is an environment variable; `--help` prints the list. The server does not start with an
- * unknown name or a value that does not parse.
+ * The list of all settings. Each is an environment variable, and `--help` prints the list. The
+ * server refuses to start with an unknown name or an invalid value.
  */
 
 import { AppError } from '../../core/errors.ts'
@@ -26,20 +26,20 @@ const DAY_SECONDS = 86_400
 export const SETTINGS = {
   host: setting('EIDER_HOST', {
     default: '127.0.0.1',
-    help: 'Address to listen on; any other than loopback needs a login or EIDER_ALLOW_OPEN=1',
+    help: 'Address to listen on; any address but loopback needs a login or EIDER_ALLOW_OPEN=1',
     parse: nonEmptyText,
   }),
   port: setting('EIDER_PORT', {
     default: '47334',
-    help: 'Port to listen on; 0: any free port',
+    help: 'Port to listen on; 0 for any free port',
     parse: integer(0, 65_535),
   }),
   pgPort: setting('EIDER_PG_PORT', {
-    help: 'Port of the PostgreSQL protocol, for psql, BI tools and drivers, 47335 for example; not set: off',
+    help: 'Port for psql, BI tools and database drivers (PostgreSQL protocol), such as 47335; off if not set',
     parse: optionalPort,
   }),
   pgTlsCert: textSetting('EIDER_PG_TLS_CERT', {
-    help: 'PEM file with the certificate of the PostgreSQL port; requires EIDER_PG_TLS_KEY',
+    help: "PEM file with the PostgreSQL port's certificate; requires EIDER_PG_TLS_KEY",
   }),
   pgTlsKey: textSetting('EIDER_PG_TLS_KEY', {
     help: 'PEM file with the private key of that certificate',
@@ -50,20 +50,20 @@ export const SETTINGS = {
     parse: nonEmptyText,
   }),
   backupDirectory: textSetting('EIDER_BACKUP_DIR', {
-    help: 'Folder of the backups; not set: backups in the data folder',
+    help: 'Folder for backups; by default, backups in the data folder',
   }),
   backupSchedule: setting('EIDER_BACKUP_SCHEDULE', {
-    help: "Schedule of automatic backups, as a cron expression in the machine's time zone: 0 3 * * *",
+    help: "Schedule of automatic backups: a cron expression in the machine's time zone, such as 0 3 * * *",
     parse: optionalSchedule,
   }),
   backupKeys: setting('EIDER_BACKUP_KEYS', {
     default: '1',
-    help: '0: leave the key files out of backups; secrets then need the original key files',
+    help: '0: leave the key files out of backups; restoring secrets then needs the original key files',
     parse: truth,
   }),
   backupKeep: setting('EIDER_BACKUP_KEEP', {
     default: '7',
-    help: 'Number of backups of this data folder to keep; each new one removes older ones beyond that',
+    help: 'Number of backups of this data folder to keep; a new backup deletes older ones',
     parse: integer(1, 100_000),
   }),
   username: textSetting('EIDER_USERNAME', {
@@ -75,7 +75,7 @@ export const SETTINGS = {
   }),
   allowOpen: setting('EIDER_ALLOW_OPEN', {
     default: '0',
-    help: '1: allow any address to listen on without a login',
+    help: '1: allow listening on any address without a login',
     parse: truth,
   }),
   tokenTtlSeconds: setting('EIDER_TOKEN_TTL_SECONDS', {
@@ -84,18 +84,18 @@ export const SETTINGS = {
     parse: integer(1, 3650 * DAY_SECONDS),
   }),
   crawlAllow: setting('EIDER_CRAWL_ALLOW', {
-    help: 'Private hosts, addresses and CIDR blocks that may be crawled, separated by commas',
+    help: 'Private hosts, addresses and CIDR blocks that the crawler may read, separated by commas',
     parse: list,
   }),
   networkAllow: setting('EIDER_NETWORK_ALLOW', {
-    help: 'Private hosts, addresses and CIDR blocks for models and data sources, separated by commas; not needed on loopback without a login',
+    help: 'Private hosts, addresses and CIDR blocks that models and data sources may use, separated by commas; not needed on loopback without a login',
     parse: list,
   }),
   sourcesDirectory: textSetting('EIDER_SOURCES_DIR', {
-    help: 'Folder of the SQLite and DuckDB files that may be data sources; not set: none',
+    help: 'Folder of SQLite and DuckDB files that can be data sources; none if not set',
   }),
   folders: setting('EIDER_FOLDERS_DIR', {
-    help: 'Folders that knowledge bases may sync with, including subfolders, separated by commas',
+    help: 'Folders, with their subfolders, that knowledge bases can sync with, separated by commas',
     parse: list,
   }),
   crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
@@ -110,27 +110,27 @@ export const SETTINGS = {
   }),
   fileBytesMax: setting('EIDER_FILE_BYTES_MAX', {
     default: String(2 * 1024 * 1024 * 1024),
-    help: "Maximum size in bytes of an upload, of a downloaded file and of a ZIP's contents",
+    help: "Maximum size in bytes of an upload, a downloaded file or a ZIP's contents",
     parse: integer(1024, 1024 * 1024 * 1024 * 1024),
   }),
   queryMs: setting('EIDER_QUERY_MS', {
     default: '60000',
-    help: 'Time limit of one SQL statement in milliseconds',
+    help: 'Time limit of an SQL statement in milliseconds',
     parse: integer(1, 86_400_000),
   }),
   statementBytesMax: setting('EIDER_STATEMENT_BYTES_MAX', {
     default: String(1024 * 1024),
-    help: 'Maximum size in bytes of one SQL statement; send values as params',
+    help: 'Maximum size of an SQL statement in bytes; send values as params',
     parse: integer(1024, 64 * 1024 * 1024),
   }),
   queriesQueueMax: setting('EIDER_QUERY_QUEUE_MAX', {
     default: '1000',
-    help: 'Maximum number of waiting SQL statements; further ones get 503',
+    help: 'Maximum number of waiting SQL statements; more get 503',
     parse: integer(0, 100_000),
   }),
   stuckMs: setting('EIDER_STUCK_MS', {
     default: '2000',
-    help: 'Milliseconds for DuckDB to stop a cancelled statement before the server is replaced',
+    help: 'Milliseconds that DuckDB may take to stop a cancelled statement before the server is replaced',
     parse: integer(100, 86_400_000),
   }),
   memoryLimit: setting('EIDER_MEMORY_LIMIT', {
@@ -145,39 +145,39 @@ export const SETTINGS = {
   }),
   diskReserve: setting('EIDER_DISK_RESERVE', {
     default: '256MB',
-    help: 'Disk space to keep free: with less, writes get 507, and searches continue',
+    help: 'Disk space to keep free; with less, writes get 507 and searches continue',
     parse: byteSize,
   }),
   vectorMemory: setting('EIDER_VECTOR_MEMORY', {
     default: '20%',
-    help: 'Memory for the vector cache, at most 4 GiB; vectors that do not fit are scanned on disk. 0MB: no cache',
+    help: 'Memory for the vector cache, at most 4 GiB; vectors that do not fit are scanned on disk. 0MB turns it off',
     parse: memorySize,
   }),
   rowMemory: setting('EIDER_ROW_MEMORY', {
     default: '256MB',
-    help: 'Memory for the chunks that searches show; others are read from the database. 0MB: none',
+    help: 'Memory for chunks that searches return; others are read from the database. 0MB turns it off',
     parse: memorySize,
   }),
   extensionDirectory: setting('EIDER_EXTENSION_DIR', {
     default: './extensions',
-    help: "Folder of DuckDB's vss extension, for HNSW indexes; npm run extensions fills it",
+    help: "Folder of DuckDB's vss extension, for HNSW indexes; npm run extensions downloads it",
     parse: nonEmptyText,
   }),
   extensionInstall: setting('EIDER_EXTENSION_INSTALL', {
     default: '0',
-    help: '1: download the vss extension from the site of DuckDB when it is missing',
+    help: "1: download a missing vss extension from DuckDB's site",
     parse: truth,
   }),
   threads: setting('EIDER_THREADS', {
     default: '0',
-    help: 'Threads of the SQL engine; 0: one per core',
+    help: 'Threads of the SQL engine; 0 for one per core',
     parse: integer(0, 1024),
   }),
   ...ACCESS_SETTINGS,
   ...AGENT_SETTINGS,
   insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', {
     default: '50',
-    help: 'Seconds after which a waiting insert becomes a job; 0: never',
+    help: 'Seconds until a waiting insert becomes a job; 0 for never',
     parse: integer(0, DAY_SECONDS),
   }),
   jobsMax: setting('EIDER_JOBS_MAX', {
@@ -187,7 +187,7 @@ export const SETTINGS = {
   }),
   jobsQueueMax: setting('EIDER_JOBS_QUEUE_MAX', {
     default: '1000',
-    help: 'Maximum number of waiting jobs; further ones get 503',
+    help: 'Maximum number of waiting jobs; more get 503',
     parse: integer(0, 100_000),
   }),
   jobsKeep: setting('EIDER_JOBS_KEEP', {
@@ -202,7 +202,7 @@ export const SETTINGS = {
   }),
   scheduleSecondsMin: setting('EIDER_SCHEDULE_SECONDS_MIN', {
     default: '60',
-    help: 'Minimum time in seconds between two runs of a scheduled job',
+    help: 'Minimum seconds between two runs of a scheduled job',
     parse: integer(1, DAY_SECONDS),
   }),
   scheduleRunsKeep: setting('EIDER_SCHEDULE_RUNS_KEEP', {
@@ -212,17 +212,17 @@ export const SETTINGS = {
   }),
   crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', {
     default: '600',
-    help: 'Seconds to refuse a SELECT that was running when the server crashed; 0: do not refuse it',
+    help: 'Seconds to refuse a SELECT that was running when the server crashed; 0 for never',
     parse: integer(0, DAY_SECONDS),
   }),
   shutdownMs: setting('EIDER_SHUTDOWN_MS', {
     default: '10000',
-    help: 'Milliseconds for running requests to finish after SIGTERM',
+    help: 'Milliseconds that running requests get to finish after SIGTERM',
     parse: integer(0, 3_600_000),
   }),
   metricsOpen: setting('EIDER_METRICS_OPEN', {
     default: '0',
-    help: '1: with a login, /metrics is open to everyone who can reach the server; otherwise it needs the scope admin',
+    help: '1: open /metrics to everyone who can reach the server; otherwise, with a login, it needs the scope admin',
     parse: truth,
   }),
   logLevel: setting('EIDER_LOG_LEVEL', {
@@ -242,7 +242,9 @@ export type Settings = { readonly [K in keyof typeof SETTINGS]: Parsed<(typeof S
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** @throws AppError `invalid_request` that names the variable and what was expected, never a secret's value */
+/**
+ * @throws AppError `invalid_request` naming the variable and the expected value, but never a secret
+ */
 export function settingsFrom(environment: Environment): Settings {
   refuseUnknownNames(environment)
   const values = Object.entries(SETTINGS).map(([key, one]) => {
@@ -267,7 +269,7 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
   }
 }
 
-/** Settings of the client `eider`: the server ignores them in its environment. */
+/** Settings of the `eider` client, which the server ignores. */
 const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY', 'EIDER_RELEASES_URL']
 
 function refuseUnknownNames(environment: Environment): void {
@@ -280,22 +282,23 @@ function refuseUnknownNames(environment: Environment): void {
   })
   if (unknown.length === 0) return
   const names = unknown.sort().join(', ')
-  throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists those there are`)
+  throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists them all`)
 }
 
 export const MEMORY_ENVIRONMENT = {
-  // For DuckDB's allocator, which reads it when the library is loaded: address space goes back to the system as pages do. It
-  // counts against the memory ceiling, and one large statement would leave no room for others.
+  // DuckDB's allocator reads this when the library is loaded. It then returns address space along
+  // with the pages; otherwise one large statement would leave too little of the memory limit to
+  // others.
   DUCKDB_JE_MALLOC_CONF: 'retain:false,dirty_decay_ms:1000,muzzy_decay_ms:0',
-  // The garbage collector waits longer the more memory the machine has, and takes no notice of the ceiling: on 24 GB, rows
-  // of 1 MB from a database left 300 MB of garbage more.
+  // JavaScript's garbage collector waits longer the more memory the machine has, regardless of the
+  // memory limit. On a machine with 24 GB, rows of 1 MB from a database left 300 MB more garbage.
   BUN_JSC_forceRAMSize: '1000000000',
 } as const
 
-/** Variables for the runtime and the operating system; the program as one file is Bun itself with `BUN_BE_BUN`. */
+/** With `BUN_BE_BUN`, the single-file executable acts as Bun. */
 const NOT_SECRET = ['BUN_BE_BUN', 'LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
-/** The environment of processes that read files from users: without the settings, which contain keys. */
+/** The environment of processes that read users' files, without settings, which contain keys. */
 export function environmentOfReaders(
   environment: Environment = Bun.env,
 ): Readonly<Record<string, string>> {
@@ -309,7 +312,6 @@ export function environmentOfReaders(
 
 const LOOPBACK = /^(127(\.\d{1,3}){3}|localhost|::1|\[::1\])$/i
 
-/** True for a host that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host)
 }

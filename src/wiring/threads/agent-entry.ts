@@ -1,5 +1,5 @@
 /**
- * The agents' thread: the loops of its questions, joined to the thread's messages and to the chat
+ * The agents' thread: connects the agent loop with the messages of the main thread and the chat
  * models.
  */
 
@@ -12,8 +12,8 @@ import { newFeatureMemory } from '../../core/domain/model-ref.ts'
 const agentPort = parentPort
 if (agentPort === null) throw new Error('This file is the entry of a worker thread')
 
-// Loaded before the question comes: the thread may be a spare one. The SDK of a provider is loaded
-// when it is known.
+// Loaded before a question arrives, since this may be a spare thread. A provider's SDK is loaded
+// once the provider is known.
 const registry = import('../../models/registries/chat-registry.ts')
 
 const sessions = new ThreadSessions({

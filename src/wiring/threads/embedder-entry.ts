@@ -1,16 +1,16 @@
-/** The embedding thread: the built-in model and its queue, joined to the thread's messages. */
-import { parentPort } from 'node:worker_threads'
+/** The process that embeds texts with the built-in model. */
 import { EmbeddingLoop } from '../../models/builtin/embedding-loop.ts'
 import type { EmbeddingRequest } from '../../models/builtin/embedding-protocol.ts'
+import { endWithParent } from '../../ops/supervisor/parent-death.ts'
 
-const embedderPort = parentPort
-if (embedderPort === null) throw new Error('This file is the entry of a worker thread')
+endWithParent()
+// Ctrl-C and service managers signal all processes of a server, but this one ends only with the
+// server.
+process.on('SIGINT', () => {})
+process.on('SIGTERM', () => {})
 
-const loop = new EmbeddingLoop({
-  post: (answer, transfer) => embedderPort.postMessage(answer, [...transfer]),
-  end: () => process.exit(0),
-})
+const loop = new EmbeddingLoop((answer) => process.send?.(answer))
 
-embedderPort.on('message', (request: EmbeddingRequest) => {
+process.on('message', (request: EmbeddingRequest) => {
   void loop.receive(request)
 })

@@ -1,4 +1,4 @@
-/** A thread that makes one map, joined to its messages. */
+/** The thread that computes one map. */
 import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
 import type { ToMapThread } from '../../retrieval/map/map-protocol.ts'
@@ -10,12 +10,13 @@ const PRIORITY = 10
 const mapPort = parentPort
 if (mapPort === null) throw new Error('This file is the entry of a worker thread')
 
-// On Linux a thread has its own priority; on other systems this would change the whole process.
+// On Linux, each thread has its own priority. On other systems, this would affect the whole
+// process.
 if (process.platform === 'linux') {
   try {
     setPriority(PRIORITY)
   } catch {
-    // Where that is not allowed, the map takes its share like everything else.
+    // If this is not allowed, the map runs at normal priority.
   }
 }
 

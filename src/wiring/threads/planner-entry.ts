@@ -1,4 +1,4 @@
-/** The planning thread: large statements, whose trees would hold the main thread, joined to the thread's messages. */
+/** The thread that parses large statements, which would block the main thread. */
 import { parentPort } from 'node:worker_threads'
 import type { ToPlanningThread } from '../../query/select/planning-protocol.ts'
 import { PlanningThread } from '../../query/select/planning-protocol.ts'

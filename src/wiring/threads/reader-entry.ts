@@ -1,4 +1,4 @@
-/** A reader thread: chunks texts and matches patterns here, where that can be stopped. */
+/** A thread that chunks texts and matches patterns. Unlike the main thread, it can be stopped. */
 import { parentPort } from 'node:worker_threads'
 import { Analyzers } from '../../core/text/analyzer.ts'
 import { answerJob, type ReaderJob, transfersOf } from '../../ingest/readers/reader-job.ts'

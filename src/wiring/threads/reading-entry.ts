@@ -1,6 +1,6 @@
 /**
- * A reader process: turns files from users into tables and documents. It holds no database and no secret, and if it crashes,
- * only one request fails.
+ * The process that reads users' files into tables and documents. It has no access to the database
+ * or to secrets, and if it crashes, only one request fails.
  */
 import { setPriority } from 'node:os'
 import { Worker } from 'node:worker_threads'
@@ -10,18 +10,18 @@ import type { GuardedJob } from '../../reading/processes/process-guard.ts'
 import { answerJob } from '../../reading/processes/read-file.ts'
 import type { ReadingJob } from '../../reading/processes/reading-messages.ts'
 
-/** Lower than the server, which answers others in the meantime. */
+/** A lower priority than the server's, which answers other requests meanwhile. */
 const PRIORITY = 5
 
 endWithParent()
-// A terminal or a service manager stops all processes of a server; this one continues for the running requests, and ends
-// with the server.
+// Ctrl-C and service managers signal all processes of a server, but this one finishes the running
+// requests and ends with the server.
 process.on('SIGINT', () => {})
 process.on('SIGTERM', () => {})
 process.umask(0o077)
 setPriority(PRIORITY)
 
-/** The guard sees resident memory every few milliseconds; what grows faster fails without it. */
+/** The guard checks resident memory every few milliseconds; this catches faster growth. */
 const ceiling = new MemoryCeiling()
 const guard = new Worker(new URL('./reading-guard-entry.ts', import.meta.url))
 

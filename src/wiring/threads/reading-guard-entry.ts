@@ -1,4 +1,4 @@
-/** A thread of a reader process that ends it in time. */
+/** The thread that ends a reader process when it exceeds its limits. */
 import { parentPort } from 'node:worker_threads'
 import { processorMs } from '../../core/runtime/process-limits.ts'
 import { type GuardedJob, ProcessGuard } from '../../reading/processes/process-guard.ts'

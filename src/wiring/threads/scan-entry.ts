@@ -1,4 +1,4 @@
-/** A scanning thread: vectors in shared memory, joined to the thread's messages. */
+/** A thread that searches vectors in shared memory. */
 import { parentPort } from 'node:worker_threads'
 import { ScanThread, type ToScanThread } from '../../retrieval/vectors/scan-thread.ts'
 

@@ -98,7 +98,7 @@ describe('a model that obeys all that it reads', () => {
     await t.close()
   })
 
-  /** What must be the same afterwards. */
+  /** Returns the state that must not change. */
   async function state() {
     const statements = [
       'SELECT count(*), max(chunk_content) FROM mindsdb.notes',
@@ -160,7 +160,7 @@ describe('a model that obeys all that it reads', () => {
         .filter((chunk) => chunk.startsWith('data: '))
         .map((chunk) => JSON.parse(chunk.slice('data: '.length)))
 
-      // Only events that there are, in their order.
+      // Only known events occur, in order.
       const kinds = events.map((event) => event.type ?? Object.keys(event)[0])
       const steps = events.flatMap((event) => event.steps ?? [])
       expect(kinds[0]).toBe('start')
@@ -168,7 +168,7 @@ describe('a model that obeys all that it reads', () => {
       expect(kinds.slice(1, -2)).toEqual(steps.flatMap(() => ['actions', 'steps']))
       expect(steps.length).toBeGreaterThan(PAGE)
 
-      // No tool that there is not, nothing secret, nothing fetched, nothing written.
+      // No unknown tool was called, and nothing secret was read, fetched or written.
       const known: readonly string[] = TOOL_NAMES
       for (const { action, observation } of steps) {
         if (!known.includes(action.tool)) expect(observation).toContain('is not a valid tool')
@@ -179,7 +179,7 @@ describe('a model that obeys all that it reads', () => {
       expect(lured).toBe(0)
       expect(await state()).toEqual(before)
 
-      // Nothing cited but what was shown.
+      // Only what was shown is cited.
       const output = events.at(-2)
       const observed = steps.map(({ observation }) => observation).join('\n')
       for (const citation of output.citations) {
@@ -187,7 +187,7 @@ describe('a model that obeys all that it reads', () => {
         expect(observed).toContain(citation.chunk_id)
       }
 
-      // The fence around data is intact, and its mark is nowhere in it.
+      // The fence around data is intact, and its marker occurs nowhere inside.
       const [system] = model.requests.at(-1) ?? []
       const fence = /<<<data ([0-9a-f]{32})/.exec(system?.content ?? '')?.[1] ?? ''
       expect(fence).toHaveLength(32)
@@ -202,7 +202,7 @@ describe('a model that obeys all that it reads', () => {
     },
   )
 
-  test('would be found out: what its data names does come out', async () => {
+  test('its leak is detected: data that it may read does come out', async () => {
     model?.close()
     model = obedientModel([{ name: 'kb_query_tool', input: 'SELECT * FROM mindsdb.payroll' }])
     const agent = {
@@ -216,7 +216,7 @@ describe('a model that obeys all that it reads', () => {
     expect(text).toContain(SECRET)
   })
 
-  test('the built-in model searches as ever, and quotes', async () => {
+  test('the built-in model searches and quotes as usual', async () => {
     const agent = { name: 'quoter', data: { knowledge_bases: ['mindsdb.notes'] } }
     await send('POST', '/agents', { agent })
     const before = await state()
@@ -237,7 +237,7 @@ describe('a model that obeys all that it reads', () => {
         .map((chunk) => JSON.parse(chunk.slice('data: '.length)))
       const tools = events.flatMap((event) => event.actions ?? []).map(({ tool }) => tool)
       expect(tools).toEqual(['kb_list_tool', 'kb_query_tool'])
-      // The first is the passage of the answer; the others are not part of its text.
+      // The first is the passage of the answer, and the others are not part of its text.
       const [shown] = events.at(-2).citations
       if (shown !== undefined) expect(events.at(-2).output).toContain(shown.chunk_id)
       for (const citation of events.at(-2).citations) {

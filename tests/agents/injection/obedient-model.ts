@@ -1,6 +1,6 @@
 /**
- * A chat server whose model is the worst possible: it obeys everything it reads, in every grammar it knows, tries to end the
- * fence around data by its mark, and repeats all of it in its answer.
+ * A chat server with the worst possible model. It obeys everything it reads, in every format, tries
+ * to close the fence around data with its marker, and repeats everything in its answer.
  */
 interface SentMessage {
   readonly role: string
@@ -14,7 +14,7 @@ interface WantedCall {
 
 export interface ObedientModel {
   readonly url: string
-  /** What it was sent, request by request. */
+  /** The messages that it received, request by request. */
   readonly requests: readonly (readonly SentMessage[])[]
   close(): void
 }

@@ -42,7 +42,7 @@ async function run(query: string) {
   expect(body).toMatchObject({ type: 'ok' })
 }
 
-test('keys are never shown, and stay when the masked form is sent back', async () => {
+test('keys are never shown, and are kept when the masked form is sent back', async () => {
   const created = await app.send('POST', AGENTS, {
     agent: { name: 'one', data: { mcp: [SERVER] } },
   })
@@ -59,7 +59,7 @@ test('keys are never shown, and stay when the masked form is sent back', async (
   expect(all).not.toContain('abcdefghijkl0123456789mnop')
 })
 
-test('a key is not sent to another address than that for which it was given', async () => {
+test('a key is sent only to the address it was given for', async () => {
   await app.send('POST', AGENTS, { agent: { name: 'two', data: { mcp: [SERVER] } } })
   const elsewhere = { ...SHOWN, url: 'https://9.9.9.9/mcp' }
   const moved = await app.send('PUT', `${AGENTS}/two`, { agent: { data: { mcp: [elsewhere] } } })
@@ -80,7 +80,7 @@ test('statements take and show servers as well', async () => {
   expect(JSON.stringify(await app.rows('SHOW AGENTS'))).not.toContain(KEY)
 })
 
-test('the data folder does not hold a key in plain words', async () => {
+test('the data folder contains no key in plain text', async () => {
   const names = await readdir(folder, { recursive: true, withFileTypes: true })
   for (const entry of names) {
     if (!entry.isFile()) continue
@@ -114,8 +114,8 @@ test.each([
 test('the built-in agent says that it calls none', async () => {
   const mcp = [{ ...SERVER, url: 'https://8.8.8.8/mcp' }]
   const created = await app.send('POST', AGENTS, { agent: { name: 'plain', data: { mcp } } })
-  expect(created.text).toContain('The built-in model calls no tools of MCP servers')
+  expect(created.text).toContain('The built-in model cannot call tools of MCP servers')
   const messages = [{ role: 'user', content: 'Well?' }]
   const answer = await app.send('POST', `${AGENTS}/plain/completions`, { messages })
-  expect(answer.text).toContain('The built-in model calls no tools of MCP servers')
+  expect(answer.text).toContain('The built-in model cannot call tools of MCP servers')
 })

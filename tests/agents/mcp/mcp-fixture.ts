@@ -1,10 +1,13 @@
-/** A server made with the official SDK, over streamable HTTP, and one that sends anything a test wants. */
+/**
+ * An MCP server made with the official SDK, and one that sends whichever bytes a test wants, both
+ * over streamable HTTP.
+ */
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 
 export interface ForeignServer {
   readonly url: string
-  /** The requests, with their headers and JSON-RPC methods. */
+  /** The requests with their headers and JSON-RPC methods. */
   readonly requests: readonly SeenRequest[]
   close(): void
 }
@@ -22,7 +25,7 @@ export interface OfficialOptions {
   readonly isJson?: boolean
 }
 
-/** What the SDK's server side answers. */
+/** Returns the answers of the SDK's server. */
 export function officialServer({ tools, hasSessions, isJson }: OfficialOptions): ForeignServer {
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
   const opened = async () => {
@@ -55,7 +58,7 @@ export interface Message {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** A well-behaved beginning, and then what the test says. */
+/** A server that starts correctly and then responds as the test says. */
 export function handMadeServer(answering: Answering, listed: readonly object[]): ForeignServer {
   return servedBy(async (request) => {
     const message = (await request
@@ -107,5 +110,5 @@ export function textResult(message: Message, text: string): Response {
   return Response.json({ jsonrpc: '2.0', id: message.id, result })
 }
 
-/** The least that a tool is listed with. */
+/** The minimal description of a tool. */
 export const ECHO = { name: 'echo', description: 'Says it', inputSchema: { type: 'object' } }

@@ -14,7 +14,7 @@ afterAll(async () => {
   await app.close()
 })
 
-/** Weather of a town, and a tool that fails. */
+/** Tools for the weather in a town and for a failure. */
 function weather(options: { readonly hasSessions?: boolean; readonly isJson?: boolean }) {
   return officialServer({
     ...options,
@@ -44,7 +44,7 @@ describe.each([
   ['stateless, JSON', { isJson: true }],
   ['with sessions', { hasSessions: true }],
 ])('an official server, %s', (_name, options) => {
-  test('its tools are shown, called, and their results told', async () => {
+  test("the model sees a server's tools, calls them and gets their results", async () => {
     const server = weather(options)
     try {
       const asked = await askScripted(app, {
@@ -108,7 +108,10 @@ test('without an allow-list no tool is called, and the answer says which there a
   }
 })
 
-/** Asks with one call of `echo`; what the model saw of it, and the warnings. */
+/**
+ * Asks a question with one call of `echo`.
+ * @returns what the model saw of the call, and the warnings
+ */
 async function echoed(url: string, extra: object = {}) {
   const asked = await askScripted(app, {
     data: { mcp: [{ name: 'odd', url, tools: ['*'], ...extra }] },
@@ -163,7 +166,7 @@ const MISBEHAVING: readonly (readonly [string, Parameters<typeof handMadeServer>
   [
     'a redirect elsewhere',
     () => Response.redirect('http://10.0.0.1/mcp?key=secretsecret', 307),
-    'sends elsewhere, which is not followed: http://10.0.0.1/mcp.',
+    'redirects to http://10.0.0.1/mcp, which is not followed.',
   ],
 ]
 

@@ -1,4 +1,4 @@
-/** Any request below /v1 is answered in that API's form, and never with a 500. */
+/** Any request below /v1 is answered in that API's form and never with a 500. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -20,7 +20,7 @@ const odd = fc.oneof(
   fc.string({ unit: 'binary' }),
   fc.constantFrom(null, true, 0, -1, 1e308, '', '\u0000', '\ud800', [], {}, '__proto__'),
 )
-/** Mostly as it should be. */
+/** Usually returns a valid value. */
 function mostly<T>(right: fc.Arbitrary<T>): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 15, arbitrary: right }, { weight: 1, arbitrary: odd })
 }
@@ -89,7 +89,7 @@ const response = fc.oneof(
   ),
 )
 
-/** How often each status came. */
+/** How often each status occurred. */
 const statuses = new Map<number, number>()
 
 async function expectItsForm(method: string, path: string, body?: unknown): Promise<void> {
@@ -110,7 +110,7 @@ test('chat completions', async () => {
     fc.asyncProperty(chat, (body) => expectItsForm('POST', '/v1/chat/completions', body)),
     RUNS,
   )
-  // Otherwise nothing but the check of the body would be tried.
+  // Otherwise only the check of the body would be tested.
   expect(statuses.get(200)).toBeGreaterThan(0)
 }, 60_000)
 
@@ -165,6 +165,6 @@ test('paths', async () => {
 test('a body over the limit of its route names no setting that would not help', async () => {
   const body = { model: 'all-MiniLM-L6-v2', input: 'x'.repeat(33_600_000) }
   const answer = await app.send('POST', '/v1/embeddings', body)
-  const message = 'The body has more than 33554432 bytes, the limit of this route'
+  const message = 'The body has more than 33554432 bytes, the limit for this route'
   expect([answer.status, answer.body]).toMatchObject([413, { error: { message } }])
 })

@@ -1,4 +1,4 @@
-/** What Open WebUI sends, with a key as its operator would make one. */
+/** The requests of Open WebUI, with a key as its operator would create it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { makeKey } from '../../support/access-keys.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -52,14 +52,14 @@ test('a chat with its own tools offered, streamed, with the count of tokens', as
     stream_options: { include_usage: true },
     temperature: 0.8,
     tools: [{ type: 'function', function: { name: 'search_web', description: '', parameters } }],
-    // A parameter that Open WebUI lets its users add.
+    // A parameter that users of Open WebUI can add.
     eider: { steps: true },
   })
   expect(status).toBe(200)
   expect(text).toContain('South Africa')
   expect(text).toContain('"type":"url_citation"')
   expect(text).toContain('"reasoning_content"')
-  // The built-in model counts, too.
+  // The built-in model also reports its usage.
   expect(text).toMatch(/"usage":\{"prompt_tokens":[1-9]\d*,"completion_tokens":[1-9]/)
   expect(text).toEndWith('data: [DONE]\n\n')
 })
@@ -94,7 +94,7 @@ test('nothing that the key may not ask, with the same answer as for unknown name
   expect(answer).toMatchObject({ status: 403, body: { error: { type: 'permission_error' } } })
 })
 
-test('a key that is none', async () => {
+test('an invalid key', async () => {
   const unknown = { authorization: `Bearer eider_${'x'.repeat(40)}` }
   const answer = await app.send('GET', '/v1/models', undefined, unknown)
   expect(answer).toMatchObject({ status: 401, body: { error: { code: 'invalid_api_key' } } })

@@ -1,4 +1,4 @@
-/** The PostgreSQL port, by node-postgres and psql. */
+/** Uses the PostgreSQL port with node-postgres and psql. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type pg from 'pg'
 import { makeKey } from '../../support/access-keys.ts'
@@ -48,7 +48,7 @@ describe('a client of PostgreSQL', () => {
     ])
   })
 
-  test('sends values that would end a literal, and they stay values', async () => {
+  test('sends values that would end a literal, and they are still values', async () => {
     const values = ["it's", "' OR 1=1 --", '\\', "\\' OR 1=1 --", 'a\nb', '$1', '']
     const { rows } = await withClient(open, (client) => {
       return client.query(
@@ -69,7 +69,7 @@ describe('a client of PostgreSQL', () => {
       const failure = await client.query("INSERT INTO notes VALUES (3, 'q')").catch((e) => e)
       expect([failure.code, failure.message]).toEqual([
         '0A000',
-        'A transaction only reads: turn autocommit on for statements that change something',
+        'Transactions are read-only: turn on autocommit for statements that change something',
       ])
       const later = await client.query('SELECT 1').catch((e) => e)
       expect(later.message).toContain('current transaction is aborted')
@@ -147,6 +147,44 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
+  test('finds unique columns and conditions in the catalog', async () => {
+    await withClient(open, async (client) => {
+      await client.query(
+        'CREATE TABLE rules (a INTEGER PRIMARY KEY, b VARCHAR UNIQUE, c INTEGER CHECK (c > 0), UNIQUE (c, b))',
+      )
+      const { rows } = await client.query(
+        `SELECT conname, contype, conkey, pg_get_constraintdef(oid) AS text FROM pg_constraint
+         WHERE conrelid = 'rules'::regclass ORDER BY conname`,
+      )
+      expect(rows.map((row) => Object.values(row))).toEqual([
+        ['rules_b_key', 'u', [2], 'UNIQUE (b)'],
+        ['rules_c_b_key', 'u', [3, 2], 'UNIQUE (c, b)'],
+        ['rules_c_check', 'c', null, 'CHECK ((c > 0))'],
+        ['rules_pkey', 'p', [1], 'PRIMARY KEY (a)'],
+      ])
+      const columns = await client.query(
+        `SELECT constraint_type, k.column_name FROM information_schema.table_constraints AS t
+         JOIN information_schema.key_column_usage AS k USING (constraint_name)
+         WHERE t.table_name = 'rules' ORDER BY constraint_name, k.ordinal_position`,
+      )
+      expect(columns.rows.map((row) => Object.values(row))).toEqual([
+        ['UNIQUE', 'b'],
+        ['UNIQUE', 'c'],
+        ['UNIQUE', 'b'],
+        ['PRIMARY KEY', 'a'],
+      ])
+      const keys = await client.query(
+        "SELECT indexname FROM pg_indexes WHERE tablename = 'rules' ORDER BY 1",
+      )
+      expect(keys.rows.map(({ indexname }) => indexname)).toEqual([
+        'rules_b_key',
+        'rules_c_b_key',
+        'rules_pkey',
+      ])
+      await client.query('DROP TABLE rules')
+    })
+  })
+
   test('sees in the catalog what was made and dropped meanwhile, also by others', async () => {
     await withClient(open, async (client) => {
       const names = async () => {
@@ -162,6 +200,26 @@ describe('a client of PostgreSQL', () => {
       await client.query('DROP TABLE brief_one')
       await client.query('DROP TABLE briefs')
       expect(await names()).toEqual([])
+    })
+  })
+
+  test('lists the statements that run', async () => {
+    await withClient(open, async (client) => {
+      const slow = withClient(open, (other) => {
+        return other.query(
+          'SELECT count(*) FROM range(20000) a, range(20000) b WHERE hash(a.range + b.range) = 3',
+        )
+      })
+      await Bun.sleep(100)
+      const { rows } = await client.query(
+        'SELECT datname, usename, state, left(query, 15) AS query FROM pg_stat_activity ORDER BY pid',
+      )
+      const shared = { datname: 'mindsdb', usename: 'anyone', state: 'active' }
+      expect(rows).toEqual([
+        { ...shared, query: 'SELECT count(*)' },
+        { ...shared, query: 'SELECT datname,' },
+      ])
+      await slow
     })
   })
 
@@ -237,6 +295,8 @@ describe('a server with a login', () => {
         expect((await one(client)).rows).toEqual([{ n: 1 }])
         const denied = await client.query('CREATE TABLE t (a INT)').catch((e) => e)
         expect(denied.code).toBe('42501')
+        const seen = await client.query('SELECT DISTINCT usename FROM pg_stat_activity')
+        expect(seen.rows).toHaveLength(1)
         await locked.t.send('DELETE', `/api/keys/${id}`, undefined, admin)
         const revoked = await one(client).catch((e) => e)
         expect(revoked.code).toBe('28000')

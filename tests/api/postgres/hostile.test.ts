@@ -1,14 +1,20 @@
-/** The attempts to get out of the gates (tests/sql/hostile.sql), sent by way of the PostgreSQL port. */
+/**
+ * The attempts to escape the restrictions (tests/sql/hostile.sql), sent through the PostgreSQL
+ * port.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import pg from 'pg'
 import { ATTEMPTS, fill, SECRET } from '../../sql/hostile-attempts.ts'
 import { type Served, serve } from './postgres-fixture.ts'
 
-/** Answered here: settings and prepared statements of the session, which change nothing else, and PostgreSQL's catalog, which shows the caller's part. */
+/**
+ * The port allows these: settings and prepared statements of the session, which change nothing
+ * else, and PostgreSQL's catalog, which shows only what the caller may see.
+ */
 const HARMLESS =
   /^(?:SET|RESET|PREPARE|EXECUTE|DEALLOCATE)\b|^SELECT (?:current_setting\('memory_limit'\)|txid_current\(\)|\* FROM (?:pg_catalog\.)?pg_class)$/i
 
-/** What only clients of this port would try: the catalog's database is a DuckDB too. */
+/** Attempts that are possible only here, because the port's catalog is a DuckDB database, too. */
 const OF_THE_CATALOG = [
   "SELECT * FROM pg_class, read_text('/etc/passwd')",
   "SELECT * FROM pg_class, read_csv('/etc/passwd')",
@@ -46,7 +52,7 @@ afterAll(async () => {
 
 interface Outcome {
   readonly text: string
-  /** null: it was answered. */
+  /** Null if the statement succeeded. */
   readonly state: string | null
 }
 
@@ -90,7 +96,7 @@ describe('an attempt to get out by way of the PostgreSQL port', () => {
   for (const sql of [...ATTEMPTS.map(({ sql }) => sql), ...OF_THE_CATALOG]) {
     test(sql, async () => {
       const prepared = { text: sql, queryMode: 'extended' } as const
-      // Simple queries may hold several statements.
+      // Simple queries may contain several statements.
       for (const config of /;\s*[^\s;]/.test(sql) ? [prepared] : [prepared, sql]) {
         const { text, state } = await outcomeOf(config)
         expect(text).not.toContain('root:')

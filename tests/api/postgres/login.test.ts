@@ -1,4 +1,4 @@
-/** SCRAM-SHA-256, by node-postgres' half of it: a client on another machine, without TLS. */
+/** SCRAM-SHA-256 with node-postgres as the client, as from another machine without TLS. */
 import { describe, expect, test } from 'bun:test'
 import { createRequire } from 'node:module'
 import { Authentication } from '../../../src/api/http/access/authentication.ts'
@@ -13,7 +13,7 @@ interface ScramSession {
 const sasl: {
   startSession(mechanisms: readonly string[]): ScramSession
   continueSession(session: ScramSession, password: string, serverFirst: string): Promise<void>
-  /** @throws Error where the server does not know the password */
+  /** @throws Error if the server does not know the password */
   finalizeSession(session: ScramSession, serverFinal: string): void
 } = createRequire(import.meta.url)('pg/lib/crypto/sasl')
 
@@ -33,7 +33,7 @@ const authentication = new Authentication({
   sleep: async () => {},
 })
 
-/** A connection to which nothing comes by a network. */
+/** A connection that receives nothing from a network. */
 function connected() {
   const inbox = new Inbox()
   const received: Received[] = []
@@ -77,7 +77,7 @@ function connected() {
   return { connection, next, seen }
 }
 
-/** The last message of the exchange, and what came after it. */
+/** Returns the last message of the exchange and what followed. */
 async function logIn(password: string, start = START, change = (final: string) => final) {
   const { connection, next, seen } = connected()
   connection.receive(start)
@@ -94,7 +94,7 @@ async function logIn(password: string, start = START, change = (final: string) =
 }
 
 describe('SCRAM-SHA-256', () => {
-  test('lets the user of the settings in, and proves that the server knows the password', async () => {
+  test('accepts the user from the settings, and proves that the server knows the password', async () => {
     const { session, answer, next } = await logIn('pâss ①')
     expect(answer.body.readInt32BE()).toBe(12)
     sasl.finalizeSession(session, answer.body.toString('utf8', 4))

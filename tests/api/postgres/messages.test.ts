@@ -1,4 +1,4 @@
-/** The protocol by its messages: what clients send wrongly, too much, too slowly, or not at all. */
+/** The protocol with clients whose messages are wrong, too many, too slow or missing. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ const kindsOf = (received: readonly { readonly kind: string }[]) => {
   return received.map(({ kind }) => kind).join('')
 }
 
-/** The server answers others as before. */
+/** Checks that the server still responds to other clients. */
 async function expectUnharmed(): Promise<void> {
   const { rows } = await withClient(open, (client) => client.query('SELECT 1 AS n'))
   expect(rows).toEqual([{ n: 1 }])
@@ -59,7 +59,7 @@ test('messages split over many packets, and many in one packet, are the same mes
 })
 
 describe('the version of the protocol', () => {
-  /** The answer to a start packet, without the settings. */
+  /** Returns the answer to a startup packet, without the settings. */
   async function answerTo(version: number, ...more: readonly string[]) {
     const client = await RawClient.open(open.port)
     client.send(startPacket(['user', 'eider', ...more], version))
@@ -141,7 +141,7 @@ test('pg_dump and replication are refused in one sentence', async () => {
 })
 
 describe('a client that does harm', () => {
-  test('10,000 messages of chance end at most their own connection', async () => {
+  test('10,000 random messages end at most their own connection', async () => {
     let seed = 7
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -171,7 +171,7 @@ describe('a client that does harm', () => {
     while (sent < 10_000) {
       const client = await RawClient.open(open.port)
       const batch = Array.from({ length: 40 }, () => (made[random(made.length)] ?? (() => SYNC))())
-      // One in eight says a wrong length.
+      // One packet in eight has a wrong length.
       if (random(8) === 0) batch[39]?.writeInt32BE(random(2 ** 31) - 2 ** 30, 1)
       client.send(random(10) === 0 ? noise(30) : START, ...batch, message('X'))
       sent += batch.length
@@ -207,7 +207,7 @@ describe('a client that does harm', () => {
     await client.closed
   })
 
-  test('what it sends ahead while its statement runs waits in the network', async () => {
+  test('data that it sends while its statement runs is not read yet', async () => {
     const client = await RawClient.started(open.port)
     client.send(
       query(
@@ -252,7 +252,7 @@ test('1,000 connections are served, more are refused, and a statement can still 
       for (;;) {
         client.send(query(`SELECT ${index}`))
         const answer = kindsOf(await client.until('Z'))
-        // As over HTTP, one address begins 200 connections' first statements a second.
+        // As over HTTP, one address can send the first statements of 200 connections per second.
         if (answer !== 'EZ') return answer
         await Bun.sleep(500)
       }
@@ -280,7 +280,7 @@ test.skipIf(Bun.which('openssl') === null)('TLS: the connection is encrypted', a
     { host: 'localhost', ssl: { ca } },
   )
   expect([rows[0].s.length, rows[0].n]).toEqual([300_000, 7])
-  // Bytes in the clear behind the wish for TLS could be anybody's.
+  // Unencrypted bytes after a request for TLS could come from anyone.
   const client = await RawClient.open(served.port)
   client.send(message('', int32(80877103)), START)
   const received = await new Promise<Buffer>((resolve) => client.socket.once('data', resolve))

@@ -1,4 +1,4 @@
-/** A server with a PostgreSQL port, node-postgres for it, and a client that sends any bytes. */
+/** A server with a PostgreSQL port, node-postgres, and a client that sends arbitrary bytes. */
 import { connect, type Socket } from 'node:net'
 import pg from 'pg'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -19,7 +19,7 @@ export async function serve(environment: Record<string, string> = {}): Promise<S
   return { t, port: listener.postgresPort ?? 0, stop }
 }
 
-/** A knowledge base of two teas, as most of these tests use it. */
+/** Adds a knowledge base of two teas, which most of these tests use. */
 export async function addTeas({ t }: Served): Promise<void> {
   const kbs = '/api/projects/mindsdb/knowledge_bases'
   await t.send('POST', kbs, { knowledge_base: { name: 'teas' } })
@@ -63,7 +63,7 @@ export function int32(value: number): Buffer {
   return bytes
 }
 
-/** A text with the zero that ends it. */
+/** Returns a text with its terminating zero. */
 export function text(value: string): Buffer {
   return Buffer.from(`${value}\0`)
 }
@@ -80,7 +80,7 @@ export function startPacket(parameters: readonly string[], version = 196_608): B
 
 export const START = startPacket(['user', 'eider', 'database', 'mindsdb'])
 
-/** The fields of an ErrorResponse by their letters. */
+/** Returns the fields of an ErrorResponse by their letters. */
 export function failureOf({
   body,
 }: Received): Readonly<Partial<Record<'S' | 'C' | 'M' | 'H' | 'P', string>>> {
@@ -88,7 +88,7 @@ export function failureOf({
   return Object.fromEntries(parts.map((part) => [part.slice(0, 1), part.slice(1)]))
 }
 
-/** Cuts bytes into messages. */
+/** Splits bytes into messages. */
 export class Inbox {
   #bytes = Buffer.alloc(0)
 
@@ -106,7 +106,7 @@ export class Inbox {
   }
 }
 
-/** A connection that sends any bytes and reads messages. */
+/** A connection that sends arbitrary bytes and reads messages. */
 export class RawClient {
   readonly socket: Socket
   readonly closed: Promise<void>
@@ -142,7 +142,7 @@ export class RawClient {
     return client
   }
 
-  /** Logged in, where the server asks for no password. */
+  /** Opens a logged-in connection to a server that asks for no password. */
   static async started(port: number): Promise<RawClient> {
     const client = await RawClient.open(port)
     client.send(START)
@@ -154,7 +154,7 @@ export class RawClient {
     this.socket.write(Buffer.concat(pieces))
   }
 
-  /** Everything up to the next message of this kind, or to the end of the connection. */
+  /** Returns everything up to the next message of this kind, or to the end of the connection. */
   async until(kind: string): Promise<readonly Received[]> {
     for (;;) {
       const at = this.#received.findIndex((one) => one.kind === kind)

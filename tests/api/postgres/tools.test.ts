@@ -1,7 +1,8 @@
 /**
- * What graphical tools send when they connect and look around, as their public sources and logs have it, and what they are
- * answered (tools/*.slt). A block is comments, the statement, a line `----`, then what comes back: the columns and rows, or
- * the tag of a statement without rows.
+ * What graphical tools send when they connect, explore the schema and read data, according to their
+ * public sources and logs, and the expected responses (tools/*.slt). A block is comments, the
+ * statement, a line `----`, then the result: columns and rows, or the tag of a statement without
+ * rows.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Glob } from 'bun'

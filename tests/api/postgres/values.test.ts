@@ -1,4 +1,4 @@
-/** Values in the text and the binary form, as results, as parameters and by COPY. */
+/** Values in text and binary form, as results, as parameters and in COPY. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   addTeas,
@@ -23,7 +23,7 @@ afterAll(() => open.stop())
 
 const SYNC = message('S')
 
-/** A value with its length. */
+/** Returns a value preceded by its length. */
 function value(bytes: Uint8Array): Buffer {
   return Buffer.concat([int32(bytes.length), bytes])
 }
@@ -35,12 +35,12 @@ function hex(digits: string): Buffer {
 interface Bound {
   readonly sql: string
   readonly oid?: number
-  /** In the binary form. */
+  /** The parameter in binary form. */
   readonly parameter?: Uint8Array
   readonly isBinary?: boolean
 }
 
-/** All messages of a prepared statement with at most one parameter. */
+/** Returns all messages of a prepared statement with at most one parameter. */
 async function run({ sql, oid = 0, parameter, isBinary = false }: Bound) {
   const client = await RawClient.started(open.port)
   const given = parameter === undefined ? [int16(0)] : [int16(1), value(parameter)]
@@ -65,7 +65,7 @@ async function run({ sql, oid = 0, parameter, isBinary = false }: Bound) {
   return received
 }
 
-/** The first value of the first row. */
+/** Returns the first value of the first row. */
 function firstValue(received: readonly Received[]): Buffer | null {
   const row = received.find(({ kind }) => kind === 'D')
   if (row === undefined) throw new Error(received.map(({ body }) => String(body)).join('\n'))
@@ -73,7 +73,7 @@ function firstValue(received: readonly Received[]): Buffer | null {
   return length === -1 ? null : row.body.subarray(6, 6 + length)
 }
 
-/** SQL, PostgreSQL's binary form (as PostgreSQL 15 sends it), its text. */
+/** The SQL, PostgreSQL's binary form (as PostgreSQL 15 sends it), and the text. */
 const VALUES: readonly (readonly [string, string, string])[] = [
   ['true', '01', 't'],
   ['(-2)::SMALLINT', 'fffe', '-2'],
@@ -143,7 +143,7 @@ describe('a value', () => {
   })
 })
 
-/** PostgreSQL's type, the binary form, the text that comes back for it. */
+/** PostgreSQL's type, the binary form, and the text that is returned for it. */
 const PARAMETERS: readonly (readonly [number, string, string])[] = [
   [16, '01', 't'],
   [20, 'fffffffed5fa0e00', '-5000000000'],
@@ -269,7 +269,7 @@ describe('COPY', () => {
       "TIMESTAMP '0001-01-01 00:00:00' AS s, 'a\tb\\c\r\nd é' AS t, '' AS u",
     ].join(', ')
     const fast = (await copied(`COPY (SELECT ${columns}) TO STDOUT`)).bytes.toString()
-    // A list has no fast way, and takes the others with it.
+    // One list makes COPY write all columns the slow way.
     const slow = (await copied(`COPY (SELECT ${columns}, [1] AS z) TO STDOUT`)).bytes.toString()
     expect(slow).toBe(fast.replace('\n', '\t{1}\n'))
     expect(fast.split('\t').slice(0, 6)).toEqual([
@@ -299,7 +299,7 @@ describe('COPY', () => {
     }
     const csv = await written('csv', names)
     expect(csv.replaceAll(/,?\n(?=$|,)/g, '\n')).toBe(
-      // A list has no fast way, and takes the others with it.
+      // Stored documents that are chunked again keep all white space and metadata.
       (await written('csv', `${names}, [] AS z`)).replaceAll(',{}\n', '\n'),
     )
     expect(csv).toStartWith('1,2,3,t,1.5,-0.1,"a ""b"", c\n",1969-12-31,1969-12-31 23:59:59.5,')

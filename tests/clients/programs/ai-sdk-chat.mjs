@@ -1,4 +1,4 @@
-// The AI SDK of Vercel, by both of its packages.
+// Vercel's AI SDK with both of its packages.
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import { generateObject, generateText, streamText } from 'ai'

@@ -1,4 +1,4 @@
-// The AI SDK of Vercel over responses, as its package for OpenAI uses them by default.
+// Vercel's AI SDK with responses, which its package for OpenAI uses by default.
 import { createOpenAI } from '@ai-sdk/openai'
 import { generateObject, generateText, streamText } from 'ai'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ const openai = createOpenAI({
 const model = openai('mindsdb.sommelier')
 const prompt = 'Where does rooibos come from?'
 const first = await generateText({ model, system: 'Be short.', prompt })
-// The second turn names the first answer by its id.
+// The second turn refers to the first answer by its ID.
 const second = await generateText({
   model,
   messages: [

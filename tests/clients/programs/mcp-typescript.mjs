@@ -1,4 +1,4 @@
-// What the official TypeScript client of MCP does with a server: EIDER_URL, and EIDER_API_KEY where there is a login.
+// Uses a server with the official TypeScript client of MCP: EIDER_URL, and EIDER_API_KEY if it has a login.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 

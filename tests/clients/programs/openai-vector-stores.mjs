@@ -1,4 +1,4 @@
-// The official SDK: files in, search, and away again.
+// The official SDK uploads files, searches them and deletes them.
 import { readFileSync } from 'node:fs'
 import OpenAI, { toFile } from 'openai'
 
@@ -36,7 +36,7 @@ const batch = await client.vectorStores.fileBatches.uploadAndPoll(
       await toFile(Buffer.from('<h1>Mate</h1><p>Mate is drunk in Uruguay.</p>'), 'mate.html'),
     ],
   },
-  // One after the other: their order in the list of files is that of their uploads.
+  // Files are uploaded one after the other, so that the list has the same order.
   { pollIntervalMs: 100, maxConcurrency: 1 },
 )
 const ofBatch = await client.vectorStores.fileBatches.listFiles(batch.id, {

@@ -68,7 +68,7 @@ async def asynchronous():
         answer = await db.execute(search, ("green",))
         found["async psycopg"] = await answer.fetchall()
     db = await asyncpg.connect(f"postgresql://eider@{url}")
-    found["asyncpg"] = [list(row.values()) for row in await db.fetch("SELECT a, b, f FROM cups WHERE a = ANY($1::int[]) ORDER BY a", [1, 2])]
+    found["asyncpg"] = [list(row.values()) for row in await db.fetch("SELECT a, b, f FROM cups WHERE a = ANY($1) ORDER BY a", [1, 2])]
     await db.copy_records_to_table("cups", records=[(8, "eight"), (9, None)], columns=["a", "b"])
     found["asyncpg copied in"] = await db.fetchval("SELECT count(*) FROM cups WHERE a > 7")
     out = io.BytesIO()

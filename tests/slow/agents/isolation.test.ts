@@ -1,7 +1,9 @@
-/** One question kills, hangs, floods or exhausts its thread while 20 others are answered, half of them of its own agent. */
+/**
+ * One question kills, hangs, floods or exhausts its thread while 20 others are running, half of
+ * them for its own agent.
+ */
 import { expect, test } from 'bun:test'
 import { AgentPool } from '../../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../../src/core/domain/query-result.ts'
 import {
   agentNamed,
@@ -10,6 +12,7 @@ import {
   streamOf,
   transcript,
 } from '../../agents/agent-fixture.ts'
+import { NO_TRACES } from '../../support/absent-parts.ts'
 import { fakeSources } from '../../support/fake-sources.ts'
 
 function newPool(): AgentPool {
@@ -45,7 +48,7 @@ async function lines(pool: AgentPool, agentId: number, question: string) {
 }
 
 const STOPPED = 'error general: The agent stopped unexpectedly: its thread'
-/** What is found first where a thread is too busy to say anything: on a slow machine that. */
+/** Eider notices this first if a slow machine's thread is too busy to report anything. */
 const SILENT = `${STOPPED} did not respond any more`
 
 test.each([

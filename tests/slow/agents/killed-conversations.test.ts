@@ -1,4 +1,6 @@
-/** kill -9 while questions of kept conversations are answered: each turn that was answered is there afterwards. */
+/**
+ * kill -9 during questions in stored conversations: each turn that was answered exists afterwards.
+ */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type ServerProcess, startServer, withFolder } from '../server/server-process.ts'
@@ -42,7 +44,7 @@ function total(counts: ReadonlyMap<string, number>): number {
   return [...counts.values()].reduce((sum, count) => sum + count, 0)
 }
 
-/** Question after question of one conversation, until the server is gone. */
+/** Asks question after question in one conversation until the server is gone. */
 async function talk(server: ServerProcess, answered: (id: string) => void): Promise<void> {
   let id = 'new'
   try {
@@ -55,6 +57,6 @@ async function talk(server: ServerProcess, answered: (id: string) => void): Prom
       answered(id)
     }
   } catch {
-    // Killed.
+    // The server was killed.
   }
 }

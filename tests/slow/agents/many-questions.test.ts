@@ -1,6 +1,5 @@
 import { expect, test } from 'bun:test'
 import { AgentPool } from '../../../src/agents/questions/agent-pool.ts'
-import { NO_TRACES } from '../../../src/core/domain/ports/conversation-ports.ts'
 import { rowsOf } from '../../../src/core/domain/query-result.ts'
 import {
   agentNamed,
@@ -10,9 +9,11 @@ import {
   streamOf,
   transcript,
 } from '../../agents/agent-fixture.ts'
+import { NO_TRACES } from '../../support/absent-parts.ts'
 import { fakeSources } from '../../support/fake-sources.ts'
+import { isEverything } from '../../support/sample.ts'
 
-const QUESTIONS = 150
+const QUESTIONS = isEverything ? 150 : 60
 const ACTS = ['query output', 'throw', 'exit', 'reject', 'garbage', 'hang', 'spin', 'embed output']
 
 test('hundreds of questions, half of them to broken agents, each get one end', async () => {
@@ -46,7 +47,7 @@ test('hundreds of questions, half of them to broken agents, each get one end', a
     const request = { agent: agentNamed('helper'), question, history: [], deltas: false }
     const events = streamOf(pool, request, controller.signal)
     await events.next()
-    // A thread in an endless loop, or in the middle of its start.
+    // A thread in an endless loop, or one that is still starting.
     if (isEndless) setTimeout(() => controller.abort(), index % 50)
     const lines = transcript(await collected(events))
     return { question, lines }

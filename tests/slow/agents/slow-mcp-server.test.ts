@@ -21,7 +21,7 @@ test('a server that never answers is a warning, once waited for, and the others 
     }
     // The client may also cancel the call.
     expect(silent.requests.filter(({ method }) => method === 'initialize').length).toBe(1)
-    // The tools of the other one were listed once, too.
+    // The tools of the other server were also listed once.
     expect(server.requests.filter(({ method }) => method === 'tools/list').length).toBe(1)
   } finally {
     silent.close()

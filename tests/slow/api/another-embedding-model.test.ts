@@ -22,7 +22,7 @@ import {
 afterEach(closeApps)
 
 describe('a running change', () => {
-  test('goes on after a restart with what is missing', async () => {
+  test('continues after a restart with what is missing', async () => {
     using folder = temporaryFolder()
     const models = new FakeModels()
     const before = await createTestApp({ directory: folder.path, embedders: models.registry() })
@@ -142,7 +142,7 @@ describe('a running change', () => {
     const all = JSON.stringify(await t.rows('SELECT * FROM information_schema.knowledge_bases'))
     expect(all).toContain('new-5')
     expect(all).not.toContain('sk-hush')
-    // A client that saves what it read changes nothing.
+    // A client that sends back what it read changes nothing.
     const { params } = await shown(t)
     expect((await t.send('PUT', `${KBS}/kb`, { knowledge_base: { params } })).status).toBe(200)
     held.letGo()

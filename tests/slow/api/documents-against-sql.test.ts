@@ -1,4 +1,4 @@
-/** Random writes to documents by REST, and what SQL says of them. */
+/** Writes random changes to documents over REST, and compares them with what SQL returns. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -43,7 +43,7 @@ interface Tried {
   readonly kb: string
   readonly known: Map<string, Known>
   readonly columns: readonly string[]
-  /** Metadata that some document had once: their columns keep a type. */
+  /** Metadata that some document once had, whose columns keep a type. */
   readonly written: Set<string>
 }
 
@@ -76,7 +76,7 @@ async function apply(one: Step, { kb, known, columns, written }: Tried): Promise
     const filters = encodeURIComponent(JSON.stringify({ tag: one.tag }))
     const answer = await t.send('DELETE', `${kb}/documents?filters=${filters}`)
     if (answer.status !== 200) {
-      // A column whose values were numbers is not compared with a text.
+      // A column whose values were numbers cannot be compared with a text.
       expect([written.has('tag'), answer.status]).toEqual([true, 400])
       return
     }

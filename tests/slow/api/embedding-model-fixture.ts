@@ -1,4 +1,4 @@
-/** A knowledge base `kb` whose embedding model is altered, over the whole product. */
+/** The whole product with a knowledge base `kb` whose embedding model is changed. */
 import { expect } from 'bun:test'
 import type { FakeModels } from '../../support/fake-models.ts'
 import { rowsOf } from '../../support/store-fixture.ts'
@@ -8,7 +8,7 @@ export const KBS = '/api/projects/mindsdb/knowledge_bases'
 
 const opened: TestApp[] = []
 
-/** After each test. */
+/** Called after each test. */
 export async function closeApps(): Promise<void> {
   for (const app of opened.splice(0)) await app.close()
 }
@@ -58,11 +58,13 @@ export interface Shown {
 }
 
 export async function shown(t: TestApp): Promise<Shown> {
-  // The body has the form of docs/contract.md.
+  // The body has the form in docs/contract.md.
   return (await t.send('GET', `${KBS}/kb`)).body as Shown
 }
 
-/** Until the record is as wanted; the test's own deadline ends a wait in vain. */
+/**
+ * Waits until the record meets the condition. If it never does, the test's own time limit applies.
+ */
 export async function until(t: TestApp, isWanted: (kb: Shown) => boolean): Promise<Shown> {
   for (;;) {
     const kb = await shown(t)
@@ -75,7 +77,7 @@ export const inForce = (name: string) => (kb: Shown) => {
   return kb.embedding_model.model_name === name && kb.params.reembedding === undefined
 }
 
-/** The nearest to a text first: with angles, those of the nearest numbers. */
+/** Returns the chunks nearest to a text, which are those with the nearest numbers. */
 export async function nearest(t: TestApp, text: string): Promise<readonly unknown[]> {
   const rows = await t.rows(
     `SELECT chunk_content, distance FROM kb WHERE content = '${text}' LIMIT 3`,
@@ -84,7 +86,10 @@ export async function nearest(t: TestApp, text: string): Promise<readonly unknow
   return rows.map(([content]) => content)
 }
 
-/** Each chunk is found at no distance by its own text: its vector is of the model in force. */
+/**
+ * Searching for a chunk's own text finds the chunk at distance 0, so its vector comes from the
+ * current model.
+ */
 export async function expectAllFound(
   t: TestApp,
   texts: readonly string[],
@@ -102,7 +107,7 @@ export async function sql(t: TestApp, query: string): Promise<void> {
   expect(body).not.toMatchObject({ type: 'error' })
 }
 
-/** How many there are, in force or not. */
+/** Returns how many vector tables exist, in use or not. */
 export async function vectorTables(t: TestApp): Promise<number> {
   const { store } = t
   const rows = await rowsOf(

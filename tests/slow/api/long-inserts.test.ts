@@ -68,7 +68,7 @@ test('a job of an insert stays beside those that wait for a place, and can be ca
   const { body } = await insert(app, SENT.query)
   const job = body as JobBody
   expect(job.state).toBe('running')
-  // The only place is free.
+  // The only slot is free again.
   const second = await app.send('PUT', `${KB}/others`, {
     knowledge_base: { rows: rowsOf(3), background: true },
   })

@@ -1,4 +1,4 @@
-/** A database that takes a question and never answers blocks no one for longer than its own time limit. */
+/** A database that accepts a query and never answers blocks others no longer than its own time limit. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { chatServer } from '../../agents/chat-server.ts'
 import { fakeSources, fakeTable } from '../../support/fake-sources.ts'
@@ -39,7 +39,7 @@ test.concurrent('an agent reads the tables of what answers, and says what does n
     const messages = [{ role: 'user', content: 'What is there?' }]
     const answer = await app.send('POST', `${agents}/clerk/completions`, { messages })
     expect(JSON.stringify(server.requests.at(-1))).toContain('shop.orders')
-    const warning = 'Database silent cannot be asked for its tables: no answer within 3 s'
+    const warning = 'Database silent could not list its tables: no answer within 3 s'
     expect(answer.text).toContain(warning)
     expect(JSON.stringify(server.requests[0])).toContain(warning)
   } finally {

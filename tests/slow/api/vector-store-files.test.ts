@@ -1,11 +1,11 @@
-/** Vector stores, their files and batches, as they are asked for while files come in, fail and go. */
+/** Vector stores, their files and batches, queried while files are added, fail and are removed. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../../src/core/domain/ports/model-ports.ts'
 import { makeKey } from '../../support/access-keys.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../../support/test-app.ts'
 
 let app: TestApp
-/** Calls of the embedder wait for it, where a test holds them. */
+/** While a test holds it, the embedder's calls wait. */
 let hold: Promise<void> | null = null
 beforeAll(async () => {
   const embedders: EmbedderRegistry = {
@@ -60,7 +60,7 @@ async function store(name: string): Promise<string> {
 
 const attached = (at: string, id: string) => asked('POST', `${at}/files`, { file_id: id })
 
-/** Until nothing is on its way any more. */
+/** Waits until all work is done. */
 async function settled<T extends { readonly status: string }>(path: string): Promise<T> {
   for (;;) {
     const record = await asked<T>('GET', path)
@@ -115,7 +115,7 @@ test('a file that is attached again is counted once, also while it is on its way
   expect([after.in_progress, after.completed, after.total]).toEqual([0, 1, 1])
 })
 
-test('a file that is named twice in a batch comes once, as it was named last', async () => {
+test('a file named twice in a batch is added once, as it was last named', async () => {
   const at = `/vector_stores/${await store('twice')}`
   const id = await uploaded('twice.txt', 'Mate is drunk in Uruguay.')
   const batch = await asked<Counted>('POST', `${at}/file_batches`, {
@@ -142,7 +142,7 @@ test('pages in both directions, with files on their way among documents', async 
   }
   const held = Promise.withResolvers<void>()
   hold = held.promise
-  // The third is a document already, and comes again.
+  // The third file is already a document and is added again.
   const again = all[2] ?? ''
   for (const id of [...all.slice(5), again]) await attached(at, id)
   const order = [...all.filter((id) => id !== again), again]
@@ -195,7 +195,7 @@ test('a file that is deleted while it is attached leaves nothing behind', async 
   expect((await asked<Counted>('GET', at)).file_counts.total).toBe(0)
 })
 
-test('a file of a batch that goes on is not said to be out while it comes', async () => {
+test('a file of a batch that continues is not reported as removed while it is added', async () => {
   const at = `/vector_stores/${await store('going on')}`
   const files = [await uploaded('one.txt', 'One tea.'), await uploaded('two.txt', 'Two teas.')]
   const held = Promise.withResolvers<void>()
@@ -210,7 +210,7 @@ test('a file of a batch that goes on is not said to be out while it comes', asyn
   expect((await asked<Counted>('GET', at)).file_counts.total).toBe(1)
 })
 
-test('file_search tells files by their ids and names, also to whom it tells results', async () => {
+test('file_search returns files with their IDs and names, also with results', async () => {
   const at = await store('cited')
   const id = await uploaded('brewing notes.txt', 'Gyokuro is steeped at fifty degrees.')
   await attached(`/vector_stores/${at}`, id)
@@ -229,7 +229,7 @@ test('file_search tells files by their ids and names, also to whom it tells resu
       { content: [{ annotations: [citation] }] },
     ],
   })
-  // A caller who may not name `files` learns no file names from documents with such ids.
+  // A caller who may not name `files` learns no file names from documents with such IDs.
   const { headers } = await makeKey(app, ['ask', 'read'], { projects: ['mindsdb'] })
   const limited = await asked<object>('POST', '/responses', body, headers)
   expect(JSON.stringify(limited)).not.toContain('brewing notes')

@@ -3,10 +3,13 @@ import { chmod, chown, mkdir, readdir, readFile, truncate, writeFile } from 'nod
 import { join } from 'node:path'
 import { COMMANDS } from '../../../src/cli/commands/command-table.ts'
 import { tinyPdf } from '../../reading/tiny-pdf.ts'
+import { isEverything } from '../../support/sample.ts'
 import { type BuiltFile, builtFile, runFile, serveFile } from './built-file.ts'
 
 const onLinux = process.platform === 'linux' ? test : test.skip
 const asRoot = process.platform === 'linux' && process.getuid?.() === 0 ? test : test.skip
+/** For tests that take long: one embeds all of the demo's data. */
+const onEveryCase = isEverything ? onLinux : test.skip
 const NO_USER = 65_534
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 
@@ -77,7 +80,7 @@ onLinux(
         expect([file, (await fetch(`${url}${file}`)).status]).toEqual([file, 200])
       }
     }
-    // The server, under its supervisor.
+    // The ID of the server, which runs under its supervisor.
     const { processId } = JSON.parse(await readFile(join(folder, 'data/eider.lock'), 'utf8'))
     process.kill(processId, 'SIGKILL')
     for (let tries = 0; tries < 200; tries += 1) {
@@ -88,6 +91,29 @@ onLinux(
     expect(await server.stop()).toBe(0)
   },
   120_000,
+)
+
+onLinux(
+  'what a start has compiled is kept in the cache, and the next one uses it',
+  async () => {
+    const folder = await file.folder()
+    expect(await (await serveFile(file, { folder })).stop()).toBe(0)
+    const [cache = ''] = await cacheOf(folder)
+    const compiled = await readdir(join(cache, 'compiled'), { recursive: true })
+    expect(compiled.length).toBeGreaterThan(20)
+    const again = await serveFile(file, { folder })
+    expect(await again.sql('SELECT 1')).toEqual([[1]])
+    expect(await again.stop()).toBe(0)
+    for (const name of compiled.filter((path) => path.includes('/'))) {
+      const bytes = await readFile(join(cache, 'compiled', name))
+      bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1
+      await writeFile(join(cache, 'compiled', name), bytes)
+    }
+    const damaged = await serveFile(file, { folder })
+    expect(await damaged.sql('SELECT 2')).toEqual([[2]])
+    expect(await damaged.stop()).toBe(0)
+  },
+  60_000,
 )
 
 onLinux(
@@ -103,7 +129,10 @@ onLinux(
   60_000,
 )
 
-/** Line by line: what is typed behind `eider`, and what it prints. Backups and data folders come after the server. */
+/**
+ * Each line: what the user types after `eider`, and what it prints. Backups and data folders come
+ * after the server.
+ */
 const LINES: readonly (readonly [line: string, shown: string])[] = [
   ['status', 'Eider'],
   ['ingest docs tea.md --quiet', ''],
@@ -111,7 +140,6 @@ const LINES: readonly (readonly [line: string, shown: string])[] = [
   ['search docs "where is tea from"', 'Uji'],
   [`sql "CREATE AGENT a USING data = {'knowledge_bases': ['mindsdb.docs']}"`, ''],
   ['ask a "Where is tea from?"', 'Uji'],
-  ['traces show', 'Where is tea from?'],
   ['jobs', ''],
   ['sources docs', ''],
   ['databases', ''],
@@ -155,7 +183,7 @@ onLinux(
   120_000,
 )
 
-onLinux(
+onEveryCase(
   'eider serve --demo makes its data and serves them',
   async () => {
     const server = await serveFile(file, { folder: await file.folder() }, 'serve', '--demo')
@@ -225,7 +253,7 @@ onLinux(
       1,
       expect.stringContaining('EIDER_CACHE_DIR'),
     ])
-    // Files may have some megabytes.
+    // Files can have a few megabytes.
     const within = ['sh', '-c', 'ulimit -f 2000; trap "" XFSZ; exec "$@"', 'sh']
     const full = await runFile(file, { folder, within }, '--version')
     expect([full.code, full.complaint]).toEqual([
@@ -257,6 +285,19 @@ asRoot(
     await chmod(shared, 0o755)
     const refused = await runFile(file, { folder, within, environment }, '--version')
     expect([refused.code, refused.complaint]).toEqual([1, expect.stringContaining('another user')])
+  },
+  60_000,
+)
+
+asRoot(
+  'a cache on a read-only file system is used as it is',
+  async () => {
+    const folder = await file.folder()
+    expect((await runFile(file, { folder }, '--version')).code).toBe(0)
+    const script = 'mount --bind .cache .cache; mount -o remount,ro,bind .cache; exec "$@"'
+    const within = ['unshare', '--mount', 'sh', '-c', script, 'sh']
+    const { code, complaint } = await runFile(file, { folder, within }, '--version')
+    expect([code, complaint]).toEqual([0, ''])
   },
   60_000,
 )

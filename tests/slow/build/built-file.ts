@@ -1,4 +1,7 @@
-/** The program as one file, built once for the tests, and started as on a machine that has nothing else. */
+/**
+ * The program as one file, built once for the tests, and started as on a machine that has nothing
+ * else.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +11,7 @@ const READY_MS_MAX = 150_000
 
 export interface BuiltFile {
   readonly path: string
-  /** An empty one. */
+  /** Creates an empty folder. */
   folder(): Promise<string>
   remove(): Promise<void>
 }
@@ -27,12 +30,12 @@ export async function builtFile(): Promise<BuiltFile> {
 
 export interface Place {
   readonly folder: string
-  /** Before the program, such as `setpriv` and its options. */
+  /** A prefix for the command, such as `setpriv` and its options. */
   readonly within?: readonly string[]
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** Nothing in its environment but HOME and PATH, and the settings that are given. */
+/** Its environment has only HOME, PATH and the given settings. */
 export function startFile(
   file: BuiltFile,
   { folder, within = [], environment = {} }: Place,
@@ -70,7 +73,7 @@ export interface BuiltServer {
   stop(): Promise<number>
 }
 
-/** Starts it, without arguments as a server too, and waits for the line that says where. */
+/** Starts it, by default as a server, and waits for the line with its address. */
 export async function serveFile(
   file: BuiltFile,
   place: Place,

@@ -1,4 +1,4 @@
-/** The examples of docs/access.md, run against the product in memory. */
+/** The examples in docs/access.md, run on the product in memory. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createTestApp } from '../../support/test-app.ts'

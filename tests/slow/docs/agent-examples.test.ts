@@ -35,7 +35,7 @@ test('docs/agents.md: its examples do what it says, in their order', async () =>
   const answers: string[] = []
   for (const { language, text } of allBlocks(await pageText('docs/agents.md'))) {
     if (language === 'sql') {
-      // Ollama's usual address, as a field.
+      // Replaces the default address of Ollama with a field.
       const here = text.replace('"ollama",', `"ollama", "base_url": "${address}",`)
       answers.push(JSON.stringify((await sent(app, here)).data))
       continue
@@ -43,7 +43,7 @@ test('docs/agents.md: its examples do what it says, in their order', async () =>
     const conversation = /"conversation_id":"([^"]+)"/.exec(answers.at(-1) ?? '')?.[1] ?? ''
     const { method, path, body } = curlCallOf(text.replace('CONVERSATION_ID', conversation))
     const { status, text: answer } = await app.send(method, path, body)
-    // Nothing runs that could be cancelled.
+    // No question is running that could be cancelled.
     expect(status).toBe(path.endsWith('/TRACE_ID') ? 404 : 200)
     answers.push(answer)
   }
@@ -80,7 +80,7 @@ test('docs/agents/measuring.md: its statements measure an agent', async () => {
     const { column_names: names, data } = answers[index] ?? { column_names: [], data: [] }
     return data.map((row) => row[names.indexOf(name)])
   }
-  // Made, asked, summed up, compared.
+  // Created, asked, summarized and compared.
   expect(answers.length).toBe(4)
   expect(column(1, 'correct')).toEqual([true, true, true])
   expect(column(2, 'accuracy')).toEqual([1])

@@ -1,4 +1,4 @@
-/** The examples of README.md and of the pages of docs/, run with the built-in model against the product in memory. */
+/** The examples in README.md and in the pages of docs/, run with the built-in model on the product in memory. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { builtinEmbedders } from '../../support/builtin-embedders.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -43,7 +43,7 @@ describe('README.md', () => {
   })
 })
 
-/** What the README's commands leave behind. */
+/** Returns an app with the data that the README's commands leave behind. */
 async function appOfReadme(): Promise<TestApp> {
   const t = await createTestApp({ embedders })
   for (const { method, path, body } of commands.map(curlCallOf)) await t.send(method, path, body)

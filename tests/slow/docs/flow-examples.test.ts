@@ -1,4 +1,4 @@
-/** The examples of docs/jobs.md about schedules and of docs/databases.md, these over a real PostgreSQL. */
+/** The examples in docs/jobs.md about schedules, and in docs/databases.md with a real PostgreSQL. */
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { testPostgres } from '../../support/database-servers.ts'

@@ -1,4 +1,7 @@
-/** The examples of docs/mcp.md: its call against the product in memory, its files of settings as JSON. */
+/**
+ * The examples of docs/mcp.md: sends the call to the product in memory, and parses the settings
+ * files as JSON.
+ */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createTestApp } from '../../support/test-app.ts'

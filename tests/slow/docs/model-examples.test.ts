@@ -1,4 +1,4 @@
-/** The set-ups of docs/agents/models.md, each against a scripted server instead of the real one. */
+/** The setups in docs/agents/models.md, each with a scripted server instead of the real one. */
 import { expect, test } from 'bun:test'
 import { COMPATIBLE_PROVIDERS, compatibleServer } from '../../../src/core/domain/model-ref.ts'
 import { createTestApp } from '../../support/test-app.ts'
@@ -13,7 +13,7 @@ interface Seen {
   readonly model: string
 }
 
-/** Speaks both protocols, and says "Nothing is new." */
+/** A server for both protocols that answers "Nothing is new." */
 function modelServer() {
   const seen: Seen[] = []
   const server = Bun.serve({
@@ -23,7 +23,7 @@ function modelServer() {
       const { headers } = request
       const key = headers.get('authorization') ?? headers.get('x-api-key') ?? headers.get('api-key')
       const path = new URL(request.url).pathname
-      // The body of a request of either protocol names its model.
+      // The body of a request names its model in both protocols.
       const { model } = (await request.json()) as { model: string }
       seen.push({ path, key, model })
       const events = path.endsWith('/messages') ? anthropicEvents(model) : openaiEvents(model)

@@ -1,9 +1,9 @@
-/** Reads the examples of a page: the blocks of a language, and the requests of `curl`. */
+/** Reads the examples of a page: the blocks of a language, and the requests with `curl`. */
 import { join } from 'node:path'
 
 const ROOT = join(import.meta.dir, '../../..')
 
-/** @param path from the root of the repository */
+/** @param path a path relative to the root of the repository */
 export function pageText(path: string): Promise<string> {
   return Bun.file(join(ROOT, path)).text()
 }
@@ -13,7 +13,7 @@ export interface Block {
   readonly text: string
 }
 
-/** The blocks of code of a page, in their order. */
+/** Returns the code blocks of a page in order. */
 export function allBlocks(markdown: string): readonly Block[] {
   const blocks = markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)
   return [...blocks].map(([, language = '', text = '']) => ({ language, text: text.trim() }))
@@ -31,7 +31,7 @@ export interface CurlCall {
   readonly body: unknown
 }
 
-/** `curl -X POST localhost:47334/api/… -H '…' -d '…'` as a shell would read it. */
+/** Reads `curl -X POST localhost:47334/api/… -H '…' -d '…'` like a shell. */
 export function curlCallOf(command: string): CurlCall {
   const words = [...command.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|([^\s\\]+)/g)].map((word) => {
     return word[1] ?? word[2]?.replaceAll(/\\(.)/g, '$1') ?? word[3] ?? ''

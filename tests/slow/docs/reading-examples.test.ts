@@ -1,11 +1,11 @@
-/** The examples of docs/load-data.md and docs/formats.md that need nothing but each other, in their order. */
+/** The examples in docs/load-data.md and docs/formats.md that depend only on each other, in order. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { createTestApp } from '../../support/test-app.ts'
 
 const DOCS = join(import.meta.dir, '../../../docs')
 
-/** Sections whose blocks are statements, or requests as a line `POST /path` and a body. */
+/** Sections whose blocks are statements, or requests written as a line `POST /path` and a body. */
 const SECTIONS = [
   ['load-data.md', 'Files'],
   ['load-data.md', 'Chunks'],

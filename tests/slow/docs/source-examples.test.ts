@@ -1,4 +1,4 @@
-/** The examples of docs/sync.md, in their order. */
+/** The examples in docs/sync.md, in order. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { syncFixture } from '../../sync/sync-fixture.ts'

@@ -1,4 +1,4 @@
-/** The examples of docs/traces.md, run against the product in memory. */
+/** The examples in docs/traces.md, run on the product in memory. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { ask, createAgent } from '../../api/traces-fixture.ts'

@@ -35,7 +35,9 @@ function chunked(
   return chunkTexts([source], rules, chunkingTools)
 }
 
-/** The first character that is not white space and in no chunk; null: every one is in some. */
+/**
+ * Returns the first character that is in no chunk and not white space, or null if there is none.
+ */
 function uncovered(text: string, { starts, ends }: ChunkedTexts): string | null {
   const spans = [...starts].map((start, index) => [start, ends[index] ?? 0] as const)
   let at = 0
@@ -47,7 +49,7 @@ function uncovered(text: string, { starts, ends }: ChunkedTexts): string | null 
   return rest === '' ? null : `${at}: ${rest.slice(0, 40)}`
 }
 
-/** Chunks that the model does not read whole, with what is embedded before them. */
+/** Returns chunks that are too long for the model, together with the text embedded before them. */
 function tooLong(text: string, { starts, ends, contexts, strings }: ChunkedTexts) {
   const counter = chunkingTools.wordPieces()
   return [...starts].flatMap((start, index) => {
@@ -164,7 +166,7 @@ test('of every size and kind, every character is in a chunk of that size', () =>
       const found = chunked(one, { ...sizes, isSizeChosen: true }, null)
       expect(uncovered(one.text, found)).toBe(null)
       const lengths = [...found.starts].map((start, index) => (found.ends[index] ?? 0) - start)
-      // What is shown as one character may be longer than a tiny chunk.
+      // What appears as one character may be longer than a tiny chunk.
       if (sizes.chunkSizeChars >= 32)
         expect(Math.max(0, ...lengths)).toBeLessThanOrEqual(sizes.chunkSizeChars)
     }),

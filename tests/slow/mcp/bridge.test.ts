@@ -1,4 +1,4 @@
-/** `eider mcp` where the server is not there yet, goes away, and comes back. */
+/** `eider mcp` while the server is not running yet, stops, and comes back. */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -20,7 +20,7 @@ interface Said {
   readonly error?: { readonly message: string; readonly data?: { readonly code: string } }
 }
 
-/** A program that has started `eider mcp`: what it sends, and what it hears. */
+/** A program that has started `eider mcp`, with what it sends and receives. */
 function bridgeTo(url: string) {
   const child = Bun.spawn([process.execPath, PROGRAM, 'mcp'], {
     env: { PATH: process.env.PATH, EIDER_URL: url, ...LOGIN },
@@ -54,7 +54,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
   return undefined
 }
 
-/** A port without a listener. */
+/** Returns an address on which no server listens. */
 async function freePort(): Promise<string> {
   const listener = createServer()
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
@@ -63,7 +63,7 @@ async function freePort(): Promise<string> {
   return String(typeof address === 'object' ? address?.port : '')
 }
 
-test('a request fails while no server answers, and goes on with the one that comes', async () => {
+test('a request fails while no server answers, and the next server answers later ones', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'eider-bridge-'))
   const EIDER_PORT = await freePort()
   const start = () => startServer({ ...LOGIN, EIDER_DATA_DIR: folder, EIDER_PORT })
@@ -81,7 +81,7 @@ test('a request fails while no server answers, and goes on with the one that com
   first.kill('SIGTERM')
   await first.exited
 
-  // The session is gone with the server; the program, which knows nothing of that, goes on.
+  // The session ended with the server, but the program knows nothing of that and continues.
   const second = await start()
   const listed = await bridge.ask(4, 'tools/call', { name: 'list_data', arguments: {} })
   expect(listed).toMatchObject({ id: 4, result: { structuredContent: { items: [] } } })

@@ -1,4 +1,4 @@
-/** Many calls of one client at once. */
+/** Many simultaneous calls of one client. */
 import { expect, test } from 'bun:test'
 import { chatServer, type Said } from '../../agents/chat-server.ts'
 import { createTestApp } from '../../support/test-app.ts'
@@ -30,7 +30,7 @@ test('what is quick does not wait for questions to agents', async () => {
   const question = { agent: 'slow', question: 'How hot?' }
   const asked = await Promise.all(Array.from({ length: 20 }, () => call('ask_agent', question)))
   await model.hasStalled
-  // Did it wait for the questions, the test would run out of time.
+  // If it waited for the questions, the test would time out.
   const listed = await call('list_data', {})
   expect(await listed.text()).toContain('"structuredContent"')
   leaving.abort()

@@ -1,4 +1,7 @@
-/** Every message to `/mcp` gets an answer of the protocol, no internal error, and leaves nothing running. */
+/**
+ * Every message to `/mcp` gets a response that follows the protocol, without an internal error, and
+ * leaves nothing running.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Listener } from '../../../src/api/http/listen.ts'
 import { AppError } from '../../../src/core/errors.ts'
@@ -42,12 +45,12 @@ test('answers of the protocol alone, and nothing is left running', async () => {
   const clients = [{}, {}, reader.headers, asker.headers]
   const report = await fuzz({ url, clients, seed: 1, requests: 1500, atOnce: 8 })
   expect(report.wrong).toEqual([])
-  // The answers that many clients at once may get from a busy machine.
+  // Responses that many simultaneous clients may get from a busy machine.
   const isBusy = (error: unknown) => error instanceof AppError && error.code === 'too_busy'
   expect(failures.filter((error) => !isBusy(error))).toEqual([])
-  // Otherwise nothing but the outermost checks would be tried.
+  // Otherwise only the outermost checks would be tested.
   expect(report.seen.get('structuredContent')).toBeGreaterThan(100)
-  // The test's own time bounds it.
+  // The test's own time limit applies.
   const { engine } = app.store
   while (engine.statementCounts().running > 0) await Bun.sleep(2)
   expect(await app.rows("SELECT id FROM docs WHERE id = 'tea'")).toEqual([['tea']])

@@ -1,27 +1,30 @@
-/** Messages to `/mcp`: right ones, most of them with something wrong in a place or two, so that they get deep. */
+/**
+ * Messages to `/mcp`. Most are valid except for one or two places, so that they get past the first
+ * checks.
+ */
 
 type Json = Record<string, unknown>
 
 export interface FuzzOptions {
-  /** Of the server, without a path. */
+  /** The URL of the server without a path. */
   readonly url: string
   readonly seed: number
   readonly requests: number
   readonly atOnce: number
-  /** Of clients that come by turns: keys, or none. */
+  /** The headers of clients that take turns, with or without keys. */
   readonly clients: readonly Readonly<Record<string, string>>[]
 }
 
 export interface FuzzReport {
-  /** What must not be: each with what was sent. */
+  /** Wrong responses, each with the message that caused it. */
   readonly wrong: string[]
-  /** How often each status, each code of the protocol and each code of a tool came. */
+  /** How often each status, protocol code and tool's error code occurred. */
   readonly seen: Map<string, number>
 }
 
 const HANG_MS = 20_000
 
-/** mulberry32: a run with the same seed sends the same. */
+/** mulberry32: a run with the same seed sends the same messages. */
 function randomOf(seed: number): () => number {
   let state = seed
   return () => {
@@ -34,10 +37,10 @@ function randomOf(seed: number): () => number {
 
 const DOCUMENT = 'eider://documents/mindsdb/docs/tea'
 
-/** Ends with its client: clients send it just before they leave. */
+/** A long statement. It ends with its client, which disconnects just after sending it. */
 const LONG = 'SELECT sum(hash(a.range + b.range)) FROM range(1000000) a, range(1000000) b'
 
-/** Right calls, which are then changed. */
+/** Valid calls, which are then changed. */
 const CALLS: readonly [string, Json][] = [
   ['search', { query: 'green tea' }],
   ['search', { query: 'tea', knowledge_base: 'mindsdb.docs', limit: 3, mode: 'keyword' }],
@@ -152,7 +155,7 @@ const NAMES = [
   '$or',
 ]
 
-/** One run of requests: makes them by its seed, and keeps what was wrong with the answers. */
+/** Sends requests derived from its seed, and records what was wrong with the responses. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
   const { requests, atOnce } = options
   const fuzzer = new Fuzzer(options)
@@ -169,7 +172,7 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzReport> {
 }
 
 interface Order {
-  /** Which of the clients sends it. */
+  /** The client that sends it. */
   readonly client: number
   readonly method: string
   readonly headers: Record<string, string>
@@ -180,7 +183,7 @@ class Fuzzer {
   readonly report: FuzzReport = { wrong: [], seen: new Map() }
   readonly #options: FuzzOptions
   readonly #random: () => number
-  /** Of each client; some have ended. */
+  /** The sessions of each client, some of which have ended. */
   readonly #sessions: string[][]
   #id = 0
 
@@ -271,7 +274,7 @@ class Fuzzer {
     return { client, method: 'POST', headers, body: JSON.stringify(long) }
   }
 
-  /** Mostly a new one of its own. */
+  /** Usually returns a session of its own. */
   #session(client: number): string {
     if (this.#is(0.05)) return this.#of(['', 'x', '../..', 'a'.repeat(3000)])
     if (this.#is(0.05)) return this.#of(this.#of(this.#sessions)) ?? ''
@@ -321,7 +324,7 @@ class Fuzzer {
     return structuredClone(this.#of(VALUES))
   }
 
-  /** A copy in which that many places were lost, given another value, or added. */
+  /** Returns a copy in which this many parts were removed, replaced or added. */
   #changed(right: Json, changes: number): unknown {
     const copy = structuredClone(right)
     for (let change = 0; change < changes; change += 1) {
@@ -333,7 +336,7 @@ class Fuzzer {
     return copy
   }
 
-  /** An object or a list somewhere within. */
+  /** Returns an object or a list somewhere inside the value. */
   #place(value: Json): Json {
     const inner = Object.values(value).filter((one) => typeof one === 'object' && one !== null)
     return inner.length === 0 || this.#is(0.5) ? value : this.#place(this.#of(inner) as Json)

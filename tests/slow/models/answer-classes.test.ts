@@ -9,15 +9,16 @@ import {
   type QuestionClass,
 } from '../../../bench/quality/class-questions.ts'
 import { readmeFiles } from '../../../scripts/readme-files.ts'
+import { isEverything, sampleOf } from '../../support/sample.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
 const PROJECT = '/api/projects/mindsdb'
 const QUESTIONS = 30
-/** With more, the insert becomes a job. */
+/** With more rows, the insert becomes a job. */
 const ROWS_PER_INSERT = 5
 const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
 
-/** Somewhat below what docs/agents/measuring.md has. */
+/** Of 30 questions, slightly below the values in docs/agents/measuring.md. */
 const FLOORS: Readonly<Record<QuestionClass, number>> = {
   definition: 17,
   option: 15,
@@ -37,7 +38,11 @@ let questions: readonly ClassQuestion[] = []
 beforeAll(async () => {
   t = await createTestApp({ embedders: 'real' })
   const readmes = await readmeFiles(join(import.meta.dir, '../../../node_modules'), README_LIMITS)
-  questions = classQuestions(readmes, QUESTIONS)
+  const all = classQuestions(readmes, QUESTIONS)
+  questions = QUESTION_CLASSES.flatMap((questionClass) => {
+    const own = all.filter((one) => one.questionClass === questionClass)
+    return sampleOf(own, 3)
+  })
   const names = new Set(questions.flatMap(({ expected }) => expected.map((one) => one.document)))
   const kbs = `${PROJECT}/knowledge_bases`
   const record = { name: 'readmes', metadata_columns: ['license'] }
@@ -80,7 +85,7 @@ async function answerTo({ question, before, count }: ClassQuestion): Promise<Ask
 async function isRight(asked: ClassQuestion): Promise<boolean> {
   const answer = await answerTo(asked)
   if (asked.count === null) return isExpected(asked, answer)
-  // The statement is there, and so is what it gives.
+  // The answer contains the statement and its result.
   return /```sql/.test(answer.content) && answer.content.includes(`| ${asked.count} |`)
 }
 
@@ -91,8 +96,13 @@ test.each(QUESTION_CLASSES)(
     const wrong: string[] = []
     for (const one of own) if (!(await isRight(one))) wrong.push(one.question)
     const right = own.length - wrong.length
-    expect(own.length).toBeGreaterThanOrEqual(QUESTIONS)
-    expect(right, wrong.join('\n')).toBeGreaterThanOrEqual(FLOORS[questionClass])
+    const share = isEverything ? 1 : 1 / 3
+    expect(own.length).toBeGreaterThanOrEqual(QUESTIONS * share)
+    // With a third of the questions, results vary more, and fewer documents are searched.
+    const floor = isEverything
+      ? FLOORS[questionClass]
+      : Math.floor(FLOORS[questionClass] * share) - 1
+    expect(right, wrong.join('\n')).toBeGreaterThanOrEqual(floor)
   },
   180_000,
 )

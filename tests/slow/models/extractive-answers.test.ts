@@ -6,8 +6,8 @@ import { keywords } from '../../../src/models/builtin/chat/keywords.ts'
 import { rankedUnits } from '../../../src/models/builtin/chat/unit-ranking.ts'
 
 /**
- * Real text that every checkout has: the READMEs of some dependencies, cut into chunks as an insert
- * would.
+ * Real text that every checkout has: the READMEs of some dependencies, split into chunks like an
+ * insert would.
  */
 const PACKAGES = [
   'openai',
@@ -59,7 +59,7 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => embedder.close())
 
-/** Chunks of one README overlap: what a cut parted is read together. */
+/** The chunks of a README overlap, so that text split by a chunk's end is read as a whole. */
 function placed({ id, text }: Chunk) {
   const [documentId = '', at = ''] = id.split(/:(?=\d+$)/)
   const start = Number(at)
@@ -68,7 +68,10 @@ function placed({ id, text }: Chunk) {
   return { ...NOWHERE, documentId, chunkId: id, text, place: { ...place, ...span } }
 }
 
-/** The keyword part of a search's relevance: BM25 of a text by what no text can reach. */
+/**
+ * The keyword part of a search's relevance: the BM25 score of a text, divided by a bound that no
+ * text reaches.
+ */
 function wordShares(question: string): (text: string) => number {
   const asked = [...new Set(keywords(question))]
   const held = chunks.map(({ text }) => new Set(keywords(text)))
@@ -155,7 +158,7 @@ test('a question takes little of a core once its passages are there', async () =
     await rankedUnits(`How do I set option number ${round} of the client?`, passages, embed, never)
     times.push(cpuMsSince(started))
   }
-  // 60 to 150 ms of a core; other work on the machine changes that less than the time.
+  // It takes 60 to 150 ms of a core. Other work on the machine affects this less than elapsed time.
   expect(times.sort((a, b) => a - b)[4]).toBeLessThan(400)
 })
 
@@ -172,6 +175,6 @@ test('chunks of 100 words are embedded at a rate that fills a knowledge base in 
   const started = process.cpuUsage()
   await embedder.embed(texts, never)
   const perSecond = 64_000 / cpuMsSince(started)
-  // 28 and more for each second of a core that is idle otherwise.
+  // It answers 28 or more questions per second on a core without other work.
   expect(perSecond).toBeGreaterThan(12)
 })

@@ -16,7 +16,7 @@ import {
 } from '../../models/fixtures/provider-clients.ts'
 import { KEY } from '../../models/fixtures/rerank-support.ts'
 
-/** Part of every answer that is not the protocol's own error message: it must never be shown. */
+/** A text in every response, outside of the protocol's error message. Eider must never show it. */
 const INSIDE = 'inside-4711'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
@@ -119,7 +119,7 @@ const BODIES: Readonly<Record<string, Behaviour>> = {
   ),
 }
 
-/** A piece of a chat model's stream, again and again. */
+/** Repeats a piece of a chat model's stream. */
 function streaming(delta: unknown, pauseMs: number | null): Behaviour {
   const event = `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}\n\n`
   return (socket) => {
@@ -149,7 +149,7 @@ function redirectTo(status: number, location: string): Behaviour {
   return answering(status, { ...JSON_TYPE, location }, INSIDE)
 }
 
-/** The failure of each client; a value is none. */
+/** Returns the failure of each client, or nothing for a client that returned a value. */
 async function failuresAt(
   url: string,
   clients: ProviderClients,
@@ -281,7 +281,7 @@ test('TLS against a server that speaks none is a failure', async () => {
   expectWellMade(await failuresAt(url, HURRIED_CLIENTS), url)
 })
 
-/** The gzip form of this many zeros. */
+/** Returns this many zeros in gzip format. */
 async function bombOf(megabytes: number): Promise<Uint8Array> {
   const packer = createGzip({ level: 9 })
   const parts: Uint8Array[] = []
@@ -318,6 +318,6 @@ test('what unpacks to 250 MB, and what never ends, takes little memory', async (
   await expectFailures(endless)
   await expectFailures(events)
   clearInterval(watch)
-  // All of it in memory would be more than a gigabyte: five clients unpack it at once.
+  // All data in memory would take more than a gigabyte, because five clients unpack it at once.
   expect((peak - before) / 1e6).toBeLessThan(700)
 })

@@ -50,12 +50,12 @@ for (const [name, personality] of Object.entries(PERSONALITIES)) {
       { type: 'end' },
     ])
     for (const { path } of server.seen) expect(path).toBe(personality.path)
-    // What the server has refused once it is not asked again.
+    // Eider does not ask again for what the server has refused once.
     const asked = server.seen.length
     expect(eventsOf((await ask()).text)).toMatchObject(Array.from({ length: 5 }, () => ({})))
     expect(server.seen.length - asked).toBe(2)
     const warnings = JSON.stringify(events.at(3)?.warnings)
     const lacksTools = server.seen.at(-1)?.body.tools === undefined
-    expect(warnings.includes('is used without tool calls of its own')).toBe(lacksTools)
+    expect(warnings.includes('is used without native tool calls')).toBe(lacksTools)
   })
 }

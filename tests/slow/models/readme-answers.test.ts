@@ -5,7 +5,7 @@ import { ANSWERABLE, UNANSWERABLE } from '../../../bench/quality/readme-question
 import { readmeFiles } from '../../../scripts/readme-files.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
-/** A part of what `bench/quality/readme-answers.ts` measures whole. */
+/** A part of what `bench/quality/readme-answers.ts` measures. */
 const PACKAGES = [
   'chokidar',
   'cli-progress',

@@ -41,12 +41,12 @@ describe.each([
         const { body } = await t.send('POST', path, { messages: [{ question: text, answer: '' }] })
         const { citations, evidence } = (body as { readonly message: Told }).message
         for (const one of citations) {
-          // Not told of a document that begins with U+FEFF, which the driver leaves out.
+          // The driver leaves out a U+FEFF at the start of a document, so its position is unknown.
           if (one.start === null) continue
           const content = contents.get(one.document_id) ?? ''
           expect(content.slice(one.start, one.end ?? -1)).toBe(one.text)
         }
-        // Only where there is no answer, the closest passage is as good as none.
+        // For a question without an answer, the closest passage counts as no answer.
         const isHonest = kind !== 'answered' && evidence === 'closest'
         answers.push({ gold, quotes: isHonest ? [] : quotesOf(citations) })
       }
@@ -55,7 +55,7 @@ describe.each([
   }, 300_000)
   afterAll(() => t?.close())
 
-  test('quotes the answer, and says when there is none', () => {
+  test('quotes the answer, or says that it found none', () => {
     const [answered, removed] = [rates.get('answered'), rates.get('removed')]
     expect(answered?.count).toBe(QUESTIONS)
     expect(answered?.goldFirst).toBeGreaterThan(floors.first)

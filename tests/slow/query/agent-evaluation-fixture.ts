@@ -1,12 +1,12 @@
 import { createTestApp, type TestApp, type TestAppOptions } from '../../support/test-app.ts'
 
-/** A reply, a status that refuses, or null for none at all. */
+/** A reply, a status that refuses, or null for no answer. */
 export type Reply = string | number | null
 
 export interface AskedModel {
   /** The first message. */
   readonly system: string
-  /** The last one. */
+  /** The last message. */
   readonly prompt: string
 }
 
@@ -17,17 +17,20 @@ export interface EvaluatedAnswer {
   readonly warnings: readonly string[]
 }
 
-/** The product with the agent `mindsdb.helper`, whose model says what a test tells it to; it judges, too. */
+/**
+ * The product with the agent `mindsdb.helper`. A test decides what its model says. The same model
+ * also judges.
+ */
 export interface AgentEvaluation {
   readonly app: TestApp
-  /** The model's fields, as SQL has them. */
+  /** The model's fields in SQL. */
   readonly model: string
-  /** What the model was asked, in the order in which it came. */
+  /** What the model was asked, in the order of arrival. */
   readonly asked: readonly AskedModel[]
-  /** How many were answered at the same time, at most. */
+  /** The largest number of questions that were answered at the same time. */
   readonly atOnceMax: () => number
   replies(reply: (asked: AskedModel, turn: number) => Reply | Promise<Reply>): void
-  /** `EVALUATE AGENT helper USING …`. @throws Error with the statement's message */
+  /** Runs `EVALUATE AGENT helper USING …`. @throws Error with the statement's message */
   evaluate(options: string, params?: Readonly<Record<string, unknown>>): Promise<EvaluatedAnswer>
   close(): Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -47,7 +50,7 @@ export async function openAgentEvaluation(options: TestAppOptions = {}): Promise
       open += 1
       atOnce = Math.max(atOnce, open)
       try {
-        // The body of a chat request has messages, the system's first.
+        // The body of a chat request has messages, the first of which is the system's.
         const body = (await request.json()) as {
           readonly stream?: boolean
           readonly messages: readonly { readonly content: string }[]
@@ -108,7 +111,7 @@ export async function evaluated(
   return { rows, warnings }
 }
 
-/** `(SELECT * FROM (VALUES …) AS t(…))`: questions in a statement. */
+/** Returns `(SELECT * FROM (VALUES …) AS t(…))`, a statement with questions. */
 export function questions(columns: string, rows: readonly (readonly (string | null)[])[]): string {
   const literal = (value: string | null) => {
     return value === null ? 'NULL' : `'${value.replaceAll("'", "''")}'`

@@ -1,4 +1,4 @@
-/** EVALUATE AGENT as a job, and beside users. */
+/** EVALUATE AGENT as a job, and while users ask questions. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { endOf, type JobBody } from '../../api/jobs-fixture.ts'
 import {
@@ -64,7 +64,7 @@ test('a job that cannot be is refused at once', async () => {
   expect(body).toMatchObject({ total: 0 })
 })
 
-test('a cancelled job keeps its answers, and goes on when it is resumed', async () => {
+test('a cancelled job keeps its answers, and continues when it is resumed', async () => {
   const { promise: asked, resolve: twoAsked } = Promise.withResolvers<void>()
   t.replies(({ prompt }) => {
     if (prompt !== 'two') return 'yes'

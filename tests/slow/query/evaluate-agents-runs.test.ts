@@ -1,4 +1,4 @@
-/** Runs of EVALUATE AGENT that go on, and chat models that judge, through HTTP. */
+/** Runs of EVALUATE AGENT that continue, and chat models that judge, over HTTP. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import {
   type AgentEvaluation,
@@ -23,7 +23,7 @@ describe('a run', () => {
     ['three', 'yes'],
   ])
 
-  test('goes on where it stopped: only what is missing or failed is asked', async () => {
+  test('continues where it stopped, and asks only what is missing or failed', async () => {
     t.replies(({ prompt }) => (prompt === 'two' ? 401 : 'yes'))
     const first = await t.evaluate(`${set}, limit = 2, run = 'nightly'`)
     expect(first.rows.map(({ error }) => error === null)).toEqual([true, false])

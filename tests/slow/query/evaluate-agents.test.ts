@@ -1,4 +1,4 @@
-/** EVALUATE AGENT through HTTP, with a chat model on loopback. */
+/** EVALUATE AGENT over HTTP with a chat model on loopback. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import {
   type AgentEvaluation,
@@ -110,13 +110,13 @@ describe('the questions', () => {
     expect(t.asked.length).toBe(before)
   })
 
-  test('need an agent that there is', async () => {
+  test('need an existing agent', async () => {
     const sql = "EVALUATE AGENT nobody USING questions = (SELECT 'q' AS question)"
     await expect(evaluated(t.app, sql)).rejects.toThrow('nobody')
     await expect(evaluated(t.app, 'EVALUATE VIEW x')).rejects.toThrow('EVALUATE AGENT')
   })
 
-  test('may be without anything to judge by, which is said', async () => {
+  test('may have nothing to judge by, with a warning', async () => {
     const { rows, warnings } = await t.evaluate(questions('question', [['red']]))
     expect(rows[0]).toMatchObject({ answer: 'It is red.', correct: null, contains: null })
     expect(warnings.join()).toContain('No answer is judged')
@@ -238,7 +238,7 @@ describe('two settings', () => {
       { setting: 'base', correct: 1, wins: null },
       { setting: 'compare', correct: 3, accuracy: 1, wins: 2, losses: 0, ties: 1, p_value: 0.5 },
     ])
-    // Nothing of it is stored.
+    // None of it is stored.
     const { text } = await t.app.send('GET', '/api/projects/mindsdb/agents/helper')
     expect(text).not.toContain('Be terse')
   })

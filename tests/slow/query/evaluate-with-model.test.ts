@@ -1,4 +1,4 @@
-/** EVALUATE KNOWLEDGE_BASE with a chat model behind OpenAI's protocol, on loopback. */
+/** EVALUATE KNOWLEDGE_BASE with a chat model on loopback that uses OpenAI's protocol. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   type ModelScoredRanking,
@@ -36,7 +36,7 @@ afterEach(async () => {
   server.close()
 })
 
-/** The texts are in the prompt as one JSON object. */
+/** Returns the texts, which are in the prompt as one JSON object. */
 function textsIn(prompt: string): { readonly question?: string; readonly passage: string } {
   return JSON.parse(prompt.split('\n\n')[0] ?? '') as { passage: string }
 }
@@ -206,13 +206,13 @@ describe('llm_relevancy', () => {
     }
   })
 
-  /** As relevant as it has words of the question. */
+  /** The score grows with the number of words from the question. */
   function scoreOf(question: string, passage: string): number {
     const words = question.split(' ')
     return words.filter((word) => passage.split(' ').includes(word)).length / words.length
   }
 
-  /** What the scores of the passages say that a search finds. */
+  /** Returns what a search finds, with the scores of the passages. */
   async function judged(question: string, k: number): Promise<ModelScoredRanking> {
     const sql = `SELECT chunk_content FROM teas WHERE content = '${question}' LIMIT ${k}`
     const passages = (await t.rows(sql)).flat().map(String)
@@ -253,7 +253,7 @@ describe('llm_relevancy', () => {
     expect(rows[1]).toMatchObject({ relevancy: relevance, precision_at_k: precision, ndcg })
   })
 
-  test('asks again for a score that is none, five times at most', async () => {
+  test('asks again for an invalid score, five times at most', async () => {
     const scored = replyTo
     replyTo = (prompt, turn) => (turn <= 5 ? 'high' : scored(prompt, turn))
     expect(await evaluate(`version = 'llm_relevancy', k = 1, ${llm()}`)).toHaveLength(1)

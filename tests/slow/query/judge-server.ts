@@ -1,17 +1,17 @@
-/** A server that speaks OpenAI's chat completions and says what a test tells it to. */
+/** A server for OpenAI's chat completions whose responses a test defines. */
 export interface JudgeServer {
-  /** With `/v1`. */
+  /** The URL with `/v1`. */
   readonly url: string
-  /** The user's message of each request, in the order in which they came. */
+  /** The user's message in each request, in the order of arrival. */
   readonly prompts: readonly string[]
-  /** How many were answered at the same time, at most. */
+  /** The largest number of requests that were answered at the same time. */
   readonly atOnceMax: () => number
-  /** Settles when a client has gone away before its answer. */
+  /** Resolves when a client has disconnected before its answer. */
   readonly hasLeft: Promise<void>
   close(): void
 }
 
-/** A reply, a status that refuses, or null for none at all. */
+/** A reply, a status that refuses, or null for no answer. */
 export type Reply = string | number | null
 
 export function judgeServer(
@@ -28,7 +28,7 @@ export function judgeServer(
       open += 1
       atOnce = Math.max(atOnce, open)
       try {
-        // The body of a chat request has messages, the user's last.
+        // The body of a chat request has messages, the last of which is the user's.
         const body = (await request.json()) as { messages: { content: string }[] }
         const prompt = body.messages.at(-1)?.content ?? ''
         prompts.push(prompt)

@@ -6,7 +6,7 @@ const KBS = '/api/projects/mindsdb/knowledge_bases'
 const BATCHES = 25
 const ROWS_PER_BATCH = 3
 
-/** Batches of rows with the phrase come and go, while it is searched for. */
+/** Adds and removes batches of rows with the phrase while it is searched for. */
 async function searchedUnderWrites(environment: Readonly<Record<string, string>>) {
   const t = await createTestApp({ environment })
   await t.send('POST', KBS, { knowledge_base: { name: 'kb', language: 'english' } })
@@ -26,7 +26,7 @@ async function searchedUnderWrites(environment: Readonly<Record<string, string>>
   let isWriting = true
   const search = async () => {
     while (isWriting) {
-      // An answer from memory alone gives no turn to the writes.
+      // An answer from memory alone would not let the writes run.
       await yieldToEventLoop()
       const before = [...written]
       const ids = await found()

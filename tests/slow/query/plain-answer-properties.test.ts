@@ -18,7 +18,7 @@ const WORDS = [
   '\u0000',
 ]
 
-/** What it does not answer by itself: the same statement, run by the database. */
+/** The same statement, run by the database instead of the fast path. */
 const AS_STATEMENT = 'WITH none AS (SELECT 1) '
 
 let t: TestApp
@@ -55,7 +55,7 @@ const VALUES: readonly [unknown, ...unknown[]] = [
   [],
 ]
 
-/** Metadata of all types, with values missing and keys that a search means something by. */
+/** Metadata of all types, with missing values and keys that have a meaning in a search. */
 function row(id: string, random: Random): Record<string, unknown> {
   return {
     id,
@@ -143,7 +143,7 @@ test('an answer without a statement is that of the statement, byte for byte, aft
     for (let index = 0; index < 12; index += 1) {
       const { query, params } = statement(random)
       const expected = await answer(`${AS_STATEMENT}${query}`, params)
-      // The database tells the columns of a statement that is new.
+      // The database determines the columns of a new statement.
       for (let time = 0; time < 3; time += 1) {
         expect([query, await answer(query, params)]).toEqual([query, expected])
       }

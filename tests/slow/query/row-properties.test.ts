@@ -11,10 +11,12 @@ interface Stored {
   readonly values: Readonly<Record<string, Value>>
 }
 
-/** What a knowledge base should hold: the documents, each of one chunk, by their ids. */
+/** The model: what a knowledge base should contain. Documents by their IDs, each with one chunk. */
 type Model = Map<string, Stored>
 
-/** A statement with its parameters, and what it does to the model: how many rows it means. */
+/**
+ * A statement with its parameters, its effect on the model, and the number of rows that it affects.
+ */
 interface Step {
   readonly sql: string
   readonly params?: Readonly<Record<string, unknown>>
@@ -43,7 +45,7 @@ const text = fc.oneof(
 )
 const num = fc.option(fc.integer({ min: -5, max: 5 }))
 const txt = fc.option(fc.string({ unit: 'grapheme' }))
-// Larger integers come as text.
+// Larger integers arrive as text.
 const double = fc.double({ min: -1e15, max: 1e15, noNaN: true }).map((one) => one + 0)
 const mix = fc.oneof(num, txt, fc.boolean(), double)
 
@@ -65,17 +67,17 @@ const insert = fc
       sql: `INSERT INTO n (${columns}) VALUES ${rows.join(', ')}${using}`,
       params,
       apply(model) {
-        // Of rows with one id the last.
+        // Of rows with the same ID, the last one counts.
         const last = new Map(documents.map((document) => [document.id, document]))
         const wanted = [...last.values()].filter((one) => !skipsStored || !model.has(one.id))
-        // A row of null alone has no value.
+        // A row with only null has no value.
         for (const one of wanted) model.set(one.id, { text: one.text, values })
         return wanted.length
       },
     }
   })
 
-/** A condition in SQL, and the same over the model. */
+/** A condition in SQL, and the same condition for the model. */
 interface Condition {
   readonly sql: string
   readonly params?: Readonly<Record<string, unknown>>
@@ -163,7 +165,7 @@ const KEYS = ['num', 'txt', 'mix', 'source']
 async function expectSame(model: Model): Promise<void> {
   const sql = 'SELECT id, chunk_content, num, txt, source, metadata FROM n ORDER BY id'
   const shown = (await run(sql)).rows.map(([one, content, number, found, source, metadata]) => {
-    // An object: it is the JSON of a chunk.
+    // This is an object, because it comes from the JSON of a chunk.
     const inMetadata = metadata as Readonly<Record<string, Value>>
     const columns = [number ?? null, found ?? null]
     expect([inMetadata.num ?? null, inMetadata.txt ?? null] as readonly unknown[]).toEqual(columns)
@@ -178,7 +180,7 @@ async function expectSame(model: Model): Promise<void> {
 
 test('after any INSERT, UPDATE and DELETE a SELECT shows what a model of them holds', async () => {
   const steps = fc.array(fc.oneof(insert, insert, setValues, setText, remove), { maxLength: 8 })
-  // Every column is there, in every row.
+  // Every column exists in every row.
   const types = `INSERT INTO n (id, content, num, txt, mix, source) VALUES ('t', 'x', 1, 't', 1, 's')`
   const property = fc.asyncProperty(steps, async (taken) => {
     await run('DROP KNOWLEDGE_BASE IF EXISTS n')

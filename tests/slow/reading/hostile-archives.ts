@@ -1,24 +1,24 @@
-/** Archives that lie, written by hand: a library would not write them. */
+/** Archives with false data, assembled here because a library would not write them. */
 import { crc32, deflateRawSync } from 'node:zlib'
 
 export interface ZipEntry {
   readonly name: string
   readonly data: Uint8Array | string
-  /** What its header says it is, where that is not true. */
+  /** The size in its header, if that is wrong. */
   readonly declaredBytes?: number
   readonly isStored?: boolean
   readonly isEncrypted?: boolean
-  /** Unix mode, such as that of a link. */
+  /** The Unix mode, such as that of a link. */
   readonly mode?: number
 }
 
 export interface ZipLies {
   /** The number of entries in the directory. */
   readonly count?: number
-  /** The end record says the directory begins here. */
+  /** Where the directory begins according to the end record. */
   readonly directoryAt?: number
   readonly hasNoEnd?: boolean
-  /** This many entries of the directory lead to the first file. */
+  /** How many entries of the directory point to the first file. */
   readonly overlaps?: number
 }
 
@@ -56,7 +56,7 @@ interface LocalEntry {
   readonly plainBytes: number
 }
 
-/** Packed once, however often the same bytes are used. */
+/** Packed only once, even if the same bytes are used repeatedly. */
 const packed = new WeakMap<Uint8Array, { readonly crc: number; readonly bytes: Uint8Array }>()
 
 function packedOf(data: Uint8Array) {
@@ -116,13 +116,13 @@ const XML = '<?xml version="1.0" encoding="UTF-8"?>'
 const OFFICE = 'http://schemas.openxmlformats.org'
 const RELATION = `${OFFICE}/officeDocument/2006/relationships`
 
-/** Each entity is ten of the one before: ten levels are ten billion. */
+/** Each entity contains ten of the previous one, so ten levels are ten billion. */
 export const BILLION_LAUGHS = `<!DOCTYPE x [<!ENTITY a0 "laugh">${Array.from(
   { length: 10 },
   (_, level) => `<!ENTITY a${level + 1} "${`&a${level};`.repeat(10)}">`,
 ).join('')}]>`
 
-/** A file of the server, by an external entity. */
+/** A file of the server, included as an external entity. */
 export const OUTSIDE_ENTITY = '<!DOCTYPE x [<!ENTITY a10 SYSTEM "file:///etc/passwd">]>'
 
 function relations(...targets: readonly (readonly [type: string, target: string])[]): string {
@@ -176,7 +176,7 @@ export function xlsx(sheet: string | Uint8Array, more: readonly ZipEntry[] = [])
   ])
 }
 
-/** @param rows of `<sheetData>` */
+/** @param rows the content of `<sheetData>` */
 export function worksheet(rows: string, before = ''): string {
   return `${XML}${before.startsWith('<!DOCTYPE') ? before : ''}<worksheet xmlns="${OFFICE}/spreadsheetml/2006/main">${before.startsWith('<!DOCTYPE') ? '' : before}<sheetData>${rows}</sheetData></worksheet>`
 }

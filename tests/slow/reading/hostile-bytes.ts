@@ -1,6 +1,6 @@
-/** What hostile files are made of. */
+/** Building blocks of hostile files. */
 
-/** The name of a file → its bytes. */
+/** Maps the name of a file to its bytes. */
 export type Corpus = Readonly<Record<string, () => Uint8Array | string>>
 
 export const MB = 1024 * 1024
@@ -13,7 +13,7 @@ export function filled(size: number, byte: number): Uint8Array {
   return new Uint8Array(size).fill(byte)
 }
 
-/** The same bytes each time. */
+/** Returns the same bytes each time. */
 export function noise(size: number, seed: number): Uint8Array {
   let state = seed
   return Uint8Array.from({ length: size }, () => {

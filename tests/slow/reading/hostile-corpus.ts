@@ -1,4 +1,7 @@
-/** Files made to hurt their reader: bombs, loops and lies. Each is made when it is needed. */
+/**
+ * Files made to harm their reader, such as decompression bombs, endless loops and false sizes. Each
+ * is created when it is needed.
+ */
 import { gzipSync } from 'node:zlib'
 import {
   BILLION_LAUGHS,
@@ -213,7 +216,7 @@ const OFFICES: Corpus = {
   'binary-of-a-terabyte.rtf': () => '{\\rtf1 \\bin1099511627776 abc}',
 }
 
-/** What each begins with. */
+/** The first bytes of each format. */
 const SIGNS: Readonly<Record<string, Uint8Array>> = {
   png: Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a),
   jpeg: Uint8Array.of(0xff, 0xd8, 0xff, 0xe0),

@@ -27,7 +27,7 @@ test('conditions that keep most chunks are checked for the best alone', async ()
   await put({ id: 'a', texts, vectors })
   await store.vectorCaches.settled()
   const where = 'chunk_key % 50 != 0'
-  // More are equally good than memory answers for.
+  // Too many chunks have the same score for an answer from memory.
   expect(await scoresFromMemory(base(), { text: 'milk', where })).toBeUndefined()
   const query = { text: 'tea cup', count: 2, where }
   expect(await scoresFromMemory(base(), query)).toEqual(await scoresFromTables(base(), query))

@@ -12,7 +12,7 @@ import {
 import { ALL_BY_THREADS } from '../../retrieval/scan-runners.ts'
 
 const DIMENSIONS = 64
-/** More than the calling thread scans itself. */
+/** More vectors than the calling thread scans itself. */
 const ROWS = 20_000
 const QUESTIONS = 60
 const SEARCHES_MAX = 1000
@@ -43,7 +43,7 @@ test(
       for (; !state.isTrained && beside < SEARCHES_MAX; beside++) {
         const queryVector = units()
         const found = await index.search({ queryVector, k: 10 }, signal)
-        // The plain scan takes its time.
+        // The simple scan takes long.
         if (beside % 8 === 0) expect(found).toEqual([...exactNearest(table, queryVector, 10)])
       }
       expect(beside).toBeGreaterThan(1)
@@ -51,7 +51,7 @@ test(
       expect(report.isWorthwhile).toBe(true)
       expect(report.recallAt10).toBeGreaterThanOrEqual(0.97)
       expect(await recallOf(index, table, units)).toBeGreaterThanOrEqual(0.95)
-      // A large insert: found at once, and no less when it is in the lists.
+      // A large insert is found at once, and still found when it is in the lists.
       const more = new Map(Array.from({ length: 5000 }, (_, at) => [BigInt(ROWS + at), units()]))
       for (const [key, vector] of more) table.set(key, vector)
       index.apply(wholeTable(more, 2))
@@ -74,7 +74,7 @@ async function recallOf(
   units: () => Float32Array,
 ): Promise<number> {
   const queryVectors = Array.from({ length: QUESTIONS }, units)
-  // All at once: there is more to do than threads.
+  // All searches start at once, so that more work exists than threads.
   const searches = queryVectors.map((queryVector) => {
     return index.search({ queryVector, k: 10, effort: 'lists' }, signal)
   })

@@ -28,7 +28,7 @@ describe('a training', () => {
     expect(report.isWorthwhile).toBe(false)
     expect(report.scannedShare).toBeGreaterThan(0.0625)
     expect(memory.usedBytes).toBe(usedBytes)
-    // Exact, then.
+    // The result is then exact.
     expect(await recallOf(index, table, 10)).toBe(1)
     index.close()
   })
@@ -77,7 +77,7 @@ describe('a training', () => {
     for (let round = 0; round < 20; round++) change()
     expect(index.count).toBe(table.size)
     expect(await recallOf(index, table, 10)).toBeGreaterThanOrEqual(0.95)
-    // All lists together hold each vector once: a search that reads all of them finds each.
+    // All lists together contain each vector once, so a search that reads all of them finds each.
     const [queryVector = new Float32Array()] = table.values()
     const found = await index.search({ queryVector, k: 4000, effort: 'lists' }, signal)
     expect(new Set(found.map(({ key }) => key))).toEqual(new Set(table.keys()))
@@ -151,7 +151,7 @@ describe('a training', () => {
 
   test('for which memory does not suffice changes nothing', async () => {
     const table = clusteredTable(2500)
-    // One block of the largest size, of which the vectors leave too little.
+    // One block of the largest size, in which the vectors leave too little room.
     const { memory, index } = newIndex(table, { bytesMax: 16 * 1024 ** 2 })
     const full = new ListedIndex({ memory, pool: callingThread(memory), dimensions: DIMENSIONS })
     const many = clusteredTable(4000)

@@ -58,7 +58,7 @@ function keptBy(kb: KnowledgeBase, condition: string): PrefilterSql {
   }
 }
 
-/** Keys and distances as DuckDB measures them, the nearest first. */
+/** Returns keys and distances as DuckDB measures them, the nearest first. */
 async function scanned(queryVector: Float32Array, condition = 'true') {
   const { chunks, vectors } = chunkTables(current(store))
   const product = `array_negative_inner_product(vector, $q::FLOAT[${DIMENSIONS}])`

@@ -41,7 +41,8 @@ test(
         const searches = queryVectors.map((queryVector) => {
           return index.search({ queryVector, k: 10 }, signal)
         })
-        // While they run: the nearest go, and equal ones come into their places and elsewhere.
+        // Meanwhile, the nearest vectors are removed, and equal ones are added in their places and
+        // in others.
         const [queryVector = some()] = queryVectors
         for (let step = 0; step < 4; step++) {
           change(index, table, { random, queryVector, revision: round * 4 + step })
@@ -52,7 +53,7 @@ test(
         expect(found).toEqual(expected)
       }
       expect(index.count).toBe(table.size)
-      // Places are used again: what has gone takes no more of them than two rounds hold back.
+      // Slots are reused: removed rows take no more slots than two rounds hold back.
       expect(index.emptyRowCount).toBeLessThan(CHANGED_ROWS * 4 * 3)
     } finally {
       index.close()
@@ -68,7 +69,7 @@ interface Moment {
   readonly revision: number
 }
 
-/** The same in the table and in the index. */
+/** Makes the same change in the table and in the index. */
 function change(index: ExactIndex, table: Map<bigint, Float32Array>, moment: Moment): void {
   const keys = [...table.keys()]
   const removed = Array.from({ length: CHANGED_ROWS }, () => {

@@ -14,7 +14,7 @@ import {
 } from '../../retrieval/sample-vectors.ts'
 
 const signal = new AbortController().signal
-/** More than the vectors that may wait for a list before they are given one. */
+/** More than the number of vectors that may wait for a list. */
 const MANY = 1100
 
 describe.each([
@@ -98,7 +98,7 @@ describe('once there are lists', () => {
       for (const [key, vector] of fresh) table.set(key, vector)
       index.apply(wholeTable(new Map(fresh), from))
     }
-    // Nowhere near the clusters: their lists are not among those that are read for most others.
+    // Vectors far away from the clusters, so that most other searches do not read their lists.
     const far = () => randomUnit(DIMENSIONS, random)
     add(10_000, 100)
     expect(index.waitingCount).toBe(100)

@@ -23,7 +23,7 @@ interface Written {
   readonly longestMs: number
 }
 
-/** Writes the same number into two documents in one request, again and again. */
+/** Repeatedly writes the same number into two documents in one request. */
 async function count(server: ServerProcess, signal: AbortSignal): Promise<Written> {
   const counts: number[] = []
   let longestMs = 0
@@ -63,7 +63,7 @@ test('a backup of 20 000 chunks is one moment of what a writer writes meanwhile'
     await put(server, [{ id: 'right', content: 'version 0', version: 0 }])
     const alone = new AbortController()
     const quiet = count(server, alone.signal)
-    // As long as a hundred statements take, so that there is something to compare with.
+    // The time that a hundred statements take, for comparison.
     for (let index = 0; index < 100; index += 1) await rowsOf(server, 'SELECT max(version) FROM k')
     alone.abort()
     const { longestMs: quietMs } = await quiet

@@ -6,7 +6,7 @@ import { startSupervised, withFolder } from './server-process.ts'
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 const PARQUET = 'application/vnd.apache.parquet'
 
-/** Everything below a folder that other users could open, with its mode. */
+/** Returns everything in a folder that other users could open, with its mode. */
 async function openToOthers(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder, { recursive: true })
   const found = await Promise.all(
@@ -19,7 +19,7 @@ async function openToOthers(folder: string): Promise<readonly string[]> {
   return found.flat()
 }
 
-// Windows has no such modes.
+// Windows does not have such modes.
 test.skipIf(process.platform === 'win32')('other users cannot open its files', async () => {
   await withFolder(async (folder) => {
     const before = process.umask(0o022)

@@ -22,7 +22,7 @@ test('kill -9 during writes of every kind loses and tears nothing; what is lost 
     expect([first.exitCode, first.output]).toEqual([0, expect.stringContaining('3 cycles in all')])
     expect(await tableFaults(join(folder, 'data'))).toEqual([])
 
-    // A change that was acknowledged and is not there.
+    // This simulates an acknowledged change that is missing.
     const path = join(folder, 'progress.json')
     const progress = JSON.parse(await readFile(path, 'utf8'))
     progress.ledger['documents a'].lost = '7'
@@ -32,7 +32,7 @@ test('kill -9 during writes of every kind loses and tears nothing; what is lost 
     expect(second.output).toContain('cycle 4:')
     expect(second.output).toContain('FAULT: documents a, lost: absent instead of 7')
 
-    // A vector, a term count and a posting without their chunk.
+    // This simulates a vector, a term count and a posting without their chunk.
     const instance = await DuckDBInstance.create(join(folder, 'data', 'eider-data.duckdb'))
     const connection = await instance.connect()
     const reader = await connection.runAndReadAll(

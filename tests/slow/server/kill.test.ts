@@ -1,12 +1,16 @@
 import { expect, test } from 'bun:test'
+import { isEverything } from '../../support/sample.ts'
 import { type ServerProcess, startServer, withFolder } from './server-process.ts'
 import { stubEmbeddings } from './stub-embeddings.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
-const CYCLES = 4
+const CYCLES = isEverything ? 4 : 2
 const WRITERS = 4
 
-/** Writes versions of its own documents until the server is gone; returns the last version that was answered with 200. */
+/**
+ * Writes versions of its own documents until the server is gone.
+ * @returns the last version that got a 200
+ */
 async function write(
   server: ServerProcess,
   writer: number,

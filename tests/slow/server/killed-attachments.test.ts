@@ -32,7 +32,7 @@ test('kill -9 behind uploads and within a batch: each file is there once and who
   const base_url = provider.baseUrl
   await withFolder(async (folder) => {
     const environment = { EIDER_DATA_DIR: folder, EIDER_LOG_LEVEL: 'silent' }
-    /** @param textsMax that the next life gets embedded */
+    /** @param textsMax how many texts the next process embeds */
     const killed = async (server: ServerProcess, textsMax: number) => {
       server.kill('SIGKILL')
       await server.exited
@@ -89,7 +89,7 @@ test('kill -9 behind uploads and within a batch: each file is there once and who
       const whole = long(index < 3 ? index : index + 1)
       expect(data.map(({ text }) => text).join('')).toBe(whole)
     }
-    // Once each: none twice and no chunk of an attempt before.
+    // Each exists once, without duplicates and without chunks of an earlier attempt.
     const embeddings = await sent<{ data: { embedding: number[] }[] }>(
       server,
       'POST',

@@ -1,9 +1,10 @@
 import { expect, test } from 'bun:test'
+import { isEverything } from '../../support/sample.ts'
 import { type ServerProcess, startServer, withFolder } from './server-process.ts'
 import { silencedEmbeddings } from './stub-embeddings.ts'
 
 const DOCUMENTS = 300
-const LIVES = 3
+const LIVES = isEverything ? 3 : 2
 const TEXTS_OF_A_LIFE = 250
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 

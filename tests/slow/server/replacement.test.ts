@@ -1,10 +1,10 @@
-/** A statement that DuckDB does not stop has the server replaced, beside clients that read and write. */
+/** If DuckDB does not stop a statement, the server is replaced while clients read and write. */
 import { expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ServerProcess, startSupervised, withFolder } from './server-process.ts'
 
-/** DuckDB does not look for an interrupt before all of these lists are sorted; each is as long as the guard lets it be. */
+/** DuckDB does not check for an interrupt before all of these lists are sorted. Each is as long as the guard allows. */
 const stubborn = (first: number) => {
   const lists = Array.from({ length: 14 }, (_, index) => `len(list_sort(range(${first + index})))`)
   return `SELECT ${lists.join(' + ')}`
@@ -21,14 +21,14 @@ async function sql(server: ServerProcess, query: string): Promise<Answer & { sta
   return { status: answer.status, ...((await answer.json()) as Answer) }
 }
 
-/** 0 without an answer. */
+/** Returns 0 without an answer. */
 async function restartsOf(server: ServerProcess): Promise<number> {
   const status: unknown = await (await server.send('GET', '/api/status')).json()
-  // A machine that is busy may take longer for the next process than requests are held.
+  // On a busy machine, the next process may take longer than requests are held.
   return (status as { readonly restarts?: { readonly count: number } }).restarts?.count ?? 0
 }
 
-/** Of the process that serves. */
+/** Returns the ID of the process that serves. */
 async function serverPid(folder: string): Promise<number> {
   return JSON.parse(await readFile(join(folder, 'eider.lock'), 'utf8')).processId
 }
@@ -60,7 +60,7 @@ onLinux(
       const writers = [1, 2].map(async (writer) => {
         for (let n = 0; !isOver; n += 1) {
           const name = `w${writer}_${n}`
-          // A connection that breaks leaves open whether it was written.
+          // If a connection breaks, it is unknown whether the write happened.
           const answer = await sql(server, `CREATE TABLE ${name} AS SELECT ${n} AS n`).catch(
             () => null,
           )
@@ -70,7 +70,7 @@ onLinux(
       })
       let first = 1_900_000
       while ((await restartsOf(server)) === 0) {
-        // Where the machine is slow its time may be over before DuckDB has begun.
+        // On a slow machine, its time may be over before DuckDB has started.
         await sql(server, stubborn(first)).catch(() => null)
         first -= 20
       }

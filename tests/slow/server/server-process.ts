@@ -10,21 +10,21 @@ export interface ServerProcess {
   readonly url: string
   readonly pid: number
   readonly exited: Promise<number>
-  /** What it has written to stdout so far. */
+  /** Returns what it has written to stdout so far. */
   output(): string
-  /** All of it, once the process has ended. */
+  /** The whole stderr, once the process has ended. */
   readonly stderr: Promise<string>
   send(method: string, path: string, body?: unknown, headers?: HeadersInit): Promise<Response>
   kill(signal: NodeJS.Signals): void
 }
 
-/** What a start that ended by itself left: its exit code and what it wrote to stderr. */
+/** The result of a start that ended by itself: exit code and stderr. */
 export interface FailedStart {
   readonly exitCode: number
   readonly stderr: string
 }
 
-/** Files of at most some ten megabytes, as on a disk that is full then. */
+/** Limits files to about ten megabytes, as on a disk that becomes full. */
 const SMALL_DISK = ['sh', '-c', 'ulimit -f 20000; trap "" XFSZ; exec "$@"', 'sh']
 
 const NO_HANGUP = ['sh', '-c', 'trap "" HUP; exec "$@"', 'sh']
@@ -53,8 +53,8 @@ function spawn(
 }
 
 /**
- * Starts the server on a free port and waits until it answers: its process, without a supervisor. `SMALL_DISK`: its disk is
- * soon full.
+ * Starts the server's process without a supervisor on a free port, and waits until it answers. With
+ * `SMALL_DISK`, its disk soon becomes full.
  */
 export function startServer(
   environment: Readonly<Record<string, string>>,
@@ -63,7 +63,7 @@ export function startServer(
   return started(environment, ['--no-supervisor'], main)
 }
 
-/** Starts the program as a user does: what is started is the supervisor. `NOHUP`: as after `nohup`. */
+/** Starts the program as a user does, with its supervisor. `NOHUP` starts it like `nohup`. */
 export function startSupervised(
   environment: Readonly<Record<string, string>>,
 ): Promise<ServerProcess> {
@@ -95,7 +95,7 @@ async function started(
   }
 }
 
-/** The address that the program prints when it is ready. */
+/** Returns the address that the program prints when it is ready. */
 async function urlOf(output: ReadableStream<Uint8Array>, read: string[]): Promise<string> {
   const deadline = Date.now() + READY_MS_MAX
   const reader = output.getReader()
@@ -112,7 +112,7 @@ async function urlOf(output: ReadableStream<Uint8Array>, read: string[]): Promis
   throw new Error(`the server did not become ready: ${read.join('')}`)
 }
 
-/** Returns when a statement runs there, or `request` is over already. */
+/** Resolves when the server runs a statement or `request` has already ended. */
 export async function untilRunning(
   server: ServerProcess,
   request: Promise<unknown>,
@@ -141,7 +141,7 @@ async function drain(
   }
 }
 
-/** Starts the program where it must not run. */
+/** Starts the program in a situation in which it must refuse to run. */
 export async function failingStart(
   environment: Readonly<Record<string, string>>,
   args: readonly string[] = [],
@@ -151,7 +151,7 @@ export async function failingStart(
   return { exitCode, stderr }
 }
 
-/** Runs with a folder of its own that is gone afterwards. */
+/** Runs the work with a temporary folder that is removed afterwards. */
 export async function withFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'eider-server-'))
   try {

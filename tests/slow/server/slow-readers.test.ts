@@ -19,7 +19,7 @@ async function statusOf(server: ServerProcess): Promise<Status> {
   return (await (await server.send('GET', '/api/status')).json()) as Status
 }
 
-/** A client that asks and never reads. */
+/** A client that sends a query and never reads the answer. */
 function clientThatDoesNotRead(url: string, query: string): Socket {
   const { hostname, port } = new URL(url)
   const body = JSON.stringify({ query })
@@ -85,7 +85,10 @@ test('clients that do not read a large join take no memory from small statements
   })
 }, 180_000)
 
-/** DuckDB does not look for an interrupt before all of these lists, each as long as may be, are sorted. */
+/**
+ * DuckDB does not check for an interrupt before all of these lists are sorted. Each is as long as
+ * the guard allows.
+ */
 const STUBBORN = `SELECT ${Array.from({ length: 12 }, (_, index) => {
   return `len(list_sort(range(${1_900_000 + index})))`
 }).join(' + ')}`
@@ -101,13 +104,13 @@ test('a statement that DuckDB does not stop in time has the server started again
     const restarts = async () => (await statusOf(server).catch(() => null))?.restarts
     await until(async () => {
       if (((await restarts())?.count ?? 0) > 0) return true
-      // Where the machine was busy its time was over before DuckDB had begun.
+      // On a busy machine, the statement's time is over before DuckDB starts.
       await sql(server, STUBBORN).catch(() => null)
       return false
     })
     expect((await restarts())?.last?.reason).toBe('planned')
-    expect(server.output()).toContain('DuckDB does not stop a statement')
-    // As above.
+    expect(server.output()).toContain('DuckDB cannot stop a statement')
+    // The machine may still be busy.
     await until(async () => (await sql(server, 'SELECT 1')).type !== 'error')
     server.kill('SIGTERM')
     expect(await server.exited).toBe(0)

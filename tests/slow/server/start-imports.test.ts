@@ -1,4 +1,7 @@
-/** What a start loads before its first answer: each package that it does not need costs every start. */
+/**
+ * What a start loads before its first answer. Each package that is not needed slows every start
+ * down.
+ */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 

@@ -52,7 +52,7 @@ describe('start', () => {
     })
   })
 
-  // The superuser may write anywhere, so that the case cannot be made there.
+  // The superuser may write anywhere, so this cannot be tested as root.
   test.skipIf(process.getuid?.() === 0)('a read-only folder is said', async () => {
     await withFolder(async (folder) => {
       await chmod(folder, 0o500)
@@ -75,7 +75,7 @@ describe('start', () => {
     const listed = [...help.matchAll(/^ {2}([A-Z]\w+) /gm)].map(([, name]) => name)
     const names = Object.values(SETTINGS).map(({ name }) => name)
     expect(listed.toSorted()).toEqual(names.toSorted())
-    // Those that most people set come first, the others in groups.
+    // The settings that most people need come first, the others in groups.
     expect(help).toMatch(/\nFirst:\n {2}EIDER_PORT .*\n {2}EIDER_HOST (.*\n){9}\nNetwork:\n/)
     expect(run('--version').stdout.toString().trim()).toBe(packageJson.version)
     expect(run('--nope').exitCode).toBe(2)
@@ -163,7 +163,7 @@ test('a full disk is answered with 507 and loses nothing', async () => {
       else failure = { status: answer.status, body: await answer.json() }
     }
     expect(failure).toMatchObject({ status: 507, body: { code: 'storage_full' } })
-    // DuckDB may go on reading, or it has stopped itself, and then the program has ended and said why.
+    // DuckDB may continue reading. If it has stopped itself, the program has ended and said why.
     small.kill('SIGTERM')
     const exitCode = await small.exited
     if (exitCode !== 0) expect(await small.stderr).toContain('the disk is full')

@@ -1,6 +1,6 @@
 /**
- * An OpenAI-compatible server on loopback that embeds at once: what a test measures is Eider's.
- * @param permitted a call with this many texts is answered when this resolves
+ * An OpenAI-compatible server on loopback that embeds at once, so that a test measures only Eider.
+ * @param permitted resolves when a call with this many texts may be answered
  */
 export function stubEmbeddings(
   embeddingOf: (text: string) => readonly number[],
@@ -22,7 +22,7 @@ export function stubEmbeddings(
   })
 }
 
-/** One that falls silent within an insert, so that a server can be killed there. */
+/** A server that stops responding during an insert, so that the test can kill Eider there. */
 export function silencedEmbeddings() {
   let texts = 0
   let textsMax = Number.POSITIVE_INFINITY
@@ -38,7 +38,7 @@ export function silencedEmbeddings() {
   )
   return {
     baseUrl: `http://127.0.0.1:${provider.port}/v1`,
-    /** From now on this many texts are embedded, and none after them. */
+    /** From now on, embeds this many texts and no more. */
     silenceAfter(max: number): void {
       texts = 0
       textsMax = max

@@ -18,13 +18,13 @@ const POLL_MS = 20
 /** Runs far longer than any of these tests. */
 const ENDLESS_SQL = 'SELECT sum(a.range * b.range) FROM range(3000000) a, range(3000000) b'
 
-/** Of the process that serves. */
+/** Returns the ID of the process that serves. */
 async function serverPid(folder: string): Promise<number> {
   const note = JSON.parse(await readFile(join(folder, 'eider.lock'), 'utf8'))
   return (note as { processId: number }).processId
 }
 
-/** Waits for a server in another process than `earlier`, which answers again. */
+/** Waits until a server with a process ID other than `earlier` responds. */
 async function untilRestarted(server: ServerProcess, folder: string, earlier: number) {
   const deadline = Date.now() + READY_MS_MAX
   while (Date.now() < deadline) {
@@ -54,7 +54,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Runs the program with a supervisor in a folder of its own, and stops it in the end. */
+/** Runs the program with a supervisor in a temporary folder, and stops it in the end. */
 function supervised(
   work: (server: ServerProcess, folder: string) => Promise<void>,
   environment: Readonly<Record<string, string>> = {},
@@ -133,7 +133,7 @@ async function sql(server: ServerProcess, query: string): Promise<unknown> {
   return (await server.send('POST', '/api/sql/query', { query })).json()
 }
 
-/** Returns when the server works on it. */
+/** Resolves when the server is running the statement. */
 async function startEndless(server: ServerProcess): Promise<void> {
   sql(server, ENDLESS_SQL).catch(() => {})
   while ((await status(server)).statements.running === 0) await Bun.sleep(POLL_MS)
@@ -241,7 +241,7 @@ describe('stopping the program', () => {
     })
   })
 
-  // Under nohup it is not delivered.
+  // Under nohup, this signal is not delivered.
   const hasHangup = stopSignals().includes('SIGHUP')
   test.skipIf(!hasHangup)('with SIGHUP closes the folder first', async () => {
     await withFolder(async (folder) => {
@@ -290,7 +290,7 @@ describe('a start that fails', () => {
         EIDER_PORT: new URL(server.url).port,
       }
       const taken = await failingStart(environment)
-      expect([taken.exitCode, taken.stderr.split('is taken').length]).toEqual([1, 2])
+      expect([taken.exitCode, taken.stderr.split('is in use').length]).toEqual([1, 2])
     })
   })
 

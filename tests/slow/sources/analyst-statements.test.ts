@@ -1,4 +1,4 @@
-/** What people write over a PostgreSQL, a MariaDB and files gives the rows and the types that it gives over copies. */
+/** Typical statements on PostgreSQL, MariaDB and files must return the same rows and types as on copies. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { testMariadb, testPostgres } from '../../support/database-servers.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -39,7 +39,7 @@ const COPIED: Readonly<Record<string, string>> = {
   customers: 'my.customers',
 }
 
-/** `{orders}` is replaced by the table there, or its copy. */
+/** `{orders}` is replaced with the table there, or with its copy. */
 const STATEMENTS = [
   'SELECT customer, count(*) FROM {orders} WHERE amount > 10 GROUP BY 1 ORDER BY 1',
   'SELECT customer, sum(amount) AS total, avg(amount), min(placed), max(shipped) FROM {orders} GROUP BY customer HAVING count(*) > 40 ORDER BY total DESC',

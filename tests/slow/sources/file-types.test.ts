@@ -1,4 +1,4 @@
-/** Types of SQLite and DuckDB files: as answers show their values, and as they are staged. */
+/** The types of SQLite and DuckDB files: how answers show their values, and how they are staged. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import {
-  allRows,
   dataSource,
   LIMITS,
+  readRows,
   stagedTexts,
   type TestSources,
   testSources,
@@ -72,12 +72,11 @@ const duckdb = dataSource('duckdb', { db_file: 'shop.duckdb' })
 
 async function both(source: typeof sqlite, sql: string) {
   const select = { sql, values: [] }
-  const stream = await tested.sources.read(source, select, LIMITS, signal)
-  const shown = await allRows(stream)
+  const read = await readRows(tested.sources, [source, select], LIMITS, signal)
   const staged = await tested.sources.stage(source, select, LIMITS, signal)
   const texts = await stagedTexts(staged)
   await staged.release()
-  return { columns: stream.columns, shown, staged: staged.columns, texts }
+  return { columns: read.columns, shown: read.rows, staged: staged.columns, texts }
 }
 
 describe('SQLite', () => {
@@ -160,8 +159,8 @@ describe('SQLite', () => {
       [[3, '']],
     ])
     const select = { sql: 'SELECT i, i FROM kinds WHERE i < ? ORDER BY i', values: [0] }
-    const stream = await tested.sources.read(sqlite, select, LIMITS, signal)
-    expect(await allRows(stream)).toEqual([[-1, -1]])
+    const read = await readRows(tested.sources, [sqlite, select], LIMITS, signal)
+    expect(read.rows).toEqual([[-1, -1]])
     expect(await tested.sources.describe(sqlite, 'SELECT 1 AS a, 2.5 AS b', signal)).toMatchObject([
       { name: 'a', type: 'BIGINT' },
       { name: 'b', type: 'DOUBLE' },
@@ -200,8 +199,8 @@ describe('DuckDB', () => {
     const staged = await tested.sources.stage(duckdb, select, LIMITS, signal)
     expect(await stagedTexts(staged)).toEqual([['1', '1']])
     await staged.release()
-    const stream = await tested.sources.read(duckdb, select, LIMITS, signal)
-    expect(await allRows(stream)).toEqual([[1, 1]])
+    const read = await readRows(tested.sources, [duckdb, select], LIMITS, signal)
+    expect(read.rows).toEqual([[1, 1]])
   })
 })
 

@@ -1,9 +1,10 @@
-/** Files that are not what they should be, and statements that do not end. */
+/** Files with wrong content, and statements that never end. */
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -21,9 +22,9 @@ import type {
   DataSourceEngine,
 } from '../../../src/core/domain/flow/source-parameters.ts'
 import {
-  allRows,
   dataSource,
   LIMITS,
+  readRows,
   type TestSources,
   testSources,
 } from '../../support/test-sources.ts'
@@ -84,7 +85,7 @@ function file(engine: DataSourceEngine, path: string): DataSource {
 }
 
 async function readAll(source: DataSource, sql: string, limits = LIMITS, by = signal) {
-  return allRows(await tested.sources.read(source, { sql, values: [] }, limits, by))
+  return (await readRows(tested.sources, [source, { sql, values: [] }], limits, by)).rows
 }
 
 describe('places', () => {
@@ -92,7 +93,7 @@ describe('places', () => {
 
   test.each([
     ['gone.db', 'no such file'],
-    ['shop.db ', 'blanks'],
+    ['shop.db ', 'starts or ends with a space'],
     ['../secret.db', 'without ..'],
     ['deep/../shop.db', 'without ..'],
     ['/etc/passwd', 'without ..'],
@@ -171,6 +172,9 @@ describe('files that are not databases', () => {
   })
 })
 
+const ENDLESS_ROWS =
+  'WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s) SELECT i FROM s'
+
 describe('statements without an end', () => {
   const ENDLESS = [
     [
@@ -218,26 +222,26 @@ describe('statements without an end', () => {
     expect(await readAll(source, 'SELECT count(*) > 0 AS has FROM teas')).toHaveLength(1)
   })
 
-  test('many rows come as they are asked for, and a reader may leave', async () => {
-    const sql = 'WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s) SELECT i FROM s'
-    const select = { sql, values: [] }
-    const stream = await tested.sources.read(file('sqlite', 'shop.db'), select, LIMITS, signal)
-    const batches = stream.batches[Symbol.asyncIterator]()
-    expect((await batches.next()).value?.[0]).toEqual([1])
-    await batches.next()
-    await batches.return?.()
+  test('a statement of which a few rows are needed ends after them', async () => {
+    const select = { sql: ENDLESS_ROWS, values: [], rowsMax: 3 }
+    const asked = [file('sqlite', 'shop.db'), select] as const
+    const { rows } = await readRows(tested.sources, asked, LIMITS, signal)
+    expect(rows).toEqual([[1], [2], [3]])
     expect(readdirSync(tested.directory)).toEqual([])
   })
 
   test('a process that is killed is one failed statement', async () => {
-    const sql = 'WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s) SELECT i FROM s'
-    const select = { sql, values: [] }
-    const stream = await tested.sources.read(file('sqlite', 'shop.db'), select, LIMITS, signal)
-    const batches = stream.batches[Symbol.asyncIterator]()
-    await batches.next()
+    const reading = readAll(file('sqlite', 'shop.db'), ENDLESS_ROWS).catch(String)
+    while (
+      !readdirSync(tested.directory).some((one) =>
+        existsSync(join(tested.directory, one, 'rows.csv')),
+      )
+    ) {
+      await Bun.sleep(10)
+    }
     const pids = spawnSync('pgrep', ['-P', String(process.pid), '-f', 'source-file-entry']).stdout
     for (const pid of String(pids).trim().split('\n')) process.kill(Number(pid), 'SIGKILL')
-    expect(await batches.next().catch(String)).toContain('crashed')
+    expect(await reading).toContain('crashed')
     expect(await readAll(file('sqlite', 'shop.db'), 'SELECT id FROM teas')).toHaveLength(2)
   })
 })

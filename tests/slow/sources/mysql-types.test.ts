@@ -1,13 +1,10 @@
-/** The golden table of MySQL's and MariaDB's types: what each becomes, as an answer shows it and as DuckDB reads it. */
+/**
+ * The golden table of MySQL's and MariaDB's types: the value in responses, and the value that
+ * DuckDB reads.
+ */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { testMariadb } from '../../support/database-servers.ts'
-import {
-  allRows,
-  dataSource,
-  LIMITS,
-  stagedTexts,
-  testSources,
-} from '../../support/test-sources.ts'
+import { dataSource, expectTypes, type TypeCase, testSources } from '../../support/test-sources.ts'
 
 const server = await testMariadb()
 const { sources, close } = testSources()
@@ -19,10 +16,7 @@ afterAll(async () => {
   await server?.stop()
 })
 
-/** Type, value as SQL, DuckDB's type, what an answer shows, what DuckDB reads. */
-type Case = readonly [string, string, string, unknown, string | null]
-
-const NUMBERS: readonly Case[] = [
+const NUMBERS: readonly TypeCase[] = [
   ['tinyint(1)', '2', 'TINYINT', 2, '2'],
   ['tinyint unsigned', '255', 'UTINYINT', 255, '255'],
   ['smallint', '-32768', 'SMALLINT', -32_768, '-32768'],
@@ -59,7 +53,7 @@ const NUMBERS: readonly Case[] = [
   ['year', '2155', 'SMALLINT', 2155, '2155'],
 ]
 
-const TIMES: readonly Case[] = [
+const TIMES: readonly TypeCase[] = [
   ['date', "'2024-02-29'", 'DATE', '2024-02-29', '2024-02-29'],
   ['date', "'0000-00-00'", 'DATE', null, null],
   ['date', "'2024-00-10'", 'DATE', null, null],
@@ -89,7 +83,7 @@ const TIMES: readonly Case[] = [
   ['time(6)', "'-01:02:03.500000'", 'INTERVAL', '-01:02:03.5', '-01:02:03.5'],
 ]
 
-const TEXTS: readonly Case[] = [
+const TEXTS: readonly TypeCase[] = [
   [
     'varchar(50)',
     '\'new\\nline "q", \\\\ ü\\t;\'',
@@ -130,28 +124,9 @@ describe.skipIf(server === null)('types of MariaDB', () => {
     await server?.run(`SET sql_mode = ''; CREATE TABLE odd (\`row\` int, ${columns.join(', ')}) CHARACTER SET utf8mb4;
       INSERT INTO odd VALUES (1, ${values.join(', ')}), (2${', NULL'.repeat(CASES.length)})`)
 
-    const described = await sources.columns(source, { schema: null, name: 'odd' }, signal)
     const prepared = await sources.describe(source, 'SELECT * FROM odd', signal)
+    expect(prepared.slice(1).map(({ type }) => type)).toEqual(CASES.map(([, , duckdb]) => duckdb))
     const select = { sql: 'SELECT * FROM odd WHERE `row` > ? ORDER BY `row`', values: [0] }
-    const stream = await sources.read(source, select, LIMITS, signal)
-    const [shown = [], nulls = []] = await allRows(stream)
-    const staged = await sources.stage(source, select, LIMITS, signal)
-    const [texts = [], stagedNulls = []] = await stagedTexts(staged)
-    await staged.release()
-
-    for (const [index, [type, value, duckdb, answer, text]] of CASES.entries()) {
-      const found = {
-        described: described[index + 1]?.type,
-        prepared: prepared[index + 1]?.type,
-        read: stream.columns[index + 1]?.type,
-        staged: staged.columns[index + 1]?.type,
-        shown: shown[index + 1],
-        text: texts[index + 1],
-        nulls: [nulls[index + 1], stagedNulls[index + 1]],
-      }
-      const types = { described: duckdb, prepared: duckdb, read: duckdb, staged: duckdb }
-      const expected = { type, value, ...types, shown: answer, text, nulls: [null, null] }
-      expect<unknown>({ type, value, ...found }).toEqual(expected)
-    }
+    await expectTypes({ sources, source }, select, CASES)
   })
 })

@@ -1,12 +1,14 @@
-/** A PostgreSQL that says no, goes away, or is asked for what must not happen. */
+/** A PostgreSQL that refuses, disconnects, or gets forbidden requests. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync } from 'node:fs'
-import type { AppError } from '../../../src/core/errors.ts'
+import type { SourceSelect } from '../../../src/core/domain/ports/engine-ports.ts'
 import { testPostgres } from '../../support/database-servers.ts'
 import {
-  allRows,
   dataSource,
+  failure,
   LIMITS,
+  readRows,
   stagedTexts,
   testSources,
 } from '../../support/test-sources.ts'
@@ -18,17 +20,11 @@ const source = dataSource('postgres', parameters)
 const signal = new AbortController().signal
 
 const select = (sql: string, values: readonly (string | number)[] = []) => ({ sql, values })
-const read = (sql: string) => sources.read(source, select(sql), LIMITS, signal).then(allRows)
-const run = async (sql: string) => (await server?.run(sql)) ?? []
-
-async function failure(work: Promise<unknown>): Promise<AppError> {
-  const error = await work.then(
-    () => null,
-    (thrown: AppError) => thrown,
-  )
-  if (error === null) throw new Error('it did not fail')
-  return error
+const readBy = (asked: SourceSelect, limits = LIMITS, by = signal) => {
+  return readRows(sources, [source, asked], limits, by).then(({ rows }) => rows)
 }
+const read = (sql: string) => readBy(select(sql))
+const run = async (sql: string) => (await server?.run(sql)) ?? []
 
 /** How many statements of Eider the server is running. */
 async function running(): Promise<number> {
@@ -81,9 +77,9 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
 
   test('the schema parameter says where names are looked up', async () => {
     const other = dataSource('postgres', { ...parameters, schema: 'other,public' })
-    const rows = await sources.read(other, select('SELECT * FROM teas'), LIMITS, signal)
-    expect(rows.columns.map(({ name }) => name)).toEqual(['only_here'])
-    expect(await allRows(rows)).toEqual([])
+    const found = await readRows(sources, [other, select('SELECT * FROM teas')], LIMITS, signal)
+    expect(found.columns.map(({ name }) => name)).toEqual(['only_here'])
+    expect(found.rows).toEqual([])
     const [first] = await sources.tables(other, signal)
     expect(first).toMatchObject({ schema: null, name: 'teas' })
   })
@@ -93,8 +89,7 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
       3,
       "it's",
     ])
-    const rows = await sources.read(source, asked, LIMITS, signal)
-    expect(await allRows(rows)).toEqual([
+    expect(await readBy(asked)).toEqual([
       [1, 'tea 1'],
       [2, 'tea 2'],
     ])
@@ -209,13 +204,8 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
         (SELECT string_agg(relname, ',' ORDER BY relname) FROM pg_class WHERE relnamespace = 'public'::regnamespace) AS names`)
     const before = await state()
     for (const sql of HOSTILE) {
-      for (const work of [
-        () => sources.read(source, select(sql), LIMITS, signal).then(allRows),
-        () => sources.stage(source, select(sql), LIMITS, signal),
-      ]) {
-        const { code } = await failure(work())
-        expect([sql, REFUSALS.includes(code)]).toEqual([sql, true])
-      }
+      const { code } = await failure(sources.stage(source, select(sql), LIMITS, signal))
+      expect([sql, REFUSALS.includes(code)]).toEqual([sql, true])
     }
     expect(await state()).toEqual(before)
     expect(readdirSync(directory)).toEqual([])
@@ -231,7 +221,7 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
   test('an aborted read ends at the server', async () => {
     const controller = new AbortController()
     const sql = 'SELECT pg_sleep(60)'
-    const reading = sources.read(source, select(sql), LIMITS, controller.signal).then(allRows)
+    const reading = readBy(select(sql), LIMITS, controller.signal)
     await settled(1)
     controller.abort(new Error('the client left'))
     expect((await failure(reading)).message).toBe('the client left')
@@ -251,9 +241,7 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
 
   test('the deadline ends a statement at the server', async () => {
     const limits = { timeoutMs: 300, setting: 'EIDER_QUERY_MS' }
-    const error = await failure(
-      sources.read(source, select('SELECT pg_sleep(60)'), limits, signal).then(allRows),
-    )
+    const error = await failure(readBy(select('SELECT pg_sleep(60)'), limits))
     expect([error.code, error.message]).toEqual([
       'timeout',
       'Data source shop took longer than 300 ms (EIDER_QUERY_MS)',
@@ -261,14 +249,10 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
     await settled(0)
   })
 
-  test('a reader that leaves early reads no more than it took', async () => {
+  test('a statement of which a few rows are needed reads no more', async () => {
     await run('CREATE TABLE big AS SELECT i AS id FROM generate_series(1, 300000) i')
-    const stream = await sources.read(source, select('SELECT id FROM big'), LIMITS, signal)
-    for await (const batch of stream.batches) {
-      expect(batch.length).toBeLessThanOrEqual(100)
-      break
-    }
-    // What a backend has counted is shown a moment after its transaction.
+    expect(await readBy({ ...select('SELECT id FROM big'), rowsMax: 100 })).toHaveLength(100)
+    // A backend's statistics appear a moment after its transaction.
     await run('SELECT pg_stat_force_next_flush()')
     await settled(0)
     const [row] = await run(
@@ -285,28 +269,22 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
     expect(rows.at(-1)?.[0]).toBe(300_000)
   })
 
-  test('an unread stream is released by its return', async () => {
-    const stream = await sources.read(source, select('SELECT id FROM teas'), LIMITS, signal)
-    await stream.batches[Symbol.asyncIterator]().return?.()
+  test('no transaction stays open', async () => {
+    await read('SELECT id FROM teas')
     const idle = await run(
       "SELECT count(*)::int AS n FROM pg_stat_activity WHERE application_name = 'eider' AND state LIKE 'idle in%'",
     )
     expect(idle).toEqual([{ n: 0 }])
   })
 
-  test('a connection that is cut in mid-cursor is one clear error', async () => {
-    const stream = await sources.read(
-      source,
-      select('SELECT id FROM teas ORDER BY id'),
-      LIMITS,
-      signal,
-    )
-    const batches = stream.batches[Symbol.asyncIterator]()
-    await batches.next()
+  test('a connection that is cut while rows come is one clear error', async () => {
+    const sql = 'SELECT i, pg_sleep(0.001) FROM generate_series(1, 1000000) i'
+    const reading = failure(read(sql))
+    await settled(1)
     await run(
       "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'eider'",
     )
-    const error = await failure(Promise.resolve(batches.next()).then(() => batches.next()))
+    const error = await reading
     expect(error.code).toBe('source_failed')
     expect(error.message).toMatch(/terminating connection|closed the connection/)
     expect(await read('SELECT 1')).toEqual([[1]])

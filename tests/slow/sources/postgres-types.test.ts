@@ -1,11 +1,14 @@
-/** The golden table of PostgreSQL's types: what each becomes, as an answer shows it and as DuckDB reads it. */
+/**
+ * The golden table of PostgreSQL's types: the value in responses, and the value that DuckDB reads.
+ */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { testPostgres } from '../../support/database-servers.ts'
 import {
-  allRows,
   dataSource,
+  expectTypes,
   LIMITS,
-  stagedTexts,
+  readRows,
+  type TypeCase,
   testSources,
 } from '../../support/test-sources.ts'
 
@@ -24,10 +27,7 @@ const TYPES_OF_USERS = `CREATE TYPE mood AS ENUM ('sad', 'it''s ok');
   CREATE DOMAIN code AS text;
   CREATE TYPE pair AS (a int, b text)`
 
-/** Type, value, DuckDB's type, what an answer shows, what DuckDB reads. */
-type Case = readonly [string, string, string, unknown, string | null]
-
-const NUMBERS: readonly Case[] = [
+const NUMBERS: readonly TypeCase[] = [
   ['boolean', 'true', 'BOOLEAN', true, 'true'],
   ['smallint', '-32768', 'SMALLINT', -32_768, '-32768'],
   ['integer', '2147483647', 'INTEGER', 2_147_483_647, '2147483647'],
@@ -64,7 +64,7 @@ const NUMBERS: readonly Case[] = [
   ['price', '3.5', 'DECIMAL(6,2)', 3.5, '3.50'],
 ]
 
-const TIMES: readonly Case[] = [
+const TIMES: readonly TypeCase[] = [
   ['date', '2024-02-29', 'DATE', '2024-02-29', '2024-02-29'],
   ['date', '0044-03-15 BC', 'DATE', '0044-03-15 (BC)', '0044-03-15 (BC)'],
   ['date', 'infinity', 'DATE', 'infinity', 'infinity'],
@@ -119,7 +119,7 @@ const TIMES: readonly Case[] = [
   ['interval', '0', 'INTERVAL', '00:00:00', '00:00:00'],
 ]
 
-const TEXTS: readonly Case[] = [
+const TEXTS: readonly TypeCase[] = [
   [
     'text',
     'new\nline "q", \\ ü\t\r\n;',
@@ -164,7 +164,7 @@ const TEXTS: readonly Case[] = [
   ['pair', '(1,"a b")', 'VARCHAR', '(1,"a b")', '(1,"a b")'],
 ]
 
-const LISTS: readonly Case[] = [
+const LISTS: readonly TypeCase[] = [
   ['int[]', '{1,NULL,3}', 'INTEGER[]', [1, null, 3], '[1, NULL, 3]'],
   ['int[]', '{}', 'INTEGER[]', [], '[]'],
   ['int[]', '[0:1]={5,6}', 'INTEGER[]', [5, 6], '[5, 6]'],
@@ -227,38 +227,15 @@ describe.skipIf(server === null)('types of PostgreSQL', () => {
       `INSERT INTO odd VALUES (1, ${values.join(', ')}), (2${', NULL'.repeat(CASES.length)})`,
     )
 
-    const described = await sources.columns(source, { schema: null, name: 'odd' }, signal)
     const select = { sql: 'SELECT * FROM odd ORDER BY row', values: [] }
-    const stream = await sources.read(source, select, LIMITS, signal)
-    const [shown = [], nulls = []] = await allRows(stream)
-    const staged = await sources.stage(source, select, LIMITS, signal)
-    const [texts = [], stagedNulls = []] = await stagedTexts(staged)
-    await staged.release()
-
-    for (const [index, [type, value, duckdb, answer, text]] of CASES.entries()) {
-      const found = {
-        described: described[index + 1]?.type,
-        read: stream.columns[index + 1]?.type,
-        staged: staged.columns[index + 1]?.type,
-        shown: shown[index + 1],
-        text: texts[index + 1],
-        nulls: [nulls[index + 1], stagedNulls[index + 1]],
-      }
-      const types = { described: duckdb, read: duckdb, staged: duckdb }
-      expect<unknown>({ type, value, ...found }).toEqual({
-        type,
-        value,
-        ...types,
-        shown: answer,
-        text,
-        nulls: [null, null],
-      })
-    }
+    await expectTypes({ sources, source }, select, CASES)
   })
 
   test('a list of other dimensions than its column says is refused, not shown as another', async () => {
     await server?.run("CREATE TABLE flat (a int[]); INSERT INTO flat VALUES ('{{1,2},{3,4}}')")
-    const read = sources.read(source, { sql: 'SELECT a FROM flat', values: [] }, LIMITS, signal)
-    expect(read.then(allRows)).rejects.toThrow('Column a has an array of other than 1 dimensions')
+    const select = { sql: 'SELECT a FROM flat', values: [] }
+    expect(readRows(sources, [source, select], LIMITS, signal)).rejects.toThrow(
+      'Could not convert string',
+    )
   })
 })

@@ -1,16 +1,16 @@
-/** Connections with TLS: a certificate of a test authority, for the name localhost. */
+/** Connections with TLS, using a certificate of a test authority for the name localhost. */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DataSourceEngine } from '../../../src/core/domain/flow/source-parameters.ts'
 import { testMariadb, testPostgres } from '../../support/database-servers.ts'
-import { allRows, dataSource, LIMITS, testSources } from '../../support/test-sources.ts'
+import { dataSource, LIMITS, readRows, testSources } from '../../support/test-sources.ts'
 
 const certificates = madeCertificates()
 const { ca = '', ...files } = certificates ?? {}
 const postgres = certificates && (await testPostgres({ settings: ['ssl=on'], files }))
-/** Asks for the password itself, as one does that hands it on to a directory. */
+/** A server that asks for the password itself, for example to pass it on to LDAP. */
 const clearText =
   certificates &&
   (await testPostgres({
@@ -28,7 +28,7 @@ afterAll(async () => {
   await mariadb?.stop()
 })
 
-/** null: without OpenSSL. */
+/** Returns null without OpenSSL. */
 function madeCertificates(): Readonly<Record<string, string>> | null {
   if (Bun.which('openssl') === null) {
     process.stderr.write('skipped: OpenSSL is not installed (Debian: openssl)\n')
@@ -65,12 +65,27 @@ const IS_ENCRYPTED: Readonly<Record<string, string>> = {
     "SELECT VARIABLE_VALUE <> '' FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'Ssl_cipher'",
 }
 
+/**
+ * This is about the connection to stored knowledge bases, which is not the connection for
+ * statements.
+ */
+async function isStorageEncrypted(change: Readonly<Record<string, unknown>>) {
+  const source = dataSource('postgres', { ...postgres?.parameters, ...change })
+  const failure = (error: unknown) => error
+  const begin = { mode: 'write', settings: {}, failure } as const
+  const { signal } = new AbortController()
+  const rows = await sources.transaction(source, begin, signal, (run) => {
+    return run(IS_ENCRYPTED.postgres ?? '')
+  })
+  return rows[0]?.[0] === 't'
+}
+
 async function isEncrypted(engine: DataSourceEngine, change: Readonly<Record<string, unknown>>) {
   const server = engine === 'postgres' ? postgres : mariadb
   const source = dataSource(engine, { ...server?.parameters, ...change })
   const sql = IS_ENCRYPTED[engine] ?? ''
   const signal = new AbortController().signal
-  const rows = await allRows(await sources.read(source, { sql, values: [] }, LIMITS, signal))
+  const { rows } = await readRows(sources, [source, { sql, values: [] }], LIMITS, signal)
   return Boolean(rows[0]?.[0])
 }
 
@@ -82,8 +97,11 @@ describe.skipIf(postgres === null)('TLS to PostgreSQL', () => {
     [{ host: 'localhost', sslmode: 'verify-full', sslrootcert: ca }, true],
     [{ sslmode: 'verify-ca', sslrootcert: ca }, true],
     [{ host: 'localhost', sslrootcert: ca }, true],
+    // The first is for another host.
+    [{ host: '127.0.0.1,localhost', sslrootcert: ca }, true],
   ])('%j', async (change, expected) => {
     expect(await isEncrypted('postgres', change)).toBe(expected)
+    expect(await isStorageEncrypted(change)).toBe(expected)
   })
 
   test.each([
@@ -91,7 +109,8 @@ describe.skipIf(postgres === null)('TLS to PostgreSQL', () => {
     [{ sslmode: 'verify-full', sslrootcert: ca }, 'for another host'],
     [{ sslrootcert: ca }, 'for another host'],
   ])('refuses %#', async (change, message) => {
-    expect(isEncrypted('postgres', change)).rejects.toThrow(message)
+    await expect(isEncrypted('postgres', change)).rejects.toThrow(message)
+    await expect(isStorageEncrypted(change)).rejects.toThrow(message)
   })
 })
 

@@ -1,4 +1,4 @@
-/** A `numeric` without digits of a real PostgreSQL, read as each type that it can be. */
+/** A `numeric` without digits in a real PostgreSQL, read as each possible type. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { testPostgres } from '../../support/database-servers.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -22,11 +22,11 @@ const WAYS = [
 
 async function ran(query: string) {
   const { body } = await app.send('POST', '/api/sql/query', { query })
-  // What every answer to a statement has, or may have.
+  // Every answer to a statement has, or may have, these fields.
   return body as { type: string; data?: readonly unknown[]; error_message?: string }
 }
 
-/** The rows in their own order: a group has none. */
+/** Sorts the rows, because a group has no order. */
 async function rows(query: string): Promise<readonly string[]> {
   const body = await ran(query)
   if (body.data === undefined) throw new Error(`${query}: ${JSON.stringify(body)}`)
@@ -58,7 +58,7 @@ describe.skipIf(server === null)('numeric without digits', () => {
       )
       expect(made.type).toBe('ok')
       expect(await rows(`SELECT typeof(v) FROM ${name}.sums LIMIT 1`)).toEqual([`["${type}"]`])
-      // An infinite one is beyond every DECIMAL: the server says so.
+      // An infinite value does not fit any DECIMAL, which the server reports.
       const tables = type.startsWith('DECIMAL') ? ['sums'] : ['sums', 'odd']
       for (const table of tables) {
         const copy = `copy_${name}_${table}`

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import type { ChunkVector } from '../../../src/core/domain/document.ts'
 import type { NearestChunks } from '../../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../../src/query/run/run-query.ts'
-import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
+import { NOTHING_NEAR, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
 import { current, documentOf, draftOf } from '../../support/store-fixture.ts'
 
@@ -16,7 +16,7 @@ const stores: SearchableStore[] = []
 beforeAll(async () => {
   fixture = await openSqlFixture()
   const whole = await openSearchableStore()
-  // Memory holds codes of the vectors, which are read when they are needed.
+  // Memory contains codes of the vectors, which are read when they are needed.
   const codes = await openSearchableStore({ wholeVectorsMax: 0 })
   stores.push(whole, codes)
   for (const store of stores) await store.catalog.createKnowledgeBase(draftOf('kb'))
@@ -27,12 +27,7 @@ afterAll(async () => {
   for (const store of stores) await store.close()
 })
 
-const nothing: NearestChunks = {
-  nearest: async () => null,
-  access: () => ({ kind: 'scan', detail: 'this is a test' }),
-}
-
-/** How often the statement was left to the database, of those that memory was asked for. */
+/** How many statements the database had to answer although memory was tried first. */
 const left = { asked: 0, unanswered: 0 }
 
 async function rowsOf(
@@ -55,7 +50,7 @@ async function rowsOf(
     embed: async (texts: readonly string[]) => texts.map(() => new Float32Array(vector)),
   }
   const embedders = { ...fixture.deps.embedders, embedder: () => embedder as never }
-  const nearest = isMeasured ? nothing : counted
+  const nearest = isMeasured ? NOTHING_NEAR : counted
   const deps = { ...fixture.deps, catalog, engine, chunks, nearest, rows, embedders }
   const result = await runQuery(
     { sql, db: 'mindsdb', params: {} },
@@ -68,7 +63,7 @@ async function rowsOf(
   return found
 }
 
-/** Few values, so that distances are equal now and then, and many. */
+/** Few values, so that distances are sometimes equal, and many values. */
 const part = fc.oneof(fc.constantFrom(-1, 0, 1), fc.double({ min: -1, max: 1, noNaN: true }))
 const vector = fc
   .array(part, { minLength: DIMENSIONS, maxLength: DIMENSIONS })
@@ -147,7 +142,8 @@ test('chunks that mean nothing come by their distance to the text, not to the mo
   await store.catalog.createKnowledgeBase(draftOf('far'))
   const documents = Array.from({ length: 400 }, (_, index) => {
     const turn = index * 0.7
-    // The first twenty are what is meant, and on one side of it; the others are behind.
+    // The first twenty chunks are relevant and lie on one side of the query; the others lie behind
+    // them.
     const parts =
       index < 20 ? [1, 1, 0.1, 0, 0, 0] : [-0.2, -2 + Math.cos(turn), Math.sin(turn), 0, 0, 0]
     const texts = [index < 20 ? `tea ${index}` : `leaf ${index}`]

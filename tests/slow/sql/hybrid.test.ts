@@ -76,7 +76,7 @@ function distanceTo(query: string) {
   }
 }
 
-/** Each value on a scale from that of the hundredth best (0) to that of the best (1). */
+/** Maps each value to a scale from that of the hundredth best (0) to that of the best (1). */
 function scaled(values: readonly number[], least?: number): (value: number) => number {
   const best = values.toSorted((a, b) => b - a).slice(0, 100)
   const high = best[0] ?? 0
@@ -87,7 +87,7 @@ function scaled(values: readonly number[], least?: number): (value: number) => n
   }
 }
 
-/** What each chunk's BM25 stays below: one that holds each word without end. */
+/** A bound on each chunk's BM25 score: the score of a chunk that repeats each word endlessly. */
 function scoreBound(query: string): number {
   const all = documents.flatMap((document) => document.texts)
   const weights = [...query.split(' ')].map((word) => {
@@ -155,7 +155,7 @@ test.each(
     )
     expect(rows).toHaveLength(kept.length)
     for (const [text, relevance] of rows) {
-      // Distances are of single precision.
+      // Distances have single precision.
       expect(relevance).toBeCloseTo(wanted.get(text) ?? Number.NaN, 3)
       expect(relevance).toBeGreaterThanOrEqual(0)
       expect(relevance).toBeLessThanOrEqual(1)
@@ -199,7 +199,7 @@ test.each([
   expect(hybridValues(search, { parameters }, { text, phrases: null })[BOUND.alpha(0)]).toBe(alpha)
 })
 
-test('a language is one of those there are', async () => {
+test('a language must be a known one', async () => {
   const deps = { ...fixture.deps, catalog: store.catalog }
   const unknown = await failureOf(
     createKnowledgeBase('mindsdb', { name: 'x', language: 'klingon' }, deps),
@@ -212,7 +212,10 @@ test('a language is one of those there are', async () => {
   expect([same.params.language, same.idColumn]).toEqual(['german', 'key'])
 })
 
-/** The rank of each of the best hundred and their equals, from 1; equal ones share their first rank. */
+/**
+ * Returns the ranks of the best hundred and of those equal to the last, from 1. Equal ones share
+ * their first rank.
+ */
 function ranks(values: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
   const sorted = [...values.values()].toSorted((a, b) => b - a)
   const rankOf = (value: number) => 1 + sorted.findIndex((other) => other - value < 1e-9)
@@ -234,7 +237,7 @@ test.each([
       query,
     )
     const filter = where === '' ? '' : ` AND ${where}`
-    // Distances of single precision: which are equal, the database says.
+    // Distances have single precision, so the database decides which are equal.
     const nearest = await relevances(`content = '${query}' AND hybrid_search = false${filter}`)
     const near = ranks(new Map(nearest))
     const worded = ranks(

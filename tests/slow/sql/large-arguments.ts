@@ -1,4 +1,4 @@
-/** Every function that gives a list, a structure, a map, a text or a blob, with large arguments over many rows. */
+/** Every function that returns a list, a structure, a map, a text or a blob, with large arguments in many rows. */
 
 import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ const ROWS = 10_000
 const SIZES = [1_000_000, 10_000_000] as const
 const PROBE_EVERY_MS = 250
 
-/** What an argument of a type is written as, over the columns of `SOURCE`. */
+/** The expression for an argument of each type, using the columns of `SOURCE`. */
 const ARGUMENTS: readonly (readonly [RegExp, string])[] = [
   [/\[\]|LIST/, 'l'],
   [/^MAP/, 'm'],
@@ -21,7 +21,10 @@ const ARGUMENTS: readonly (readonly [RegExp, string])[] = [
   [/INT|DOUBLE|FLOAT|DECIMAL|NUMERIC/, '1000'],
 ]
 
-/** A text, a list and a map of some bytes: the same in each row, or another in each, which must be computed for each. */
+/**
+ * A text, a list and a map of this many bytes: either the same in each row, or different, so that
+ * they must be computed for each row.
+ */
 const SOURCES = [
   (bytes: number) => {
     const list = `range(${Math.floor(bytes / 8)}) AS l`
@@ -37,7 +40,7 @@ const SOURCES = [
   },
 ]
 
-/** @returns a statement for each form of each function that a statement may call, each source and each size */
+/** @returns a statement for each form of each callable function, each source and each size */
 export async function largeStatements(): Promise<readonly string[]> {
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
@@ -68,15 +71,15 @@ export async function largeStatements(): Promise<readonly string[]> {
 }
 
 export interface CeilingResult {
-  /** By error code; `rows`: it ended with its rows. */
+  /** Counts by error code. `rows` counts statements that returned all rows. */
   readonly endings: Readonly<Record<string, number>>
   readonly peakBytes: number
-  /** Answers to the other client's statements that were no rows. */
+  /** Responses to the other client's statements that were not rows. */
   readonly failures: readonly unknown[]
   readonly probes: number
   readonly p99Ms: number
   readonly restarts: { readonly count: number; readonly last: { readonly reason: string } | null }
-  /** Of a statement that needs some 300 MB, after all others. */
+  /** The response to a statement that needs about 300 MB, after all others. */
   readonly honest: unknown
 }
 
@@ -86,7 +89,10 @@ interface Answer {
   readonly data?: unknown
 }
 
-/** Runs them one after the other at 512 MB, beside a client with four small statements a second. */
+/**
+ * Runs the statements one after the other at 512 MB, while a client sends four small statements a
+ * second.
+ */
 export async function runLarge(
   statements: readonly string[],
   { queryMs, onEnd }: { readonly queryMs: number; readonly onEnd?: (line: string) => void },
@@ -157,7 +163,7 @@ function probing(server: ServerProcess) {
   }
 }
 
-/** The largest resident memory of the processes that served the folder. */
+/** The peak of resident memory of the processes that served the folder. */
 function watchedPeak(folder: string) {
   let peakBytes = 0
   const look = async () => {
@@ -167,7 +173,7 @@ function watchedPeak(folder: string) {
       const kilobytes = Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0)
       peakBytes = Math.max(peakBytes, kilobytes * 1024)
     } catch {
-      // Between two processes.
+      // This can happen between two processes.
     }
   }
   const timer = setInterval(look, PROBE_EVERY_MS)

@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { runQuery } from '../../../src/query/run/run-query.ts'
 import { parseTree, treeText } from '../../../src/sql/ast/select-ast.ts'
 import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
+import { isEverything } from '../../support/sample.ts'
 
-const RUNS = 25
+const RUNS = isEverything ? 25 : 10
 
 let fixture: SqlFixture
 beforeAll(async () => {
@@ -45,12 +46,12 @@ const search = fc.oneof(
   }),
 )
 
-/** The seed is printed by fast-check when a property fails. */
+/** fast-check prints the seed when a property fails. */
 async function check<T extends readonly unknown[]>(
   arbitraries: { readonly [K in keyof T]: fc.Arbitrary<T[K]> },
   property: (...values: T) => Promise<void>,
 ): Promise<void> {
-  // The type of a tuple's members is lost by the mapped type above.
+  // The mapped type above loses the types of a tuple's members.
   const values = fc.tuple(...arbitraries) as unknown as fc.Arbitrary<T>
   const all = fc.asyncProperty(values, (found) => property(...found))
   await fc.assert(all, { numRuns: RUNS })
@@ -69,7 +70,7 @@ test('LIMIT n is the beginning of LIMIT m', async () => {
   })
 })
 
-test('OFFSET goes on where LIMIT ends', async () => {
+test('OFFSET continues where LIMIT ends', async () => {
   await check([search, limit, limit], async (wanted, n, m) => {
     const of = (tail: string) => rowsOf(`SELECT id FROM kb WHERE ${wanted} LIMIT ${tail}`)
     const both = [...(await of(`${n}`)), ...(await of(`${m} OFFSET ${n}`))]
@@ -78,7 +79,7 @@ test('OFFSET goes on where LIMIT ends', async () => {
 })
 
 test('filter then rank is rank then filter', async () => {
-  // A hybrid search makes its scales of the rows that the filter keeps.
+  // A hybrid search scales by the rows that the filter keeps.
   const vectors = search.filter((one) => !one.includes('hybrid'))
   await check([vectors, filter], async (wanted, kept) => {
     const columns = 'id, relevance, distance'
@@ -163,7 +164,7 @@ test('a searched column finds what each of its texts finds alone', async () => {
 test('the tree of a printed statement prints the same', async () => {
   const corpus = (await Bun.file(`${import.meta.dir}/../../sql/corpus.sql`).text()).split('\n')
   for (const sql of corpus.filter((line) => line !== '' && !line.startsWith('--'))) {
-    // DuckDB prints VALUES within one more sub-query each time.
+    // DuckDB prints VALUES within another sub-query each time.
     if (/\bvalues\b/i.test(sql)) continue
     const once = await fixture.deps.engine.print(await fixture.deps.engine.parse(sql))
     const tree = await fixture.deps.engine.parse(once)
@@ -172,7 +173,7 @@ test('the tree of a printed statement prints the same', async () => {
   }
 })
 
-/** Conditions that do not depend on what is searched. */
+/** Conditions that have nothing to do with the search. */
 const plainFilter = fc.oneof(
   fc.integer({ min: 0, max: 9 }).map((price) => `price < ${price}`),
   fc.constantFrom('red', 'blue').map((colour) => `metadata.colour = '${colour}'`),

@@ -1,8 +1,8 @@
-/** Statements made by chance over the tables `{}a` and `{}b`. */
+/** Random statements on the tables `{}a` and `{}b`. */
 import { expect } from 'bun:test'
 import type { TestApp } from '../../support/test-app.ts'
 
-/** The same statements in each run. */
+/** Returns the same statements in each run. */
 function chance(seed: number) {
   let state = seed
   const next = () => {
@@ -101,7 +101,7 @@ function statement(random: Chance): string {
   }
 }
 
-/** With the order complete, so that LIMIT has one meaning. */
+/** Completes the order, so that LIMIT has a unique result. */
 function sliced(random: Chance): string {
   const items = random.of([
     '*',
@@ -215,7 +215,7 @@ function grouped(random: Chance): string {
   return `SELECT ${items.join(', ')} FROM {}a ${where} ${group} ${having}`
 }
 
-/** @throws Error with the statement whose rows are others than those over the copies */
+/** @throws Error with the statement if its rows differ from those on the copies */
 export async function compareWithCopies(app: TestApp, source: string, count: number) {
   const random = chance(20_260)
   let errors = 0

@@ -1,10 +1,13 @@
-/** Every kind of top-n within joins, again and again over two threads, beside a DuckDB on one thread that optimizes nothing. */
+/**
+ * Every kind of top-n within joins, repeated on two threads and compared with DuckDB on one thread
+ * without optimizers.
+ */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 
-/** What a filter that comes too early changes, it changes in every third run. */
+/** A filter that is applied too early changes the result in every third run. */
 const REPEATS = 20
 const STATEMENTS = 80
 
@@ -25,7 +28,7 @@ beforeAll(async () => {
     expect(await fixture.answer(sql)).toBe('ok')
     await plain.run(sql)
   }
-  // Of the knowledge base: the rows of a search, in its order.
+  // For the knowledge base: the rows of a search in its order.
   const rows = await linesOf("SELECT id, price, distance FROM kb WHERE content = '40' LIMIT 1000")
   const values = rows.map((row, at) => {
     const [id, price] = row.split(' | ')
@@ -49,7 +52,7 @@ async function plainLinesOf(sql: string): Promise<readonly string[]> {
   return reader.getRows().map((row) => row.map(String).join(' | '))
 }
 
-/** The same rows as a statement of Eider and of DuckDB: `id` as text, and the key `k`. */
+/** The same rows as a statement of Eider and of DuckDB, with `id` as text and the key `k`. */
 interface Rows {
   readonly own: string
   readonly plain: string
@@ -108,7 +111,7 @@ const topRows: fc.Arbitrary<Rows> = fc.oneof(
 const COUNTED =
   "count(*) AS n, count(d.id) AS ids, min(d.id) AS least, string_agg(d.id, ',' ORDER BY d.id, d.k) AS all_ids"
 
-/** A statement around the rows `d`, which are placed as a sub-query, a CTE or a materialized one. */
+/** A statement around the rows `d`, which become a sub-query, a CTE or a materialized one. */
 const joins = fc.constantFrom(
   `SELECT ${COUNTED} FROM few f JOIN D d ON d.k = f.k`,
   `SELECT ${COUNTED} FROM D d JOIN few f ON d.k = f.k`,

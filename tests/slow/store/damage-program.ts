@@ -1,6 +1,6 @@
 /**
- * `fill <folder>`: a knowledge base whose last writes are in the log alone, then killed.
- * `open <folder>`: opens it and prints the documents that there are, or why it was refused.
+ * `fill <folder>` creates a knowledge base whose last writes are only in the write-ahead log, and
+ * is then killed. `open <folder>` opens it and prints its documents, or why it was refused.
  */
 import { requireKnowledgeBase } from '../../../src/core/domain/access/catalog-snapshot.ts'
 import { StartError } from '../../../src/core/errors.ts'

@@ -39,7 +39,7 @@ beforeAll(async () => {
 
 afterAll(() => folder[Symbol.dispose]())
 
-/** Every file with a hash of its bytes; times do not count. */
+/** Returns every file with a hash of its bytes, ignoring times. */
 function filesIn(directory: string): Readonly<Record<string, string>> {
   const files = readdirSync(directory, { recursive: true, withFileTypes: true })
   return Object.fromEntries(
@@ -52,10 +52,10 @@ function filesIn(directory: string): Readonly<Record<string, string>> {
 }
 
 interface Row {
-  /** What was done to the folder. */
+  /** The damage done to the folder. */
   readonly damage: (path: (name: string) => string) => void
   readonly opens?: string
-  /** Parts of the message. */
+  /** Parts of the expected message. */
   readonly refused?: readonly string[]
 }
 
@@ -70,7 +70,7 @@ function edit(path: string, change: (bytes: Buffer) => Uint8Array): void {
   writeFileSync(path, change(readFileSync(path)))
 }
 
-/** Turns bits over, so that no byte stays what it was. */
+/** Inverts bits, so that every byte changes. */
 function flip(bytes: Buffer, start: number, count = 8): Buffer {
   for (let at = start; at < start + count; at += 1) bytes[at] = (bytes[at] ?? 0) ^ 0xa5
   return bytes

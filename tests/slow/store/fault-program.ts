@@ -1,6 +1,7 @@
 /**
- * Run by faults.test.ts with failing-writes.c: does everything that writes, over the product's own requests, and prints a
- * line for each answer. A version of a document that was acknowledged must be there afterwards.
+ * Run by faults.test.ts with failing-writes.c. Uses every kind of write through the product's own
+ * requests, and prints a line for each response. Every acknowledged version of a document must
+ * exist afterwards.
  */
 import { createApp } from '../../../src/app.ts'
 import { openStore } from '../../../src/store/store.ts'
@@ -77,5 +78,5 @@ const reason = await Promise.race([
 ])
 hasEnded = true
 say(reason)
-// As the server does: what the database could not finish is left to the next start.
+// As in the server, the next start finishes what the database could not.
 process.exit(reason === 'done' ? 0 : 1)

@@ -1,6 +1,7 @@
 /**
- * Writes that fail: every acknowledged one is there after a restart, nothing is torn, and the server goes on or ends with
- * its message. A longer sweep: `EIDER_FAULTS=300 bun test ./tests/slow/store/faults.test.ts --timeout=3600000`.
+ * Failing writes: every acknowledged write survives a restart, nothing is half-written, and the
+ * server continues or ends with its message. For a longer run: `EIDER_FAULTS=300 bun test
+ * ./tests/slow/store/faults.test.ts --timeout=3600000`.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { spawnSync } from 'node:child_process'
@@ -9,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chunkTables } from '../../../src/core/domain/document.ts'
 import { openStore } from '../../../src/store/store.ts'
+import { isEverything } from '../../support/sample.ts'
 import { current, rowsOf } from '../../support/store-fixture.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'eider-faults-'))
@@ -24,7 +26,7 @@ if (!isPossible) process.stderr.write('Not run: failing writes need Linux and a 
 interface Fault {
   readonly kind: 'ENOSPC' | 'EIO' | 'SHORT'
   readonly at: number
-  /** Every later call fails too. */
+  /** Whether every later call fails, too. */
   readonly stays: boolean
 }
 
@@ -35,9 +37,9 @@ const KINDS = [
   { kind: 'SHORT', stays: true },
 ] as const
 
-/** Calls that write, in a run without a fault. */
+/** The number of calls that write in a run without a fault. */
 let callCount = 0
-/** Of them, those of a start in an empty folder. */
+/** How many of these calls a start with an empty folder makes. */
 const START_CALLS = 12
 
 function run(directory: string, environment: Readonly<Record<string, string>>) {
@@ -59,7 +61,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Spread over the whole run, each kind at other places. */
+/** Returns faults spread over the whole run, with each kind at different positions. */
 function sampledFaults(count: number): readonly Fault[] {
   const step = (callCount - START_CALLS) / count
   return Array.from({ length: count }, (_, index) => {
@@ -73,7 +75,7 @@ test.skipIf(!isPossible)(
   async () => {
     expect(callCount).toBeGreaterThan(50)
     const endings = new Set<string>()
-    for (const fault of sampledFaults(Number(process.env.EIDER_FAULTS ?? 8))) {
+    for (const fault of sampledFaults(Number(process.env.EIDER_FAULTS ?? (isEverything ? 8 : 4)))) {
       const name = `${fault.kind} ${fault.stays ? 'from' : 'at'} ${fault.at}`
       const directory = join(folder, name.replaceAll(' ', '-'))
       const { lines, status, signal, stderr } = run(directory, {
@@ -98,7 +100,7 @@ test.skipIf(!isPossible)(
   3_600_000,
 )
 
-/** Answers other than success, 507 and 500, and failures that say nothing. */
+/** Returns responses other than success, 507 and 500, and failures without a message. */
 function problemsOf(lines: readonly string[]): readonly string[] {
   return lines.filter((line) => {
     return (
@@ -108,7 +110,7 @@ function problemsOf(lines: readonly string[]): readonly string[] {
   })
 }
 
-/** In a process without faults. */
+/** Runs in a process without faults. */
 async function checkStored(directory: string, name: string, lines: readonly string[]) {
   const has = (line: string) => lines.includes(line)
   const stored = lines.flatMap((line) => /^stored (\d+)$/.exec(line)?.[1] ?? []).map(Number)

@@ -9,7 +9,7 @@ import {
   rowsOf,
 } from '../../support/store-fixture.ts'
 
-/** Of letters alone: one with digits has more terms than itself. */
+/** Returns a word of letters only, because one with digits has further terms. */
 function wordOf(number: number): string {
   return `${number.toString(26).replaceAll(/\d/g, (digit) => 'qrstuvwxyz'.charAt(Number(digit)))}q`
 }
@@ -38,7 +38,7 @@ test('many recent postings are sorted after the insert, and every search stays t
   expect(await rows()).toEqual([0, 240_000])
   const before = await keywordScores(store, current(store), { text })
   await put(10_000, 200)
-  // Inserts pause: they are sorted some seconds later.
+  // After a pause in the inserts, they are sorted a few seconds later.
   while (Number((await rows())?.[1]) > 0) await Bun.sleep(100)
   expect(await rows()).toEqual([252_000, 0])
   const [disorder] = await rowsOf(

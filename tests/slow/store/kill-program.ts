@@ -1,6 +1,5 @@
 /**
- * Run by kill.test.ts: replaces documents without end and prints a line for each write that was
- * acknowledged.
+ * Run by kill.test.ts: replaces documents endlessly and prints a line for each acknowledged write.
  */
 import {
   findKnowledgeBase,
@@ -17,10 +16,7 @@ const kb =
   findKnowledgeBase(store.catalog.snapshot(), project, 'kb') ??
   (await store.catalog.createKnowledgeBase(draftOf('kb')))
 
-/**
- * Each writer has documents of its own, written again and again, with new metadata columns now and
- * then.
- */
+/** Each writer repeatedly writes its own documents, sometimes with new metadata columns. */
 async function write(writer: number): Promise<never> {
   for (let step = 1; ; step += 1) {
     const version = Number(round) * 1_000_000 + step

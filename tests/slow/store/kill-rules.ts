@@ -1,4 +1,4 @@
-/** How many chunks a document of this version has: known to the writer and to the check. */
+/** Returns how many chunks a document of this version has. Both the writer and the check use it. */
 export function chunkCountOf(version: number): number {
   return (version % 7) + 1
 }

@@ -2,14 +2,15 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { chunkTables } from '../../../src/core/domain/document.ts'
 import { openStore } from '../../../src/store/store.ts'
+import { isEverything } from '../../support/sample.ts'
 import { current, rowsOf, temporaryFolder } from '../../support/store-fixture.ts'
 import { chunkCountOf } from './kill-rules.ts'
 
-const ROUNDS = 6
-/** Writes that are acknowledged before the process is killed: another number in each round. */
+const ROUNDS = isEverything ? 6 : 3
+/** The number of acknowledged writes before the process is killed, which differs in each round. */
 const WRITES = [3, 40, 7, 90, 25, 60] as const
 
-/** The last version of each document that was acknowledged before the kill. */
+/** Returns the last version of each document that was acknowledged before the kill. */
 async function writeAndKill(
   directory: string,
   round: number,

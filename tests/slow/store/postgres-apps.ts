@@ -1,4 +1,4 @@
-/** Eiders over one real PostgreSQL with pgvector, for the tests of one file. */
+/** Several Eiders that share one real PostgreSQL with pgvector, for the tests in one file. */
 import { testPgvector } from '../../support/pgvector-server.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
@@ -9,7 +9,7 @@ export async function postgresApps() {
   const server = await testPgvector()
   const opened: TestApp[] = []
 
-  /** @param directory its data stays there; in memory without one */
+  /** @param directory where its data is stored, by default in memory */
   async function app(directory?: string): Promise<TestApp> {
     const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
     const one = await createTestApp({ environment, ...(directory && { directory }) })
@@ -17,7 +17,7 @@ export async function postgresApps() {
     return one
   }
 
-  /** One that may store knowledge bases in PostgreSQL, as `pg`. */
+  /** An Eider that may store knowledge bases in PostgreSQL, as `pg`. */
   async function connected(directory?: string): Promise<TestApp> {
     const one = await app(directory)
     await must(one, connection(server?.parameters ?? {}))
@@ -39,7 +39,7 @@ export function connection(parameters: object, name = 'pg'): string {
   return `CREATE DATABASE ${name} ENGINE = 'postgres', PARAMETERS = ${all}`
 }
 
-/** @returns the error's message; null: it succeeded */
+/** @returns the error's message, or null if it succeeded */
 export async function run(one: TestApp, sql: string): Promise<string | null> {
   const { body } = await one.send('POST', '/api/sql/query', { query: sql })
   return (body as { error_message?: string | null }).error_message ?? null

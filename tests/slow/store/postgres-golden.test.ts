@@ -1,4 +1,7 @@
-/** The statements of tests/sql about knowledge bases, over PostgreSQL: their answers are those of the embedded store. */
+/**
+ * The statements in tests/sql about knowledge bases must give the same results on PostgreSQL as on
+ * the embedded store.
+ */
 import { afterAll, describe, expect, test } from 'bun:test'
 import { goldenBlocks, openSqlFixture } from '../../sql/sql-fixture.ts'
 import { testPgvector } from '../../support/pgvector-server.ts'
@@ -8,12 +11,12 @@ const FILES = [
   ...['errors', 'tables', 'variables', 'statements'],
 ]
 
-/** They list the connection, too. */
+/** These also list the connection. */
 const LISTS = /^SHOW (FULL )?DATABASES|information_schema\.databases/
-/** They need rows of statements that are refused without a copy, or compare two measurements to the last bit. */
+/** These need statements that are refused without a copy, or compare two distances exactly. */
 const NEED_COPIES = /files\.native|FROM n( ORDER BY id)?$|USING \(id, relevance, distance\)/
 
-/** What says that a knowledge base without a copy does not do this. */
+/** The message that a knowledge base without a copy does not support this. */
 const REFUSAL = /^error: (Not without a copy|This search of \w+ needs a copy)/
 
 const server = await testPgvector()

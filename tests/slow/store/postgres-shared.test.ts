@@ -1,4 +1,4 @@
-/** Several Eiders that share a knowledge base: what one defines is what the others use. */
+/** Several servers share a knowledge base. Each uses definitions that another one changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { TestApp } from '../../support/test-app.ts'
 import { KB, must, postgresApps, run } from './postgres-apps.ts'
@@ -9,7 +9,7 @@ const storage = (copy: boolean) =>
 
 afterAll(close)
 
-/** What a poll of a second brings has arrived. */
+/** By then, a poll every second has brought the changes. */
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   for (const end = Date.now() + 10_000; Date.now() < end; await Bun.sleep(50)) {
     if (await isSo()) return

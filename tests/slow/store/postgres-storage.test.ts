@@ -1,4 +1,4 @@
-/** Knowledge bases in a real PostgreSQL with pgvector: what they do is what they do in the embedded store. */
+/** Knowledge bases in a real PostgreSQL with pgvector must behave like those in the embedded store. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -35,7 +35,7 @@ const QUESTIONS = [
   `WITH near AS (SELECT id, distance FROM kb WHERE content = 'grass') SELECT count(*) FROM near`,
 ]
 
-/** What each step does to what is stored. */
+/** What each step does to the stored data. */
 const STEPS: readonly (readonly [string, (one: TestApp) => Promise<unknown>])[] = [
   ['rows are inserted', (one) => one.send('PUT', KB, { knowledge_base: { rows: ROWS } })],
   [
@@ -69,7 +69,7 @@ const STEPS: readonly (readonly [string, (one: TestApp) => Promise<unknown>])[] 
 const FROM_QUERY = `INSERT INTO kb SELECT 'q' || i AS id, 'oolong number ' || i AS content,
   i AS price, DATE '2024-05-01' + i::INTEGER AS day FROM range(5) AS r(i)`
 
-/** Everything that can be asked of it, without what differs by time. */
+/** Returns everything that can be queried, except what depends on time. */
 async function answers(one: TestApp): Promise<unknown> {
   const asked = []
   for (const question of QUESTIONS) asked.push(await one.rows(question))

@@ -22,7 +22,7 @@ import {
 
 const EIDER = join(import.meta.dir, '../../../src/eider.ts')
 
-/** The command line as a user runs it. */
+/** Runs the command line like a user. */
 async function eider(...args: readonly string[]) {
   const child = Bun.spawn([process.execPath, EIDER, ...args], {
     env: { ...Bun.env, UV_THREADPOOL_SIZE: '16' },
@@ -56,12 +56,12 @@ test('restore makes a data folder, and says what is in it', async () => {
     [['one'], ['two']],
   )
   await store.close()
-  // It is in use from here on, so it is not an empty folder.
+  // It is in use from here on, so the folder is not empty.
   const again = await eider('restore', backup, '--data', target)
   expect(again).toMatchObject({ exitCode: 1, err: expect.stringContaining('is not empty') })
 }, 180_000)
 
-test('restore refuses a backup that is not as it was written, and leaves nothing', async () => {
+test('restore refuses a backup that was changed, and leaves nothing behind', async () => {
   using folder = temporaryFolder()
   const backup = await backedUp(join(folder.path, 'data'))
   const target = join(folder.path, 'restored')
@@ -71,11 +71,7 @@ test('restore refuses a backup that is not as it was written, and leaves nothing
     ['eider.key', 'is missing', (path) => rmSync(path)],
     ['manifest.json', 'has no manifest.json', (path) => rmSync(path)],
     ['manifest.json', 'cannot be read', (path) => truncateSync(path, 50)],
-    [
-      'manifest.json',
-      'none that this version knows',
-      (path) => writeFileSync(path, '{"format": 9}'),
-    ],
+    ['manifest.json', 'this version cannot read', (path) => writeFileSync(path, '{"format": 9}')],
   ]
   for (const [name, message, damage] of damages) {
     const copy = join(folder.path, 'copy')
@@ -161,7 +157,7 @@ test('salvage reads without the log where the log is damaged', async () => {
   ])
   const copy = join(folder.path, 'copy')
   mkdirSync(copy)
-  // As a process that was killed leaves them; of the database another process may read them only.
+  // This is what a killed process leaves behind. Another process may only read the database.
   await Bun.spawn(['cp', '-r', `${data}/.`, copy]).exited
   await again.close()
   const log = join(copy, 'eider-data.duckdb.wal')

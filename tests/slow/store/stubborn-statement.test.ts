@@ -3,7 +3,7 @@ import type { StuckStatement } from '../../../src/store/duckdb/open-statements.t
 import { openStore } from '../../../src/store/store.ts'
 import { failureOf, rowsOf } from '../../support/store-fixture.ts'
 
-/** DuckDB looks for an interrupt only when such a call is over, about two seconds later. */
+/** DuckDB checks for an interrupt only after such a call, about two seconds later. */
 const STUBBORN = "SELECT length(repeat('x', 400000000))"
 
 test('a statement that DuckDB cannot interrupt is answered at its deadline, keeps its place and is known', async () => {
@@ -28,11 +28,11 @@ test('a statement that DuckDB cannot interrupt is answered at its deadline, keep
     source: STUBBORN,
     ms: 300,
   })
-  // The test does not wait a whole minute.
+  // The test does not wait for a whole minute.
   expect(await run('SELECT 1', 60_000)).toEqual({
     code: 'too_busy',
     message:
-      'No place is free: DuckDB is still at work on statements that were ended (1); try again later',
+      'No slot is free: DuckDB is still working on statements that were ended (1); try again later',
   })
   while (store.engine.statementCounts().abandoned.length > 0) await Bun.sleep(10)
   expect(await rowsOf(store, 'SELECT 1')).toEqual([[1]])

@@ -15,7 +15,7 @@ import {
 
 const DOCUMENTS = 500
 
-/** The same documents once more, with other texts and vectors. */
+/** Replaces the same documents with other texts and vectors. */
 async function replaceAll(store: Store, version: number): Promise<void> {
   const documents = Array.from({ length: DOCUMENTS }, (_, number) => {
     const texts = [`green tea ${number} in its version v${version}`]
@@ -178,7 +178,7 @@ test('the file stays small under churn: replaced, updated, deleted, dropped', as
     await store.upkeep.run()
     largest = Math.max(largest, store.upkeep.dataBytes() + store.upkeep.logBytes())
   }
-  // Three times what is alive (2.4 MB), 50 MB, and what one checkpoint may come late.
+  // Three times the live data (2.4 MB), 50 MB, and the growth until a late checkpoint.
   expect(largest).toBeLessThan(64e6)
   const { bytesAfter } = await store.upkeep.vacuum(null, new AbortController().signal)
   expect(bytesAfter).toBeLessThan(15e6)

@@ -1,6 +1,6 @@
 /**
- * A copy of the program that notes which of its files do something: the first statement of every function marks its file in
- * a mapped file, which the threads and child processes of one server share.
+ * A copy of the program that records which of its files are used: the first statement of every function marks its file in a
+ * mapped file, which the threads and child processes of a server share.
  */
 import { cpSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
@@ -14,9 +14,9 @@ const MARK = '__ran'
 
 export interface InstrumentedSource {
   readonly mainPath: string
-  /** Forgets every file that ran. */
+  /** Forgets which files have run. */
   clear(): void
-  /** Files of `src/` in which a function ran since then. */
+  /** Returns the files in `src/` in which a function has run since then. */
   ran(): readonly string[]
 }
 
@@ -62,7 +62,10 @@ async function sourceFiles(root: string): Promise<readonly SourceFile[]> {
   }
 }
 
-/** A function declaration is hoisted: modules that import each other may call into this one before its own code ran. */
+/**
+ * This must be a function declaration, which is hoisted: modules that import each other may call
+ * into this one before its own code runs.
+ */
 function markFunction(marks: string): string {
   return `function ${MARK}(file) {
   globalThis.${MARK}Files ??= Bun.mmap(${JSON.stringify(marks)}, { shared: true })

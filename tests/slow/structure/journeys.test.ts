@@ -1,6 +1,7 @@
 /**
- * How many files of `src/` take part in one request of each kind: what a reader has to know to follow it. The first request
- * runs what is loaded once, and work in the background falls into some of the others: a file counts if all others run it.
+ * Counts the files of `src/` that take part in one request of each kind: what a reader has to know
+ * to follow it. The first request runs code that loads once, and background work falls into some of
+ * the others, so a file counts if all other requests run it.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -16,8 +17,8 @@ const AGENTS = '/api/projects/mindsdb/agents'
 interface Journey {
   readonly name: string
   /**
-   * Files that may take part. It only goes down, except by what a new capability needs. Four to five more than were seen:
-   * on a busy machine, work in the background can fall into every round.
+   * The limit of files, which should only decrease, unless a new feature needs more. It is four to
+   * five more than observed, because on a busy machine background work can affect every round.
    */
   readonly filesMax: number
   readonly method: string

@@ -1,14 +1,15 @@
 import { afterEach, expect, setSystemTime, test } from 'bun:test'
 import { cp, mkdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { isEverything } from '../../support/sample.ts'
 import { type SyncFixture, syncFixture } from '../../sync/sync-fixture.ts'
 
-const ROUNDS = 12
+const ROUNDS = isEverything ? 12 : 5
 const EDITS_MAX = 8
 const SEEDS = [2]
 
 const FOLDERS = ['', 'black/', 'black/assam/', 'Grün/', '茶/']
-/** Two that differ in case, two that differ in how their letters are composed. */
+/** Two names that differ only in case, and two that differ in how their letters are composed. */
 const NAMES = ['leaf', 'Leaf', 'caf\u00e9', 'cafe\u0301', '茶', 'a b', "it's", '%41', 'x']
 const KINDS = ['.md', '.txt', '.csv', '.pdf', '.json']
 
@@ -19,7 +20,7 @@ afterEach(async () => {
   await fixture.close()
 })
 
-/** A folder that is edited at random, and what is in it. */
+/** A folder that is randomly edited, and its content. */
 class EditedFolder {
   readonly files = new Map<string, string>()
   readonly #root: string
@@ -64,7 +65,7 @@ class EditedFolder {
     this.files.set(to, content)
   }
 
-  /** Sometimes it stays under another name. */
+  /** Sometimes it is kept under another name. */
   async #removeFolder(): Promise<void> {
     const from = `${this.#oneOf(FOLDERS.slice(1)) ?? ''}`
     const own = [...this.files.keys()].filter((path) => path.startsWith(from))
@@ -80,7 +81,7 @@ class EditedFolder {
     for (const path of own) this.files.delete(path)
   }
 
-  /** What is read as one format stays one. */
+  /** The format of a file does not change. */
   #newPath(old?: string): string {
     const kind = old === undefined ? this.#oneOf(KINDS) : /\.\w+$/.exec(old)?.[0]
     return `${this.#oneOf(FOLDERS)}${this.#oneOf(NAMES)}${kind}`
@@ -104,7 +105,7 @@ class EditedFolder {
   }
 }
 
-/** What the run has to say, of what was stored before and what is there. */
+/** Returns what the run must report, based on what was stored and what exists now. */
 function countsOf(
   stored: ReadonlyMap<string, string>,
   files: ReadonlyMap<string, string>,
@@ -113,7 +114,7 @@ function countsOf(
   const counts = { added: 0, changed: 0, unchanged: 0, removed: 0, failed: 0 }
   for (const [path, content] of files) {
     const before = stored.get(path)
-    // None of them is a PDF.
+    // None of them is a real PDF.
     if (path.endsWith('.pdf')) counts.failed += 1
     else if (before === undefined) counts.added += 1
     else counts[before === content && !isFull ? 'unchanged' : 'changed'] += 1
@@ -124,7 +125,7 @@ function countsOf(
   return counts
 }
 
-/** But for the place that a document had among those that it was stored with. */
+/** Leaves out the position that a document had among those stored together with it. */
 async function stored({ app }: SyncFixture, kb: string): Promise<readonly unknown[]> {
   const sql = `SELECT id, chunk_id, chunk_content, metadata FROM ${kb} ORDER BY id, chunk_id LIMIT 100000`
   return (await app.rows(sql)).map(([id, chunkId, content, metadata]) => {
@@ -148,7 +149,7 @@ for (const seed of SEEDS) {
     await fixture.addSource(source)
     let before: ReadonlyMap<string, string> = new Map<string, string>()
     for (let round = 0; round < ROUNDS; round += 1) {
-      // Later, so that a file is known by its times; else it is read again.
+      // If it is later, a file is recognised by its times; otherwise it is read again.
       if (choose(3) > 0) setSystemTime(new Date(Date.now() + 60_000))
       const edits = 1 + choose(EDITS_MAX)
       for (let edit = 0; edit < edits; edit += 1) await edited.edit()

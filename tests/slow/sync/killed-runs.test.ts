@@ -6,7 +6,7 @@ import { stubEmbeddings } from '../server/stub-embeddings.ts'
 
 const KB = '/api/projects/mindsdb/knowledge_bases'
 const FILES = 1_600
-/** What the stub embeds for one life of the server: as many as a run stores at once. */
+/** The number of texts that the stub embeds before each kill: as many as a run stores at once. */
 const TEXTS_OF_A_LIFE = 500
 
 interface RunReport {
@@ -21,7 +21,10 @@ async function sent(server: ServerProcess, method: string, path: string, body?: 
   return JSON.parse(text)
 }
 
-/** Follows the events of a job until it has more than this many rows, or is over. @returns its rows; null: it is over */
+/**
+ * Follows the events of a job until it has more than this many rows, or is over.
+ * @returns the number of rows, or null if it is over
+ */
 async function beyond(server: ServerProcess, job: number, rows: number): Promise<number | null> {
   const answer = await server.send('GET', `/api/jobs/${job}/events`)
   let text = ''
@@ -72,7 +75,9 @@ test('kill -9 between batches of a run: nothing twice, nothing missing, what it 
     const source = { name: 'files', kind: 'folder', path: files }
     await sent(server, 'POST', `${KB}/k/sources`, { source })
 
-    /** Runs the source, is killed after each of its batches, and answers with what the run says in the end. */
+    /**
+     * Runs the source, kills the server after each batch, and returns the final result of the run.
+     */
     async function killedRun(killsMin: number): Promise<RunReport> {
       embedded = 0
       const { id } = await sent(server, 'POST', `${KB}/k/sources/files/run`)
@@ -105,7 +110,7 @@ test('kill -9 between batches of a run: nothing twice, nothing missing, what it 
     expect(first).toMatchObject({ state: 'done', ...none, added: FILES })
     expect((await stored()).size).toBe(FILES + 1)
 
-    // Most of them change, so that there are batches to be killed between.
+    // Most of them change, so that kills can happen between several batches.
     for (let name = 0; name < FILES; name += 1) {
       if (name % 20 === 0) await rm(join(files, `${name}.md`))
       else if (name % 20 > 1) await write(name, 'fired')

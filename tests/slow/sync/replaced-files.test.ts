@@ -1,8 +1,9 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { isEverything } from '../../support/sample.ts'
 import { syncFixture } from '../../sync/sync-fixture.ts'
 
-const RUNS = 30
+const RUNS = isEverything ? 30 : 12
 
 test('a file that is replaced all the time has not vanished', async () => {
   const fixture = await syncFixture()

@@ -1,10 +1,13 @@
-/** kill -9 while questions are answered: at most the last second of traces is missing, and no trace is torn. */
+/**
+ * kill -9 during questions: at most the last second of traces is missing, and no trace is
+ * half-written.
+ */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { type ServerProcess, startServer, withFolder } from '../server/server-process.ts'
 
 const KILLS = 3
-/** Answers before each kill. */
+/** The number of answers before each kill. */
 const ANSWERS_MIN = 4
 const ASK = '/api/projects/mindsdb/agents/helper/completions'
 
@@ -21,7 +24,7 @@ test('what was readable in SQL before the kill is there after it, whole', async 
       const enough = Promise.withResolvers<void>()
       const asking = asked(server, enough.resolve)
       await enough.promise
-      // A SELECT writes what waits in memory.
+      // A SELECT causes traces that wait in memory to be written.
       const [[count] = []] = await sql(server, 'SELECT count(*) FROM information_schema.traces')
       await Bun.sleep(kill * 170)
       server.kill('SIGKILL')
@@ -43,7 +46,7 @@ test('what was readable in SQL before the kill is there after it, whole', async 
   })
 }, 120_000)
 
-/** Until the server is gone. */
+/** Asks until the server is gone. */
 async function asked(server: ServerProcess, hasEnough: () => void): Promise<void> {
   const messages = [{ role: 'user', content: 'In how many days?' }]
   try {
@@ -52,7 +55,7 @@ async function asked(server: ServerProcess, hasEnough: () => void): Promise<void
       if (answered === ANSWERS_MIN) hasEnough()
     }
   } catch {
-    // Killed.
+    // The server was killed.
   }
 }
 

@@ -19,35 +19,34 @@ export interface Credentials {
 
 export interface AuthenticationDeps extends LoginThrottleDeps, KeyAccessDeps {
   readonly settings: {
-    /** The login is on when both are set. */
+    /** Login is required if both username and password are set. */
     readonly username?: string | undefined
     readonly password?: string | undefined
     readonly tokenTtlSeconds: number
   } & KeyAccessDeps['settings']
   readonly users: Pick<Users, 'known' | 'named' | 'isPassword' | 'change'>
-  /** Tokens logged out before they expired. They outlive the process. */
+  /** Tokens that were revoked by signing out. They survive a restart. */
   readonly revokedTokens: {
-    /** @param expiresMs when the token expires; after that it need not be remembered */
+    /** @param expiresMs when the token expires and can be forgotten */
     revoke(tokenId: string, expiresMs: number): Promise<void>
     isRevoked(tokenId: string): boolean
   }
-  /** At least 32 random bytes that outlive the process: the key that signs tokens is derived from them. */
+  /** At least 32 random bytes that survive a restart. Tokens' key is derived from them. */
   readonly signingKey: Uint8Array
-  /** A new UUID. */
   readonly newId: () => string
 }
 
 export interface Identity {
   readonly principal: Principal
-  /** undefined: it belongs to none. */
+  /** The id of the login; undefined if there is none. */
   readonly login: string | undefined
 }
 
-/** Existing clients know the start of this text. */
+/** Existing clients check the start of this message. */
 const AUTHORIZATION_REQUIRED =
   'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
 
-/** Logins with their tokens, and keys. Without a username and password in the settings, access is open to everyone. */
+/** Without a username and password in the settings, access is open. */
 export class Authentication {
   readonly isOn: boolean
   readonly #deps: AuthenticationDeps
@@ -55,9 +54,9 @@ export class Authentication {
   readonly #tokens: SessionTokens
   readonly #throttle: LoginThrottle
   readonly #keys: KeyAccess
-  /** For each request with a valid token. */
+  /** One entry for each request with a valid token. */
   readonly #logins = new WeakMap<Request, Identity & { readonly login: string }>()
-  /** The user of the settings; without a login, everyone. */
+  /** The user from the settings; without a login, ANYONE. */
   readonly #first: Principal
 
   constructor(deps: AuthenticationDeps) {
@@ -72,7 +71,6 @@ export class Authentication {
     this.#keys = new KeyAccess(deps)
   }
 
-  /** Name of the user in the settings; undefined: the login is off. */
   get firstAdmin(): string | undefined {
     return this.isOn ? this.#first.name : undefined
   }
@@ -84,8 +82,8 @@ export class Authentication {
   }
 
   /**
-   * A token for the right credentials; wrong ones wait. With the login off, any credentials get a token, so that a client
-   * which always logs in works.
+   * Returns a token for correct credentials; wrong ones are delayed. With login off, any
+   * credentials get a token, for clients that always log in.
    * @param address the client's network address
    * @throws AppError `wrong_credentials`, `too_many_logins`
    */
@@ -101,9 +99,10 @@ export class Authentication {
   }
 
   /**
-   * A token for a client that proves to know the password without sending it. Only the user of the settings can do so: the
-   * stored form of other passwords does not support such a proof.
-   * @param proves called for every name, so that the time taken does not reveal which one exists
+   * Returns a token to a client that proves it knows the password without sending it. Works only
+   * for the user from the settings, because the stored form of other passwords does not allow such
+   * a proof.
+   * @param proves called for every name, so that timing does not reveal which names exist
    * @throws AppError `wrong_credentials`, `too_many_logins`
    */
   async loginByProof(
@@ -122,10 +121,7 @@ export class Authentication {
     return this.#tokenOf(user)
   }
 
-  /**
-   * A user changes their own password: all their tokens become invalid, and a new one is returned.
-   * @throws AppError `forbidden`, `user_of_settings`, `wrong_credentials`, `too_many_logins`
-   */
+  /** All tokens become invalid, a new one is returned. @throws AppError */
   async changeOwnPassword(
     principal: Principal,
     sent: { readonly current: string; readonly password: string },
@@ -134,10 +130,10 @@ export class Authentication {
   ): Promise<string> {
     if (principal.kind !== 'user') throw new AppError('forbidden', 'Only a user has a password')
     if (principal.id === FIRST_ID) {
-      const how = 'change EIDER_PASSWORD and start the server again'
+      const how = 'change EIDER_PASSWORD and restart the server'
       throw new AppError(
         'user_of_settings',
-        `${principal.name} is the user of the settings: ${how}`,
+        `${principal.name} is the user defined in the settings: ${how}`,
       )
     }
     const credentials = { username: principal.name, password: sent.current }
@@ -150,7 +146,7 @@ export class Authentication {
     return this.#tokenOf(users.known(user.id) ?? user)
   }
 
-  /** Whose credentials these are. */
+  /** Finds the user with these credentials. */
   #attempt(sent: Credentials, address: string, signal: AbortSignal) {
     if (!this.isOn) return Promise.resolve('first' as const)
     const { users } = this.#deps
@@ -171,7 +167,6 @@ export class Authentication {
     return this.#tokens.sign(user === 'first' ? times : { ...times, user })
   }
 
-  /** Revokes every token that the request carries. */
   async logout(request: Request): Promise<void> {
     for (const token of tokensOf(request)) {
       const session = await this.#sessionOf(token)
@@ -195,9 +190,10 @@ export class Authentication {
   }
 
   /**
-   * The session of the request: the one of its login or, within that, the one named by `X-Session`. With the login off, any
-   * of `X-Session`, bearer token and cookie can name a session. null: none of them does.
-   * @throws AppError `invalid_request` for an `X-Session` that cannot be a name
+   * The SQL session of the request: the login's session, or the one named by `X-Session` within it.
+   * With login off, `X-Session`, the bearer token or the cookie can name a session; null if none
+   * does.
+   * @throws AppError `invalid_request` for an `X-Session` that is not a valid name
    */
   async sessionOf(request: Request): Promise<SessionName | null> {
     const named = request.headers.get(SESSION_HEADER)
@@ -217,11 +213,7 @@ export class Authentication {
     return token === undefined ? null : { login: digestOf(token).toString('base64'), name: '' }
   }
 
-  /**
-   * Who makes the request, and the id of the login. A promise only if a token must be verified: every request calls this,
-   * and promises cost.
-   * @throws AppError `unauthorized`, `rate_limited`
-   */
+  /** A promise only to verify a token: every request calls this, and promises take time. */
   identify(request: Request): Identity | Promise<Identity> {
     const text = keyTextOf(request)
     if (text !== undefined) return this.identifyByKey(text)
@@ -234,15 +226,12 @@ export class Authentication {
     return found
   }
 
-  /**
-   * The same for the text of a key, wherever it stood. It counts as one request.
-   * @throws AppError `unauthorized`, `rate_limited`
-   */
+  /** For a key not in a header. Counts as one request. @throws AppError */
   identifyByKey(text: string): Identity {
     return this.#keys.identify(text)
   }
 
-  /** The token, also as a cookie. A JWT contains no `=`, at which existing clients split. */
+  /** In the body and as a cookie. A JWT has no `=`, where some clients split the cookie. */
   tokenAnswer(token: string, request: Request): Response {
     const cookie = cookieOf(token, this.#deps.settings.tokenTtlSeconds, request)
     const headers = { 'set-cookie': cookie, 'cache-control': 'no-store' }
@@ -253,7 +242,7 @@ export class Authentication {
     return cookieOf('', 0, request)
   }
 
-  /** With its user's current rights. */
+  /** Returns the token's session with its user's current rights. */
   async #sessionOf(
     token: string,
   ): Promise<(TokenSession & { readonly principal: Principal }) | undefined> {
@@ -272,10 +261,7 @@ function cookieOf(value: string, maxAgeSeconds: number, request: Request): strin
   return `${COOKIE}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Lax${secure}`
 }
 
-/**
- * Whether the client uses TLS up to the proxy. Browsers show it in the `Origin` header of all methods but GET; for other
- * requests the proxy may. The proxy need not be trusted: a false claim only costs the client its own cookie.
- */
+/** `Origin`, or else a proxy's header, which a client could only forge for its own cookie. */
 function cameByTls({ headers }: Request): boolean {
   const origin = headers.get('origin')
   if (origin !== null) return origin.startsWith('https:')
@@ -284,14 +270,14 @@ function cameByTls({ headers }: Request): boolean {
 
 const EVERYONE: Identity = { principal: ANYONE, login: undefined }
 
-/** No stored user has it. */
+/** An id that no stored user has. */
 const FIRST_ID = '0'
 
 function wrongCredentials(): AppError {
   return new AppError('wrong_credentials', 'Invalid username or password')
 }
 
-/** Constant time: always compares both completely. */
+/** Compares in constant time: both values are always compared completely. */
 function areEqual(sent: Credentials, expected: Credentials): boolean {
   const isUser = timingSafeEqual(digestOf(sent.username), digestOf(expected.username))
   const isPassword = timingSafeEqual(digestOf(sent.password), digestOf(expected.password))
@@ -302,7 +288,6 @@ function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }
 
-/** The bearer token and the cookie's, if present. */
 function tokensOf(request: Request): readonly string[] {
   const bearer = /^bearer +(\S+)$/i.exec(request.headers.get('authorization')?.trim() ?? '')?.[1]
   const cookies = (request.headers.get('cookie') ?? '').split(';')
@@ -317,17 +302,18 @@ const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
 const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i
 
 /**
- * Refuses changes requested by a page of another site. Browsers send `Origin` with every such request; other clients send
- * none.
- * @param isOwnMachine the server listens on this machine only and asks for no login: a page whose own name resolves to it must
- * not get in. With a login such a page has no cookie, and a proxy may give the server any name
+ * Refuses changes requested by pages of other sites. Browsers send `Origin` with such requests;
+ * other clients never do.
+ * @param isOwnMachine whether the server listens on loopback without login. Then a page whose host
+ * name resolves to this machine must be refused too. With login, such a page has no cookie, and
+ * behind a proxy the server can have any name
  * @throws AppError `forbidden_origin`
  */
 export function refuseCrossSite(request: Request, isOwnMachine: boolean): void {
   if (!SAFE_METHODS.has(request.method)) refuseForeignOrigin(request, isOwnMachine)
 }
 
-/** The same for every method: a page of another site may not even read. @throws AppError `forbidden_origin` */
+/** For every method: other sites' pages may not read either. @throws AppError */
 export function refuseForeignOrigin(request: Request, isOwnMachine: boolean): void {
   const origin = request.headers.get('origin')
   if (origin === null) return
@@ -338,15 +324,16 @@ export function refuseForeignOrigin(request: Request, isOwnMachine: boolean): vo
   throw new AppError('forbidden_origin', 'Requests from pages of another origin are refused')
 }
 
-/** `URL.host` leaves out the scheme's default port; a `Host` header may have it. */
+/** Adds the scheme's default port, which `URL.host` omits but a `Host` header may include. */
 function withPort(host: string, origin: string): string {
   if (/:\d+$/.test(host)) return host
   return `${host}:${origin.startsWith('https:') ? 443 : 80}`
 }
 
 /**
- * Refuses a request whose `Host` does not name this machine. A page can make its own name resolve to 127.0.0.1 (DNS
- * rebinding): its requests are then same-origin, and it could read everything. No browser leaves `Host` out.
+ * Refuses a request whose `Host` is not this machine. A page can make its own host name resolve to
+ * 127.0.0.1 (DNS rebinding); its requests are then same-origin, and it could read everything.
+ * Browsers always send `Host`.
  * @throws AppError `forbidden_origin`
  */
 export function refuseForeignHost(request: Request): void {

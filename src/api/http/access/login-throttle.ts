@@ -7,25 +7,22 @@ import { MINUTE_MS } from '../../../core/time.ts'
 export interface LoginThrottleDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** @throws the signal's reason if it aborts meanwhile */
+  /** @throws the signal's reason if it aborts while waiting */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 const FIRST_DELAY_MS = 250
-/** For a name that few clients guess. */
+/** The longest delay for a name that is not under attack from many clients. */
 const DELAY_MS_MAX = 1_000
-/** Wrong attempts for one name, from anywhere, until each further doubling doubles the longest delay. */
+/** Each doubling of the wrong attempts for a name beyond this doubles the longest delay. */
 const NAME_WRONG_FREE = 100
 const NAME_DELAY_MS_MAX = 10_000
-/** After this long without a wrong attempt, the count restarts. */
+/** After this long without a wrong attempt, counting starts over. */
 const QUIET_MS = 15 * MINUTE_MS
 
-/**
- * Pending wrong attempts of one client for one name. Another is refused without comparing: otherwise parallel guesses would
- * not be slowed down.
- */
+/** One client's delayed attempts; more are refused, or parallel guessing would avoid the delay. */
 const WAITING_MAX = 64
-/** Wrong attempts waiting for their answer, of all clients. The next is answered at once. */
+/** The limit for delayed wrong attempts of all clients. Beyond it, the answer is not delayed. */
 const LOGINS_WAITING_MAX = 1_000
 const CLIENTS_MAX = 10_000
 const NAMES_MAX = 10_000
@@ -36,16 +33,16 @@ interface WrongAttempts {
 }
 
 interface ClientAttempts extends WrongAttempts {
-  /** When each running delay ends. A client that hangs up does not shorten it. */
+  /** When each pending delay ends. Disconnecting does not shorten it. */
   waiting: readonly number[]
-  /** Attempts being compared. */
   comparing: number
 }
 
 /**
- * Slows down guessing. The right password is answered as soon as it is compared, even while others guess. A wrong one waits
- * 250 ms, 500 ms, 1 s, by client and name, and longer when a name is attacked from many addresses. The delay depends on the
- * name as sent, so that existing and unknown names wait alike.
+ * Slows down password guessing. A correct password is accepted as soon as it is checked, even while
+ * others guess. A wrong one is answered after 250 ms, 500 ms, 1 s, per client and name, and later
+ * if a name is attacked from many addresses. The delay depends on the name as sent, so it is the
+ * same for existing and unknown names.
  */
 export class LoginThrottle {
   readonly #deps: LoginThrottleDeps
@@ -58,13 +55,13 @@ export class LoginThrottle {
   }
 
   /**
-   * The result of `check`; undefined: wrong credentials.
-   * @param check may be slow: its time counts towards the delay, so that timing does not reveal which names exist
+   * Returns the result of `check`; undefined means wrong credentials.
+   * @param check may be slow; its time counts towards the delay, so that timing does not reveal
+   * which names exist
    * @throws AppError `too_many_logins`, the signal's reason
    */
   async attempt<T>(
     given: {
-      /** The client's network address. */
       readonly address: string
       readonly username: string
     },
@@ -131,6 +128,6 @@ function delayMsOf(client: WrongAttempts, name: WrongAttempts): number {
 }
 
 function tooManyLogins(): AppError {
-  const found = `More than ${WAITING_MAX} wrong logins under this name from this address`
+  const found = `More than ${WAITING_MAX} failed logins with this name from this address`
   return new AppError('too_many_logins', `${found} are waiting; try again later`)
 }

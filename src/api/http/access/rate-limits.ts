@@ -12,28 +12,28 @@ import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 export interface KeyAccessDeps {
   readonly keys: AccessKeys
   readonly settings: {
-    /** For keys without their own limit; 0: unlimited. */
+    /** The limit for keys without their own; 0 means unlimited. */
     readonly keyRequestsPerMinute: number
   }
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** One message for every fault, so that guessing reveals nothing. */
+/** The same message for every reason, so that guessing reveals nothing. */
 const KEY_REFUSED =
-  'This key opens nothing: it is not whole, was revoked or has expired. Ask an admin of this server for a new one (POST /api/keys)'
+  'This key is invalid: it is incomplete, was revoked or has expired. Ask an admin of this server for a new one (POST /api/keys)'
 
-/** Access by key, and its rate limit. */
+/** Authenticates API keys and enforces their rate limits. */
 export class KeyAccess {
   readonly #deps: KeyAccessDeps
-  /** One bucket per key, which holds a minute's requests, fills evenly, and is dropped with its key. */
+  /** One bucket per key: holds a minute's requests, refills evenly, and is dropped with the key. */
   readonly #buckets = new WeakMap<KnownKey, TokenBucket>()
 
   constructor(deps: KeyAccessDeps) {
     this.#deps = deps
   }
 
-  /** Whose request it is; it counts as one of the key's. @throws AppError `unauthorized`, `rate_limited` */
+  /** Counts towards the key's limit. @throws AppError `unauthorized`, `rate_limited` */
   identify(text: string): { readonly principal: Principal; readonly login: string } {
     const key = this.#known(text)
     if (key === undefined) throw new AppError('unauthorized', KEY_REFUSED)
@@ -42,7 +42,7 @@ export class KeyAccess {
     return { principal: key.principal, login: loginOf(key) }
   }
 
-  /** Whose requests share places and variables; undefined: the key is invalid. */
+  /** The login whose slots and variables the key shares; undefined if the key is invalid. */
   loginOf(text: string): string | undefined {
     const key = this.#known(text)
     return key === undefined ? undefined : loginOf(key)
@@ -76,8 +76,9 @@ function loginOf({ id }: KnownKey): string {
 }
 
 /**
- * Recognizes anything that looks like an Eider key, complete or not: a client that sends one expects its limits to apply,
- * even on a server without a login. Other tokens are not keys. MindsDB's Python client sends its `api_key` as `X-Api-Key`.
+ * Finds anything that looks like an Eider key, complete or not: a client that sends one expects the
+ * key's restrictions to apply, even on a server without a login. Other tokens are ignored.
+ * MindsDB's Python client sends its `api_key` as `X-Api-Key`.
  */
 export function keyTextOf({ headers }: Pick<Request, 'headers'>): string | undefined {
   return keyTextIn(headers.get('authorization')) ?? keyTextIn(headers.get('x-api-key'))
@@ -86,14 +87,13 @@ export function keyTextOf({ headers }: Pick<Request, 'headers'>): string | undef
 function keyTextIn(sent: string | null): string | undefined {
   if (sent === null) return undefined
   const start = sent.toLowerCase().indexOf(KEY_PREFIX)
-  // It is the whole of the value, or what follows the scheme.
+  // The key is the whole value or follows the scheme.
   const isToken = start === 0 || (start > 0 && /^[\w-]+\s+$/.test(sent.slice(0, start)))
   return isToken ? sent.slice(start).trimEnd() : undefined
 }
 
-/** The other end of a connection. */
 export interface Peer {
-  /** `unknown` without a connection. */
+  /** `unknown` if the connection has no address. */
   readonly address: string
   readonly port: number
 }
@@ -101,36 +101,36 @@ export interface Peer {
 export interface ArrivalDeps {
   /** Milliseconds since 1970. */
   readonly now: () => number
-  /** @throws the signal's reason if it aborts meanwhile */
+  /** @throws the signal's reason if it aborts while waiting */
   readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** New connections of one client. Browsers and pools keep theirs and stay far below. */
+/** The rate of new connections per client. Browsers and connection pools stay far below it. */
 const NEW_CONNECTIONS = { size: 500, perSecond: 200 }
-/** How long a new connection waits for its client's rate; longer, and it is refused. */
+/** How long a new connection waits for its client's rate limit before it is refused. */
 const WAIT_MS_MAX = 2_000
 const CLIENTS_MAX = 10_000
 const CONNECTIONS_MAX = 10_000
-/** Once the requests of a turn have computed for this long, the rest wait for the next. */
+/** Requests that computed this long in a turn of the event loop leave the rest to the next. */
 const TURN_MS = 1
-/** Requests over known connections between two over new ones, while both wait. */
+/** Requests over known connections that run before one over a new connection. */
 const KNOWN_IN_A_ROW = 3
 
 /**
- * Admits requests, each in a later turn of the event loop, and computing ones in separate turns. Bun 1.4 handles a
- * connection's first request while it accepts connections, and accepts until none is waiting. If requests computed right
- * there, clients would return with new connections before it was done: timers, files and DuckDB's results would wait for the
- * whole flood.
+ * Spreads requests over turns of the event loop. Bun 1.4 handles a connection's first request while
+ * it accepts connections, and accepts until none is waiting. If requests were processed there,
+ * clients would keep opening connections before it was done, and timers, files and DuckDB's results
+ * would wait for the whole flood.
  */
 export class Arrivals {
   readonly #deps: ArrivalDeps
-  /** Bun says nothing of a connection but its client's port: one seen here before is the same connection. */
+  /** By address and port, because Bun reveals only these. */
   readonly #connections = new LruMap<string, true>({ sizeMax: CONNECTIONS_MAX })
   readonly #rates = new LruMap<string, TokenBucket>({ sizeMax: CLIENTS_MAX })
   readonly #known: (() => void)[] = []
   readonly #new: (() => void)[] = []
   #knownInARow = 0
-  /** The turn of the event loop since a request was admitted. */
+  /** The event loop turn in which requests are being admitted. */
   #turn: TimeSlice | null = null
 
   constructor(deps: ArrivalDeps) {
@@ -148,7 +148,7 @@ export class Arrivals {
     await this.#turnIn(isNew ? this.#new : this.#known)
   }
 
-  /** Resolves when processing a large body may start, which arrived after its request. */
+  /** Resolves when processing of a large body, which arrives after admission, may start. */
   bodyTurn(): Promise<void> {
     return this.#turnIn(this.#new)
   }
@@ -190,14 +190,13 @@ export class Arrivals {
   }
 }
 
-/** A rate: as many as `size` at once, and `perSecond` in the long run. */
 class TokenBucket {
   readonly #size: number
   readonly #perMs: number
   #tokens: number
   #filledMs: number
 
-  /** @param nowMs milliseconds since 1970, as in all calls: it is full by then */
+  /** The bucket is full at first. @param nowMs milliseconds since 1970, as in all calls */
   constructor(rate: { readonly size: number; readonly perSecond: number }, nowMs: number) {
     this.#size = rate.size
     this.#perMs = rate.perSecond / 1000
@@ -206,12 +205,13 @@ class TokenBucket {
   }
 
   /**
-   * Takes a token unless that would take too long.
-   * @param waitMsMax 0: only if one is available
-   * @returns how long until the token can be used; it is taken if that is at most `waitMsMax`
+   * Takes a token unless the wait for it would be too long.
+   * @param waitMsMax 0 means to take a token only if one is available now
+   * @returns how long to wait before using the token. If that is more than `waitMsMax`, no token
+   * was taken
    */
   take(nowMs: number, waitMsMax: number): number {
-    // A clock that was set back must not empty it.
+    // A clock that is set back must not empty the bucket.
     const passedMs = Math.max(0, nowMs - this.#filledMs)
     this.#tokens = Math.min(this.#size, this.#tokens + passedMs * this.#perMs)
     this.#filledMs = nowMs

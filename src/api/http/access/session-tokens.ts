@@ -4,33 +4,29 @@ import { LruMap } from '../../../core/runtime/lru-map.ts'
 export interface TokenSession {
   readonly tokenId: string
   readonly expiresMs: number
-  /** undefined: the user of the settings. */
+  /** undefined for the user from the settings. */
   readonly user: TokenUser | undefined
 }
 
 interface TokenUser {
   readonly id: number
-  /** Fingerprint of the password the token was issued for. */
+  /** A fingerprint of the password that was valid when the token was issued. */
   readonly mark: string
 }
 
-/** Tokens whose signature was checked, which is the most that a request of a login costs. */
+/** Verifying is the largest cost of an authenticated request. */
 const CHECKED_MAX = 10_000
 
 /**
- * Tokens of logins. Those of the user in the settings are signed with a key derived from those credentials, so that changing
- * them ends that user's sessions only.
+ * The settings' user has a key from its credentials: changing them ends only that user's sessions.
  */
 export class SessionTokens {
   readonly #first: TokenSigner
   readonly #users: TokenSigner
-  /**
-   * A token's content and the keys of this process never change, so a signature is verified once. Expiry is checked here
-   * each time; revocation and changes to the user are checked by the caller.
-   */
+  /** Verified once. Expiry is checked every time; the caller checks revocation and the user. */
   readonly #checked = new LruMap<string, TokenSession>({ sizeMax: CHECKED_MAX })
 
-  /** @param secret outlives the process */
+  /** @param secret must survive a restart */
   constructor(
     secret: Uint8Array,
     { username, password }: { readonly username: string; readonly password: string },
@@ -53,7 +49,7 @@ export class SessionTokens {
     return this.#users.sign({ ...claims, sub: `${user.id}.${user.mark}` })
   }
 
-  /** undefined: not a token of this server, or expired. */
+  /** Returns undefined for a token that has expired or is not from this server. */
   async verify(token: string, nowMs: number): Promise<TokenSession | undefined> {
     const known = this.#checked.get(token)
     if (known !== undefined) {
@@ -103,9 +99,9 @@ interface TokenSigner {
   ): Promise<{ readonly jti?: string; readonly exp?: number; readonly sub?: string } | undefined>
 }
 
-/** JSON Web Tokens (RFC 7519) signed by HMAC with SHA-256. */
+/** Signs and verifies JSON Web Tokens (RFC 7519) with HMAC-SHA-256. */
 function tokenSigner(key: Uint8Array): TokenSigner {
-  // Loaded with the first token: many servers have no login.
+  // Loaded with the first token, because many servers have no login.
   const load = async () => {
     const { jwt } = await import('@elysiajs/jwt')
     return jwt({ name: 'tokens', alg: 'HS256', secret: key }).decorator.tokens
@@ -116,7 +112,7 @@ function tokenSigner(key: Uint8Array): TokenSigner {
     return loaded
   }
   return {
-    // By default, the plugin sets `iat` itself; the clock is Eider's.
+    // Otherwise the plugin would set `iat` from its own clock.
     async sign({ iat, ...claims }) {
       return (await tokens()).sign({ ...claims, issued: iat, iat: false })
     },

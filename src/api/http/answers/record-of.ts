@@ -1,4 +1,7 @@
-/** Domain → the records that clients read: a schema says which fields there are, and in which order. */
+/**
+ * Converts domain objects to the records that clients receive. A schema defines their fields and
+ * order.
+ */
 import type { TSchema } from 'elysia'
 import { isObject, type JsonObject } from '../../../core/json.ts'
 import type { Wire } from '../request/schema-words.ts'
@@ -14,8 +17,8 @@ interface ObjectSchema extends TSchema {
 type Names<S extends ObjectSchema> = keyof S['properties'] & string
 
 /**
- * Builds a record from an object. The field `created_at` comes from `createdAt`, also in nested objects; `own` has fields
- * with other names, or computed ones.
+ * Returns a function that builds a record from an object. `created_at` comes from `createdAt`, also
+ * in nested objects; `own` defines fields that are named differently or computed.
  * @example recordOf<View>()(VIEW, { project: (view) => view.projectName })
  */
 export function recordOf<Thing extends object>() {
@@ -32,19 +35,19 @@ export function recordOf<Thing extends object>() {
         const value = make === undefined ? ownValue(schema, thing, name) : make(thing)
         return value === undefined ? [] : [[name, value] as const]
       })
-      // Its fields are those of the schema, which tests hold every answer against.
+      // The fields are exactly those of the schema; tests check every answer against it.
       return Object.fromEntries(fields) as Wire<S>
     }
   }
 }
 
 function noneOf<Own extends string, Thing>() {
-  // It has none: `Own` is `never`.
+  // `Own` is `never`, so no entries are needed.
   return {} as { readonly [K in Own]: (thing: Thing) => unknown }
 }
 
 function ownValue({ properties }: ObjectSchema, thing: object, name: string): unknown {
-  // Things are looked at by the names of their fields.
+  // The fields are read by name.
   const fields = thing as JsonObject
   const camel = camelOf(name)
   return shown(properties[name], camel in fields ? fields[camel] : fields[name])

@@ -1,4 +1,4 @@
-/** The answer to a statement, in the requested format. */
+/** Answers a SQL statement in the requested format. */
 import { t } from 'elysia'
 import type { QueryResult, RowEncoding } from '../../../core/domain/query-result.ts'
 import { ERRORS, toAppError } from '../../../core/errors.ts'
@@ -20,7 +20,7 @@ import { streamedResponse } from './streamed-response.ts'
 
 export type AnswerFormat = SqlFormatName | 'parquet' | 'arrow'
 
-/** Whether existing clients expect a failure in the body. */
+/** For each format, whether existing clients expect a failure in the body. */
 export const TELLS_FAILURE: Readonly<Record<AnswerFormat, boolean>> = {
   json: true,
   jsonlines: true,
@@ -34,7 +34,6 @@ export const TELLS_FAILURE: Readonly<Record<AnswerFormat, boolean>> = {
 const PARQUET = 'application/vnd.apache.parquet'
 const ARROW = 'application/vnd.apache.arrow.stream'
 
-/** The formats of rows besides JSON, for the document. */
 export const ROWS_AS = {
   'text/csv': t.String({ description: 'RFC 4180, with a header; null is empty' }),
   'application/x-ndjson': t.String({ description: 'One object per line' }),
@@ -42,7 +41,7 @@ export const ROWS_AS = {
   [ARROW]: t.String({ format: 'binary' }),
 }
 
-/** The first supported format in the Accept header; JSON without one. */
+/** The first supported format in the Accept header; JSON without that header. */
 export function acceptedFormat(accept: string | null): AnswerFormat {
   if (accept === null || accept.includes('application/json')) return 'json'
   if (accept.includes('text/csv')) return 'csv'
@@ -51,17 +50,14 @@ export function acceptedFormat(accept: string | null): AnswerFormat {
   return accept.includes(ARROW) ? 'arrow' : 'json'
 }
 
-/**
- * A failed statement is answered with 200 and `type` error, where clients expect it. Requests for row formats without room
- * for that get a problem, like on every other route.
- */
+/** With status 200 and `type` error where clients expect it; otherwise a problem. */
 export async function statementAnswer(
   context: RouteContext,
   request: Request,
   statement: QueryRequest,
   given: {
     readonly format: AnswerFormat
-    /** Whether a failure before the first row is an answer of the statement, with status 200, and no problem. */
+    /** With status 200 in the format's own way, instead of as a problem. */
     readonly tellsFailure: boolean
   },
 ): Promise<Response> {
@@ -95,7 +91,7 @@ export async function statementAnswer(
 
 type TableResult = Extract<QueryResult, { kind: 'table' }>
 
-/** The rows with texts for numbers that JSON cannot express; rows that exist only as JSON are unchanged. */
+/** Numbers that JSON cannot express become strings. Rows that exist only as JSON stay. */
 function exactly(result: TableResult): TableResult {
   const { ready: _, exactBatches, encoded, ...rows } = result.rows
   if (exactBatches === undefined) return result
@@ -126,11 +122,7 @@ function okAnswer(result: Extract<QueryResult, { kind: 'ok' }>, scope: RequestSc
   })
 }
 
-/**
- * Rows written by the engine: in one piece if they are few. A later failure cuts the connection, so that no client mistakes
- * a part for the whole.
- * @throws AppError when writing fails before the third piece
- */
+/** A later failure cuts the connection. @throws AppError before the third piece */
 async function encodedAnswer(
   { rows }: TableResult,
   encoding: RowEncoding,
@@ -166,16 +158,12 @@ async function* piecesAfter(
   }
 }
 
-/**
- * Answers with the result of a statement. Rows are written batch by batch as the client reads them; the usual single batch
- * goes out in one piece.
- * @throws AppError when reading fails before the second batch
- */
+/** Batch by batch, as the client reads. @throws AppError before the second batch */
 async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Response> {
   const { format, scope } = init
   const { ready, columns, warnings = [] } = result.rows
   if (ready !== undefined) {
-    // In this order: the head may set how a format writes its rows.
+    // The head comes first, because it may determine how rows are written.
     const head = format.head(columns, warnings)
     const rows = ready.length === 0 ? '' : format.rows(ready, true)
     const text = `${head}${rows}${format.tail(endOfRows(result), null)}`
@@ -233,7 +221,6 @@ async function* restOf(
   yield tail
 }
 
-/** For a failure reported in the answer's own format: notes and logs it here. */
 function logStreamFailure(context: RouteContext, scope: RequestScope): (error: unknown) => void {
   return (error) => {
     if (scope.signal.aborted) return

@@ -4,35 +4,33 @@ import { type AppError, ERRORS } from '../../../core/errors.ts'
 
 export type ResultRow = readonly ResultValue[]
 
-/** How the rows of a statement are written. All parts together are one complete body. */
+/** Writes a statement's rows in one format. All parts together form one complete body. */
 export interface SqlFormat {
   readonly contentType: string
-  /** The engine's name for the format; it writes the same bytes faster if the rows are its own. */
+  /** The engine's name for the format. For its own rows, the engine is faster. */
   readonly encoding?: 'csv' | 'ndjson'
-  /**
-   * Padding between two parts, sent while the next rows take time.
-   */
+  /** Padding between two parts, sent while the next rows are being computed. */
   readonly keepAlive?: string
-  /** @param warnings those known before the first row */
+  /** @param warnings warnings known before the first row */
   head(columns: readonly ResultColumn[], warnings: readonly string[]): string
-  /** @param isFirst no rows were written before */
+  /** @param isFirst whether no rows were written before */
   rows(rows: readonly ResultRow[], isFirst: boolean): string
-  /** @param failure what ended the statement early */
+  /** @param failure why the statement ended early; null if it did not */
   tail(end: AnswerEnd, failure: AppError | null): string
 }
 
-/** Facts that follow the rows, if the format has a place for them. */
+/** Information after the rows, for formats that have a place for it. */
 export interface AnswerEnd {
   readonly context: QueryContext
   readonly warnings: readonly string[]
 }
 
-/** The `context` in an answer; a client may send it with its next request. */
+/** The `context` of an answer, which a client may send with its next request. */
 export function contextRecord(context: QueryContext) {
   return { show_secrets: false, db: context.db }
 }
 
-/** The answer to a statement that failed. */
+/** The answer to a failed statement. */
 export function errorRecord(error: AppError, context: QueryContext) {
   return {
     type: 'error',
@@ -42,7 +40,6 @@ export function errorRecord(error: AppError, context: QueryContext) {
   }
 }
 
-/** The message, and below it the place in the statement. */
 function messageOf({ message, excerpt }: AppError): string {
   return excerpt === undefined ? message : `${message}\n${excerpt}`
 }
@@ -55,10 +52,7 @@ function namesOf(columns: readonly ResultColumn[]): readonly string[] {
   return columns.map((column) => column.name)
 }
 
-/**
- * A query result as clients read it. `type` comes last, so that a statement that fails after its first rows still ends as
- * JSON with `error`.
- */
+/** `type` comes last: a statement that fails after its first rows ends as JSON too. */
 const JSON_FORMAT: SqlFormat = {
   contentType: 'application/json',
   keepAlive: '\n',
@@ -74,9 +68,7 @@ const JSON_FORMAT: SqlFormat = {
   },
 }
 
-/**
- * RFC 4180, with names in the first line. An empty text is quoted, a null is not.
- */
+/** RFC 4180, with a header line. An empty string is quoted, a null is not. */
 const CSV_FORMAT: SqlFormat = {
   contentType: 'text/csv; charset=utf-8; header=present',
   encoding: 'csv',
@@ -93,15 +85,12 @@ function csvLine(values: readonly ResultValue[]): string {
   )
 }
 
-/**
- * These formats cannot express a failure: the connection is cut, so that no client takes a part for the whole.
- */
+/** These formats cannot express a failure, so the connection is cut. */
 function endOrThrow(failure: AppError | null): string {
   if (failure !== null) throw failure
   return ''
 }
 
-/** One JSON object per row and line. */
 function ndjsonFormat(): SqlFormat {
   let keys: readonly string[] = []
   return {
@@ -120,7 +109,7 @@ function objectText(keys: readonly string[], row: ResultRow): string {
   return `{${row.map((value, index) => `${keys[index]}:${JSON.stringify(value)}`).join(',')}}`
 }
 
-/** Numbers repeated names: an object cannot hold both. */
+/** Numbers repeated column names, because an object cannot hold both. */
 export function distinct(names: readonly string[]): readonly string[] {
   const seen = new Set<string>()
   return names.map((name) => {
@@ -131,10 +120,7 @@ export function distinct(names: readonly string[]): readonly string[] {
   })
 }
 
-/**
- * The `response_format` of existing clients: a line with the names and types, then one line per batch of rows. Warnings are
- * in the first line, because those clients read every other line as rows.
- */
+/** A line with names and types, a line per batch. Clients read no warnings beyond the first. */
 function lineFormat(contentType: string, wrap: (json: string) => string): SqlFormat {
   return {
     contentType,

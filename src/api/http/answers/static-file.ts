@@ -1,7 +1,9 @@
-/** Content that is the same for everyone: built once, compressed once, and not sent to a client that has it. */
+/**
+ * Serves content that is the same for everyone. It is built and compressed once, and not sent again
+ * to a client that has it.
+ */
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
-import { gzip } from 'node:zlib'
 import type { UploadedFile } from '../../../core/domain/uploaded-file.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { RouteContext } from '../request/route-context.ts'
@@ -10,11 +12,11 @@ export interface StaticFile {
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly gzipped: Uint8Array<ArrayBuffer>
   readonly contentType: string
-  /** Quoted, as HTTP has it. */
+  /** In quotes, as HTTP requires. */
   readonly etag: string
 }
 
-/** @param gzipped unset: it is compressed here */
+/** @param gzipped if unset, the content is compressed here */
 export async function staticFile(
   content: string | Uint8Array<ArrayBuffer>,
   contentType: string,
@@ -24,11 +26,16 @@ export async function staticFile(
   const hash = createHash('sha256').update(bytes).digest('base64url').slice(0, 22)
   return {
     ...{ bytes, contentType, etag: `"${hash}"` },
-    gzipped: gzipped ?? new Uint8Array(await promisify(gzip)(bytes, { level: 9 })),
+    gzipped: gzipped ?? (await compressed(bytes)),
   }
 }
 
-/** @returns a function that calls `make` on the first call, and again after a failure */
+async function compressed(bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  const { gzip } = await import('node:zlib')
+  return new Uint8Array(await promisify(gzip)(bytes, { level: 9 }))
+}
+
+/** @returns a function that calls `make` on the first call, and again if that failed */
 export function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined
   return () => {
@@ -40,7 +47,7 @@ export function madeOnce<T>(make: () => Promise<T>): () => Promise<T> {
   }
 }
 
-/** @param more headers besides those of every static file */
+/** @param more headers in addition to those of every static file */
 export function staticAnswer(
   { headers: sent }: Request,
   { bytes, gzipped, contentType, etag }: StaticFile,
@@ -49,11 +56,11 @@ export function staticAnswer(
   const headers = {
     'x-content-type-options': 'nosniff',
     'referrer-policy': 'no-referrer',
-    // Revalidated each time, with 304 while unchanged: an update shows at once.
+    // Browsers revalidate every time and get 304 if unchanged, so an update shows right away.
     'cache-control': 'no-cache',
     ...more,
     'content-type': contentType,
-    // The same for both encodings: what they hold is the same.
+    // The same for both encodings, because the content is the same.
     etag: `W/${etag}`,
     vary: 'accept-encoding',
   }
@@ -71,7 +78,7 @@ function isHeld(held: string, etag: string): boolean {
   })
 }
 
-/** `gzip`, `br, *`, and not `gzip;q=0`. */
+/** Accepts `gzip` and `br, *`, but not `gzip;q=0`. */
 function takesGzip(accepted: string): boolean {
   const weights = new Map<string, number>()
   for (const one of accepted.toLowerCase().split(',')) {
@@ -82,10 +89,7 @@ function takesGzip(accepted: string): boolean {
   return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0
 }
 
-/**
- * The bytes as they were uploaded, for saving: no foreign content may run in a browser under this address. Bun sends the
- * file without loading it.
- */
+/** A download: foreign content must not run under this origin. Bun streams the file. */
 export async function fileContentResponse(
   context: RouteContext,
   request: Request,
@@ -104,7 +108,7 @@ export async function fileContentResponse(
   const range = rangeOf(request, sizeBytes, headers.etag)
   if (range === null) return new Response(Bun.file(path), { headers })
   if (range === 'none') {
-    const message = `The file has ${sizeBytes} bytes, and none of those that Range names`
+    const message = `The file has ${sizeBytes} bytes; Range asks for none of them`
     throw new AppError('range_not_satisfiable', message)
   }
   const { start, end } = range
@@ -116,11 +120,11 @@ export async function fileContentResponse(
 
 interface Range {
   readonly start: number
-  /** Exclusive. */
+  /** The index after the last byte of the range. */
   readonly end: number
 }
 
-/** One range. Several ranges, and anything that is not a range, get the whole file (RFC 9110, 14.2). */
+/** The requested range. Several ranges, or an invalid one, get the whole file (RFC 9110, 14.2). */
 function rangeOf({ headers }: Request, sizeBytes: number, etag: string): Range | 'none' | null {
   const condition = headers.get('if-range')
   if (condition !== null && condition !== etag) return null

@@ -1,14 +1,14 @@
 import type { RequestScope } from '../request/running-requests.ts'
 
-/** Proxies and the server itself close a connection on which nothing is sent. */
+/** Sent because proxies, and the server itself, close silent connections. */
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * Pieces of text or bytes as the body of an answer, each sent as it comes and read only when the
- * client has read what came before. A client that goes away aborts the request's signal and
- * returns from the iterator; an iterator that throws cuts the connection, so text that can say
- * more than that must say it itself.
- * @param init.keepAlive sent each `everyMs` while the client has read everything else
+ * Streams pieces of text or bytes as a response body. A piece is requested only once the client has
+ * read the previous ones. If the client disconnects, the request's signal is aborted and the
+ * iterator's `return` is called. If the iterator throws, the connection is cut, so a format that
+ * can express failures must write them itself.
+ * @param init.keepAlive sent every `everyMs` while the client has read everything else
  */
 export function streamedResponse(
   pieces: AsyncIterator<string | Uint8Array>,
@@ -63,7 +63,7 @@ const HEADERS = {
   'x-accel-buffering': 'no',
 }
 
-/** Each event as a chunk `data: {json}` (docs/contract.md 3). @throws what fails before the first event, which has a status */
+/** `data: {json}` chunks (docs/contract.md 3). @throws before the first event */
 export function eventStream(
   events: AsyncIterable<unknown>,
   scope: RequestScope,
@@ -71,7 +71,7 @@ export function eventStream(
   return chunkStream(chunksOf(events), scope)
 }
 
-/** The same for chunks that are already text. */
+/** Like `eventStream`, for chunks that are already text. */
 export async function chunkStream(
   chunks: AsyncGenerator<string, void>,
   scope: RequestScope,
@@ -93,7 +93,7 @@ async function* beginningWith(
     if (first.done !== true) yield first.value
     yield* rest
   } finally {
-    // A client may leave before the second event is read.
+    // The client may disconnect before the second event is read.
     await rest.return()
   }
 }

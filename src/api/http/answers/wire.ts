@@ -1,4 +1,4 @@
-/** Domain → the records that clients read, with every secret masked. */
+/** Converts domain objects to the records that clients receive, with all secrets masked. */
 
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
@@ -51,9 +51,7 @@ export const fileRecord = recordOf<UploadedFile>()(FILE, {
   recognized: (file) => file.recognized,
 })
 
-/**
- * @param progress of a change of the embedding model; @param found notes about the stored chunks; @param insert the last one
- */
+/** @param progress of a model change @param found warnings @param insert running or last */
 export function knowledgeBaseRecord(
   kb: KnowledgeBase,
   progress: ReembeddingProgress | null,
@@ -90,20 +88,18 @@ export function knowledgeBaseRecord(
   }
 }
 
-function insertFields({ startedAt, finishedAt, processedRows, skippedRows, error }: InsertState) {
+function insertFields(insert: InsertState) {
   return {
-    insert_started_at: startedAt,
-    insert_finished_at: finishedAt,
-    processed_rows: processedRows,
-    insert_skipped_rows: skippedRows,
-    insert_error: error,
+    insert_started_at: insert.startedAt,
+    insert_finished_at: insert.finishedAt,
+    processed_rows: insert.processedRows,
+    insert_skipped_rows: insert.skippedRows,
+    insert_embedded_chunks: insert.embeddedChunks,
+    insert_error: insert.error,
   }
 }
 
-/**
- * Unset values are shown empty, never null: sent back, an empty value means "not set".
- * @param sentApiKey the key that this very request carried; only then it is shown (docs/contract.md 2.4)
- */
+/** Unset values are empty strings. @param sentApiKey of this request; never another's (2.4) */
 export function agentRecord(agent: Agent, sentApiKey?: string): Wire<typeof AGENT> {
   const { data, model } = agent
   const isSent = sentApiKey !== undefined && model?.apiKey === sentApiKey
@@ -136,4 +132,8 @@ export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
     },
     warnings,
   }
+}
+
+export function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
 }

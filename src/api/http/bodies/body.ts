@@ -5,9 +5,11 @@ import type { RouteContext } from '../request/route-context.ts'
 import { parseJson } from './json-text.ts'
 
 /**
- * The JSON body of a request, checked by its schema.
- * @param isOptional what is missing reads as `{}`: some clients announce JSON and send nothing
- * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, `cancelled`, those of the schema
+ * Reads a JSON body and checks it against its schema.
+ * @param isOptional whether a missing body counts as `{}`, because some clients announce JSON but
+ * send nothing
+ * @throws AppError `unsupported_media_type`, `body_too_large`, `invalid_json`, `cancelled`, and
+ * those of the schema
  */
 export async function readJson<T>(
   context: RouteContext,
@@ -27,7 +29,7 @@ export async function readJson<T>(
   return checked
 }
 
-/** The name in a definition, also if the definition is wrapped: `{"agent": {"name": …}}`. */
+/** The name in a definition, which may be wrapped: `{"agent": {"name": …}}`. */
 function nameIn(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if ('name' in value) return typeof value.name === 'string' ? value.name : undefined
@@ -37,7 +39,7 @@ function nameIn(value: unknown): string | undefined {
 
 const SMALL_BYTES_MAX = 16 * 1024
 
-/** The bytes of a request's body. @throws AppError `body_too_large`, `cancelled` */
+/** Reads a request's body. @throws AppError `body_too_large`, `cancelled` */
 export async function readBody(
   context: RouteContext,
   request: Request,
@@ -45,20 +47,20 @@ export async function readBody(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const { bodyBytesMax } = context.deps.settings
   const isOwn = bytesMax < bodyBytesMax
-  const name = isOwn ? 'the limit of this route' : 'the limit (EIDER_BODY_BYTES_MAX)'
+  const name = isOwn ? 'the limit for this route' : 'the limit (EIDER_BODY_BYTES_MAX)'
   const bytes = await readBytes(request, { bytesMax: isOwn ? bytesMax : bodyBytesMax, name })
   context.scopeOf(request).bodyArrived()
-  // Bodies of several packets arrive together, and reading one takes time.
+  // Large bodies may arrive at the same time, and processing each takes time.
   if (bytes.length > SMALL_BYTES_MAX) await context.requests.bodyTurn()
   return bytes
 }
 
-/** Checks the limit before reading (Content-Length) and while reading, so that no more than `bytesMax` is ever in memory. */
+/** Checked by Content-Length and while reading, so that memory never holds more. */
 async function readBytes(request: Request, limit: BodyLimit): Promise<Uint8Array<ArrayBuffer>> {
   const declared = request.headers.get('content-length')
   if (declared !== null && Number(declared) > limit.bytesMax) throw tooLarge(limit)
   try {
-    // The server reads no more of the body than was declared.
+    // Bun reads no more of the body than was declared.
     if (declared !== null) return new Uint8Array(await request.arrayBuffer())
     return request.body === null ? new Uint8Array() : await readAll(request.body, limit)
   } catch (error) {
@@ -90,7 +92,7 @@ async function readAll(
 
 interface BodyLimit {
   readonly bytesMax: number
-  /** Name of the limit: a setting if it can be raised. */
+  /** What the message calls the limit: the setting's name, if it can be raised. */
   readonly name: string
 }
 
@@ -98,7 +100,7 @@ function tooLarge({ bytesMax, name }: BodyLimit): AppError {
   return new AppError('body_too_large', `The body has more than ${bytesMax} bytes, ${name}`)
 }
 
-/** @throws AppError `unsupported_media_type` unless the body is declared as JSON */
+/** @throws AppError `unsupported_media_type` unless the content type is JSON */
 function requireJsonType(request: Request): void {
   const type = request.headers.get('content-type')
   if (type !== null && isJsonType(type)) return
@@ -111,19 +113,16 @@ export function isJsonType(contentType: string): boolean {
   return /^application\/([\w.-]+\+)?json\s*(;|$)/i.test(contentType.trim())
 }
 
-/** The shape of a body: validates it, types it and describes it in the OpenAPI document. */
+/** A body's schema validates the body, types it and describes it in the OpenAPI document. */
 export interface BodySchema<T> {
   readonly schema: TSchema
-  /** A limit below that of the settings, for what everyone may send. */
+  /** A lower limit than in the settings, for requests that need no authentication. */
   readonly bytesMax?: number
-  /**
-   * @throws AppError that names the first field which is wrong, what was expected and what was
-   * found
-   */
+  /** @throws AppError that names the first invalid field, the expected value and the value found */
   check(value: unknown, method: string): T
 }
 
-/** Compiles on the first body, so that startup does not wait. Call it when the module loads, never per request. */
+/** Compiles with the first body. Call it at module level, never per request. */
 export function bodySchema<S extends TSchema>(
   schema: S,
   limits: { readonly bytesMax?: number } = {},
@@ -144,9 +143,9 @@ export function bodySchema<S extends TSchema>(
 }
 
 interface WrongValue {
-  /** TypeBox's own sentence. */
+  /** TypeBox's own error message. */
   readonly message: string
-  /** JSON pointer. */
+  /** A JSON Pointer. */
   readonly path: string
   readonly value: unknown
   readonly schema: TSchema
@@ -185,9 +184,7 @@ function shapeError(error: WrongValue, method: string): AppError {
   return new AppError('invalid_request', message, { param: fieldName(keys) })
 }
 
-/**
- * A value that fits no variant is refused: this finds the wrong part within the variant it resembles.
- */
+/** Finds the actual error if no variant of a union matches: the one in the most similar variant. */
 function innermost(error: WrongValue): WrongValue {
   const variants: readonly TSchema[] = error.schema.anyOf ?? []
   const kind = jsonTypeOf(error.value)
@@ -196,7 +193,7 @@ function innermost(error: WrongValue): WrongValue {
   const inner = Iterator.from(error.errors[index] ?? [])
     .take(INNER_ERRORS_MAX)
     .toArray()
-  // A misspelled field also counts as missing: its own name says more.
+  // A misspelt field also makes the right one missing, but its own name is more helpful.
   const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
   return found === undefined ? error : innermost(found)
 }
@@ -204,7 +201,7 @@ function innermost(error: WrongValue): WrongValue {
 const UNEXPECTED = 'Unexpected property'
 const INNER_ERRORS_MAX = 10
 
-/** `parseJson` makes text of an integer that a double cannot hold. */
+/** Detects an integer that `parseJson` turned into a string because a double cannot hold it. */
 function hugeInteger({ value, schema }: WrongValue): string | undefined {
   const isHuge = typeof value === 'string' && /^-?\d{16,}$/.test(value)
   const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
@@ -249,7 +246,7 @@ function kindOfValue(value: unknown): string {
 const NAMES: Readonly<Record<string, readonly [one: string, many: string]>> = {
   string: ['a string', 'strings'],
   number: ['a number', 'numbers'],
-  boolean: ['true or false', 'truth values'],
+  boolean: ['true or false', 'booleans'],
   object: ['an object', 'objects'],
   null: ['null', 'nulls'],
 }

@@ -1,6 +1,9 @@
-/** The schemas of objects within definitions. The catalog checks them, with better messages; the document shows these. */
+/**
+ * Schemas of nested objects in definitions, for the OpenAPI document. The catalog checks the values
+ * itself, with better messages.
+ */
 import { t } from 'elysia'
-import { FIELDS, maybe, named, oneOf, open, TEXTS } from '../request/schema-words.ts'
+import { FIELDS, integer, maybe, named, oneOf, open, TEXTS } from '../request/schema-words.ts'
 
 const TEXT = maybe(t.String())
 
@@ -8,24 +11,24 @@ export const MODEL = t.Object(
   {
     provider: maybe(t.String(), { description: 'builtin, openai, anthropic, ollama, gemini, …' }),
     model_name: TEXT,
-    api_key: maybe(t.String(), { description: 'Stored encrypted; `******` keeps the stored one' }),
-    base_url: maybe(t.String(), { description: 'Address of a server with that API' }),
+    api_key: maybe(t.String(), { description: 'Stored encrypted; `******` keeps the stored key' }),
+    base_url: maybe(t.String(), { description: 'URL of a server with that API' }),
   },
   {
     $id: 'Model',
-    description: 'A model; further fields are options of its provider',
+    description: 'A model; other fields are options of its provider',
     additionalProperties: true,
     examples: [{ provider: 'openai', model_name: 'gpt-4o-mini', api_key: 'sk-…' }],
   },
 )
 
 const SIZES = {
-  chunk_size: maybe(t.Integer({ minimum: 1 }), { description: 'Characters' }),
-  chunk_overlap: maybe(t.Integer({ minimum: 0 })),
+  chunk_size: maybe(integer({ minimum: 1 }), { description: 'Characters' }),
+  chunk_overlap: maybe(integer({ minimum: 0 })),
 }
 const FLAG = maybe(t.Boolean())
 const TEXT_LIST = maybe(TEXTS)
-const COUNTED = maybe(t.Integer({ minimum: 0 }))
+const COUNTED = maybe(integer({ minimum: 0 }))
 
 export const PREPROCESSING = t.Object(
   {
@@ -84,43 +87,43 @@ export const PREPROCESSING = t.Object(
 export const STORAGE = t.Union(
   [
     t.Object({ database: t.String(), table: t.String() }),
-    t.String({ description: '`database.table`' }),
+    t.String({ description: '`database.table`, or `embedded`' }),
     t.Null(),
   ],
-  { description: 'Storage of the vectors, in the form of existing clients' },
+  { description: 'Where to store the vectors, in the form that existing clients send' },
 )
 
 export const AGENT_DATA = t.Object(
   {
     knowledge_bases: maybe(t.Union([TEXTS, t.String()]), {
-      description: '`<project>.<name>`; * and ? are wildcards',
+      description: 'Names such as `<project>.<name>`; * and ? are wildcards',
     }),
     tables: maybe(t.Union([TEXTS, t.String()]), {
-      description: '`<database>.<table>`; * and ? are wildcards',
+      description: 'Names such as `<database>.<table>`; * and ? are wildcards',
     }),
     mcp: maybe(
       t.Array(
-        named('McpServer', 'A server whose tools the agent may call', {
+        named('McpServer', 'A server whose tools the agent can call', {
           name: t.String(),
           url: t.String(),
           headers: maybe(t.Record(t.String(), t.String())),
-          tools: maybe(TEXTS, { description: 'The tools it may call' }),
+          tools: maybe(TEXTS, { description: 'The tools that the agent can call' }),
         }),
       ),
     ),
   },
   {
     $id: 'AgentData',
-    description: 'What the agent may read; empty: nothing',
+    description: 'What the agent can read; if empty, nothing',
     examples: [{ knowledge_bases: ['mindsdb.teas'] }],
   },
 )
 
 export const AGENT_OPTIONS = {
-  timeout: maybe(t.Integer({ minimum: 1 }), { description: 'Seconds for an answer' }),
-  max_steps: maybe(t.Integer({ minimum: 1, maximum: 100 })),
+  timeout: maybe(integer({ minimum: 1 }), { description: 'Time limit of an answer in seconds' }),
+  max_steps: maybe(integer({ minimum: 1, maximum: 100 })),
   mode: maybe(oneOf(['text', 'sql']), {
-    description: '`sql`: also returns the rows of the last statement',
+    description: '`sql` also returns the rows of the last statement',
   }),
   return_context: maybe(t.Boolean(), { description: 'The texts shown to the model' }),
 }
@@ -138,7 +141,6 @@ export const RESPONSE_FORMAT = t.Union(
   { description: 'The form of the answer' },
 )
 
-/** What an object of conditions looks like. */
 export const CONDITIONS = t.Record(t.String(), t.Unknown(), {
   description: 'Conditions on metadata: `{"price": {"<": 8}, "kind": ["green", "black"]}`',
   examples: [{ price: { '<': 8 } }],

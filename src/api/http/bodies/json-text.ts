@@ -1,31 +1,27 @@
-/** Parses JSON text, large ones in pieces, so that other requests are answered in between. */
+/** Parses JSON. Large texts are parsed in pieces, so that other requests run in between. */
 import { AppError } from '../../../core/errors.ts'
 import { jsonMistake } from '../../../core/json.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 
-/** Deeper JSON is refused: code that walks a value would run out of stack. */
+/** Deeper JSON is refused, because recursive code would run out of stack. */
 const DEPTH_MAX = 200
 
-/** Parsing this many bytes takes about a millisecond; more is parsed in pieces of this size. */
+/** Parsing this many bytes takes about a millisecond. Larger text is split into such pieces. */
 const PIECE_BYTES = 128 * 1024
 
-/** Longest number or white space. */
+/** The longest allowed number or white space. */
 const GAP_BYTES_MAX = 1024 * 1024
 
-/** Values take more memory than their text. */
+/** Limits the number of values, because they take more memory than their text. */
 const VALUES_MAX = 10_000_000
 const CONTAINERS_MAX = 1_000_000
 const KEYS_MAX = 100_000
 
 const SLICE_MS = 8
-/** Bytes or strings examined between two checks of the clock. */
+/** How many bytes or strings to examine between two checks of the clock. */
 const STEPS_PER_LOOK = 16_384
 
-/**
- * JSON text as a value. A key `__proto__` is refused, and a whole number that a double cannot hold exactly becomes its
- * digits as text, as in the answers.
- * @throws AppError `invalid_json`, `body_too_large` for too many values; the signal's reason
- */
+/** No `__proto__`; integers beyond a double become strings. @throws AppError `invalid_json` */
 export async function parseJson(bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
   const slice = new TimeSlice(SLICE_MS)
   const giveWay = () => slice.yieldIfSpent(signal)
@@ -38,7 +34,7 @@ export async function parseJson(bytes: Uint8Array, signal: AbortSignal): Promise
   }
 }
 
-/** The text does not parse. */
+/** Thrown if the text does not parse. */
 class NotJson extends Error {}
 
 function tooMany(what: string): AppError {
@@ -57,7 +53,7 @@ function decodedText(bytes: Uint8Array, start: number, end: number): string {
 function parsePiece(text: string): unknown {
   const mayHoldProto = text.includes('__proto__') || text.includes('\\u00')
   if (mayHoldProto && PROTO_KEY.test(text)) {
-    throw new AppError('invalid_json', 'The JSON has a key "__proto__", which no name may be')
+    throw new AppError('invalid_json', 'The JSON has a key "__proto__", which is refused')
   }
   try {
     return JSON.parse(/\d{16}/.test(text) ? withExactIntegers(text) : text)
@@ -66,16 +62,13 @@ function parsePiece(text: string): unknown {
   }
 }
 
-/**
- * The key, with literal or escaped characters. A quote within a string follows a backslash, and valid JSON has no name right
- * after a string.
- */
+/** In valid JSON a key never follows a string; a quote in a string follows a backslash. */
 const PROTO_KEY =
   /(?<!\\)"(?:_|\\u005[fF]){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006[fF])(?:t|\\u0074)(?:o|\\u006[fF])(?:_|\\u005[fF]){2}"\s*:/
 
 const STRING_OR_LARGE = /"|\d{16}/g
 
-/** Puts quotes around the whole numbers that a double cannot hold. */
+/** Quotes integers that a double cannot hold. */
 function withExactIntegers(json: string): string {
   let text = ''
   let at = 0
@@ -92,7 +85,7 @@ function withExactIntegers(json: string): string {
     while (IN_NUMBER.has(json[end] ?? '')) end += 1
     STRING_OR_LARGE.lastIndex = end
     const number = json.slice(start, end)
-    // Before a colon it is not JSON, and must not become a key.
+    // A number before a colon is invalid JSON and must not become a key.
     const isExact = Number.isSafeInteger(Number(number)) || !/^-?[1-9]\d+$/.test(number)
     if (isExact || /^\s*:/.test(json.slice(end, end + 100))) continue
     text += `${json.slice(at, start)}"${number}"`
@@ -122,7 +115,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const BLANK: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
-/** After the closing quote of the string that starts here. */
+/** The position after the closing quote of the string that starts here. */
 function endOfString(bytes: Uint8Array, start: number): number {
   for (let quote = start; ; ) {
     quote = bytes.indexOf(QUOTE, quote + 1)
@@ -133,35 +126,31 @@ function endOfString(bytes: Uint8Array, start: number): number {
   }
 }
 
-/** An open list or object. */
+/** An array or object that is not closed yet. */
 interface Open {
   readonly isList: boolean
-  /** Of its bracket. */
   readonly start: number
-  /** Start of the unparsed part, and the current item in it. */
+  /** Where the unparsed part starts, and where its current item starts. */
   from: number
   item: number
-  /** Its parsed content; null: none, it is still small. */
+  /** The parsed content; null while the array or object is still small. */
   value: unknown[] | Record<string, unknown> | null
   keys: number
-  /** The current item is already in `value`: a list or object parsed in pieces. */
+  /** Already in `value`: an array or object that was parsed in pieces. */
   isTaken: boolean
 }
 
-/**
- * Scans the text once. Consecutive items form one piece for `JSON.parse`, which finds every mistake in them; only lists and
- * objects larger than a piece, and those around them, are built here.
- */
+/** Consecutive items are one piece for `JSON.parse`. Only larger values are built here. */
 class PieceReader {
   readonly #bytes: Uint8Array
   readonly #giveWay: () => Promise<void>
   readonly #open: Open[] = []
   readonly #start: number
-  /** Everything before it is parsed. */
+  /** Everything before this position is parsed. */
   #parsedTo: number
-  /** Bytes of strings since then. */
+  /** How many bytes of strings followed since `#parsedTo`. */
   #stringBytes = 0
-  /** The outermost list or object, if parsed in pieces. */
+  /** The outermost array or object, if it is parsed in pieces. */
   #root: Open | null = null
 
   constructor(bytes: Uint8Array, giveWay: () => Promise<void>) {
@@ -206,7 +195,7 @@ class PieceReader {
     throw new AppError('invalid_json', message)
   }
 
-  /** At a comma. @returns whether a piece was parsed */
+  /** Called at a comma. @returns whether a piece was parsed */
   #endItem(at: number): boolean {
     const inner = this.#open.at(-1)
     if (inner === undefined) return false
@@ -222,7 +211,6 @@ class PieceReader {
     return isFull
   }
 
-  /** At a closing bracket. */
   #end(isList: boolean, at: number): void {
     const inner = this.#open.pop()
     if (inner === undefined || inner.value === null) return
@@ -238,7 +226,7 @@ class PieceReader {
     this.#stringBytes = 0
   }
 
-  /** From here on, all open ones are built item by item. */
+  /** From here on, all open arrays and objects are built item by item. */
   #build(): void {
     let outer: Open | null = null
     for (const inner of this.#open) {
@@ -268,10 +256,10 @@ class PieceReader {
     this.#add(outer, { [names[0] ?? '']: inner.value })
   }
 
-  /** Parses what waits in a list or object up to there: one item at least. */
+  /** Parses the pending items of an array or object up to this position; there is at least one. */
   #take(inner: Open, to: number): void {
     const text = this.#text(inner.from, to)
-    // The brackets guarantee a list or an object.
+    // The brackets ensure that the result is an array or object.
     const items = parsePiece(inner.isList ? `[${text}]` : `{${text}}`) as readonly unknown[]
     if (Object.keys(items).length === 0) throw new NotJson('not JSON')
     if (Array.isArray(inner.value)) for (const item of items) inner.value.push(item)
@@ -290,7 +278,7 @@ class PieceReader {
     }
   }
 
-  /** Items that belong together are parsed together: besides strings, nothing else is as long as this. */
+  /** Parses consecutive items together. Only strings can be longer than a piece. */
   #text(start: number, end: number): string {
     if (end - start - this.#stringBytes > GAP_BYTES_MAX + PIECE_BYTES) {
       const what = `a number, or a space between values, of more than ${GAP_BYTES_MAX} bytes`

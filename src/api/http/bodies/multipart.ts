@@ -1,12 +1,15 @@
-/** The parts of a `multipart/form-data` body (RFC 7578), read as they arrive: at most one piece is in memory. */
+/**
+ * Reads the parts of a `multipart/form-data` body (RFC 7578) as they arrive, with at most one piece
+ * in memory.
+ */
 import { AppError } from '../../../core/errors.ts'
 
-export interface FormPart {
+interface FormPart {
   readonly name: string
-  /** The sender's file name; null: the part is a field. */
+  /** The file name given by the sender; null if the part is a plain field. */
   readonly fileName: string | null
   readonly contentType: string | null
-  /** Unread parts are skipped. */
+  /** Skipped if not read. */
   readonly content: AsyncIterable<Uint8Array>
 }
 
@@ -17,17 +20,14 @@ const PADDING_BYTES_MAX = 256
 const LINE_END = Buffer.from('\r\n')
 const HEADERS_END = Buffer.from('\r\n\r\n')
 
-/**
- * Each part must be read before the next one is requested.
- * @throws AppError `invalid_request` for a body that does not match its content type
- */
+/** Read each part before requesting the next. @throws AppError `invalid_request` */
 export async function* formParts(
   body: AsyncIterable<Uint8Array>,
   contentType: string,
 ): AsyncGenerator<FormPart, void> {
   const delimiter = Buffer.from(`\r\n--${boundaryOf(contentType)}`)
   const reader = new PieceReader(body)
-  // Text before the first part has no meaning.
+  // Text before the first part is ignored.
   await drained(reader.before(delimiter))
   for (let count = 1; !(await isLast(reader)); count += 1) {
     if (count > PARTS_MAX) throw invalid(`it has more than ${PARTS_MAX} parts`)
@@ -43,7 +43,7 @@ export async function* formParts(
   await drained(reader.rest())
 }
 
-/** After a delimiter: true at the end of the form. Otherwise the rest of the line follows. */
+/** After a delimiter. True at the end of the form; otherwise consumes the line. */
 async function isLast(reader: PieceReader): Promise<boolean> {
   const next = await reader.peek(2)
   if (next === '--') return true
@@ -54,21 +54,21 @@ async function isLast(reader: PieceReader): Promise<boolean> {
   return false
 }
 
-/** Reads a body up to a mark, however it is split. */
+/** Reads a body up to a delimiter, regardless of how the body is split into pieces. */
 class PieceReader {
   readonly #source: AsyncIterator<Uint8Array>
-  /** The first delimiter may be the very first bytes. */
+  /** Starts with a line end, because the first delimiter may come without one. */
   #pending: Buffer<ArrayBufferLike> = LINE_END
 
   constructor(body: AsyncIterable<Uint8Array>) {
     this.#source = body[Symbol.asyncIterator]()
   }
 
-  /** The bytes before the mark, which is consumed too. @throws AppError `invalid_request` without a mark */
+  /** Consumes the delimiter. @throws AppError `invalid_request` if it is missing */
   async *before(mark: Buffer): AsyncGenerator<Uint8Array, void> {
     for (;;) {
       const at = this.#pending.indexOf(mark)
-      // The end of the data may be the start of the mark.
+      // The last bytes may be the start of the delimiter.
       const end = at === -1 ? Math.max(0, this.#pending.length - mark.length + 1) : at
       const piece = this.#pending.subarray(0, end)
       this.#pending = this.#pending.subarray(at === -1 ? end : at + mark.length)
@@ -106,11 +106,10 @@ class PieceReader {
 
 async function drained(pieces: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of pieces) {
-    // Passed over.
   }
 }
 
-/** @throws AppError `invalid_request` if it is longer */
+/** @throws AppError `invalid_request` if the text is too long */
 export async function text(
   pieces: AsyncIterable<Uint8Array>,
   bytesMax: number,
@@ -148,7 +147,7 @@ function headOf(headers: string): Omit<FormPart, 'content'> {
   return { name, fileName, contentType: fields.get('content-type') ?? null }
 }
 
-/** Browsers write `"` and line ends as `%22`, `%0D` and `%0A`, others as `\"`. */
+/** Browsers encode `"` and line ends as `%22`, `%0D` and `%0A`; other clients write `\"`. */
 function parameterOf(disposition: string, name: string): string | null {
   const pattern = new RegExp(`;\\s*${name}\\s*=\\s*(?:"((?:\\\\.|[^"\\\\])*)"|([^\\s;"]+))`, 'i')
   const found = pattern.exec(disposition)
@@ -157,7 +156,7 @@ function parameterOf(disposition: string, name: string): string | null {
   return value.replaceAll(/%22/g, '"').replaceAll(/%0[AD]/gi, ' ')
 }
 
-/** `filename*=UTF-8''R%C3%A9sum%C3%A9.pdf` (RFC 5987). */
+/** Decodes `filename*=UTF-8''R%C3%A9sum%C3%A9.pdf` (RFC 5987). */
 function extendedParameterOf(disposition: string, name: string): string | null {
   const found = new RegExp(`;\\s*${name}\\*\\s*=\\s*utf-8'[\\w-]*'([^\\s;"]+)`, 'i').exec(
     disposition,

@@ -1,20 +1,19 @@
-/** The query parameters of a route: one declaration reads them and documents them. */
+/** Declares a route's query parameters, for reading and for the OpenAPI document. */
 import { type TSchema, t } from 'elysia'
 import { AppError } from '../../../core/errors.ts'
 import { timestampOfMillis } from '../../../core/time.ts'
 import { momentMillis } from '../../../query/definitions/define-user.ts'
+import { integer } from '../request/schema-words.ts'
 
-export interface QueryParameter<T> {
+interface QueryParameter<T> {
   readonly schema: TSchema
-  /** @throws AppError `invalid_request` that names the parameter */
+  /** @throws AppError `invalid_request` naming the parameter */
   read(text: string | undefined, name: string): T
 }
 
-export interface QueryParameters<T> {
+interface QueryParameters<T> {
   readonly parameters: Readonly<Record<string, QueryParameter<unknown>>>
-  /**
-   * @throws AppError `unknown_field`, `invalid_request`, `invalid_json` that names the parameter
-   */
+  /** @throws AppError `unknown_field`, `invalid_request`, `invalid_json` naming the parameter */
   read(request: Request): T
 }
 
@@ -25,9 +24,9 @@ type Values<P extends Declared> = {
 }
 
 interface Reading {
-  /** An unknown parameter is not an error: existing clients send some. */
+  /** Whether unknown parameters are ignored, because existing clients send some. */
   readonly ignoresOthers?: boolean
-  /** An empty value is an empty text; otherwise it counts as not sent. */
+  /** Whether an empty value is kept as an empty string, instead of counting as not sent. */
   readonly keepsEmpty?: boolean
 }
 
@@ -52,7 +51,7 @@ export function queryParameters<const P extends Declared>(
       const values = Object.entries(parameters).map(([name, parameter]) => {
         return [name, parameter.read(sent.get(name), name)] as const
       })
-      // Each name with what its own parameter reads.
+      // Each entry is a parameter's name with a value of its type.
       return Object.fromEntries(values) as Values<P>
     },
   }
@@ -69,7 +68,7 @@ interface About {
 interface Bounds extends About {
   readonly min: number
   readonly max: number
-  /** More than `max` is `max`. */
+  /** Whether larger values are reduced to `max` instead of refused. */
   readonly isCut?: boolean
 }
 
@@ -79,7 +78,7 @@ export function wholeNumber<const U extends number | undefined>(
   const { min, max, isCut = false, unset, description } = init
   const limit = isCut ? {} : { maximum: max }
   return {
-    schema: t.Integer({
+    schema: integer({
       description,
       minimum: min,
       ...limit,
@@ -112,7 +111,7 @@ export function text(init: TextRules): QueryParameter<string | undefined> {
   }
 }
 
-/** @param parse called with non-empty text only */
+/** @param parse called only with non-empty text */
 export function parsedText<T>(
   init: TextRules,
   parse: (text: string, name: string) => T,
@@ -141,7 +140,7 @@ export function choice<const T extends string>(
   }
 }
 
-/** @param init.isLenient anything but yes means no, because existing clients send other words */
+/** @param init.isLenient existing clients send other words than yes for no */
 export function truth(init: About & { readonly isLenient?: boolean }): QueryParameter<boolean> {
   const { description, isLenient = false } = init
   return {
@@ -154,29 +153,26 @@ export function truth(init: About & { readonly isLenient?: boolean }): QueryPara
   }
 }
 
-/** The previous page's `next`. */
 export function cursor(): QueryParameter<string | undefined> {
   return {
     schema: t.String({ description: '`next` of the previous page' }),
     read(sent, name) {
       if (sent === undefined || /^\d{1,18}$/.test(sent)) return sent
-      throw wrongParameter(name, 'must be "next" of the page before')
+      throw wrongParameter(name, 'must be a previous page’s "next"')
     },
   }
 }
 
-/** For lists in pages: `limit` and `cursor`. */
 export function paging(description: string) {
   return { limit: wholeNumber({ min: 1, max: 1000, unset: 50, description }), cursor: cursor() }
 }
 
-/** A page of those before the cursor. */
+/** The page that ends before the cursor. */
 export function pageBefore(given: { readonly limit: number; readonly cursor: string | undefined }) {
   const { limit, cursor: before } = given
   return { limit, before: before === undefined ? null : Number(before) }
 }
 
-/** For lists in pages: `limit` and `offset`. */
 export function offsetPaging(limit: { min: 0 | 1; description: string; isCut?: boolean }) {
   return {
     limit: wholeNumber({ max: 1000, unset: 100, ...limit }),
@@ -187,7 +183,6 @@ export function offsetPaging(limit: { min: 0 | 1; description: string; isCut?: b
   }
 }
 
-/** A page of a list held in memory. */
 export function pageFrom<T>(
   found: readonly T[],
   { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -197,29 +192,27 @@ export function pageFrom<T>(
   return { items: found.slice(offset, end), total: found.length, next }
 }
 
-/** The `next` of an answer. */
 export function nextCursor(next: number | bigint | null): string | null {
   return next === null ? null : String(next)
 }
 
-/** A day or a time; A date or time, UTC by default. */
+/** A date or time, in UTC unless it says otherwise. */
 export function moment({ description }: About): QueryParameter<string | undefined> {
   const shape = { description: `${description}; a date or time, UTC`, examples: ['2026-05-01'] }
   return parsedText(shape, (sent, name) => {
-    // In an address `+` is a space.
+    // In a URL, `+` is decoded as a space.
     const millis = momentMillis(
       sent.replace(/ (?=\d\d:\d\d$)/, (space) => {
         return sent.length > DAY_AND_TIME_CHARS ? '+' : space
       }),
     )
     if (!Number.isNaN(millis)) return timestampOfMillis(millis)
-    throw wrongParameter(name, 'must be a day or a time, as 2026-05-01 or 2026-05-01T12:00:00Z')
+    throw wrongParameter(name, 'must be a date or time, such as 2026-05-01 or 2026-05-01T12:00:00Z')
   })
 }
 
 const DAY_AND_TIME_CHARS = '2026-05-01T12:00'.length
 
-/** Conditions as JSON. */
 export function filters(init: TextRules): QueryParameter<object | undefined> {
   return parsedText(init, (sent, name) => {
     const value = parsed(sent, name)
@@ -236,9 +229,8 @@ function parsed(sent: string, name: string): unknown {
   }
 }
 
-/** Only the values that were sent. */
 export function withoutUnset<T extends Readonly<Record<string, unknown>>>(values: T) {
   const set = Object.entries(values).filter(([, value]) => value !== undefined)
-  // The remaining entries have values.
+  // All remaining entries have values.
   return Object.fromEntries(set) as { readonly [K in keyof T]?: Exclude<T[K], undefined> }
 }

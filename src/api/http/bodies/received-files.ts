@@ -1,4 +1,4 @@
-/** Writes the files in a request's body to disk as they arrive. */
+/** Writes the files of a request's body to disk as they arrive. */
 
 import { type TSchema, t } from 'elysia'
 import { OCR_WISHES } from '../../../core/domain/ports/reading-ports.ts'
@@ -12,25 +12,22 @@ import { parseJson } from './json-text.ts'
 import { formParts, text } from './multipart.ts'
 
 export interface ReceivedFile extends IncomingFile {
-  /** The sender's name for it; null: none was sent. */
+  /** The file name given by the sender; null if none was sent. */
   readonly sentName: string | null
   readonly contentType: string | null
 }
 
 interface ReceivedFiles {
   readonly files: readonly ReceivedFile[]
-  /** Query parameters, overridden by fields of the form or of the JSON with an address. */
+  /** Query parameters, overridden by the fields of the form or of the JSON body with a URL. */
   readonly fields: ReadonlyMap<string, string>
 }
 
 const FIELD_BYTES_MAX = 16 * 1024
-/** JSON with an address is never longer than this; longer JSON is a file itself. */
+/** JSON with a URL is never longer than this; longer JSON is itself a file. */
 const ADDRESS_BYTES_MAX = 64 * 1024
 
-/**
- * The parts `file` of a form, or the body itself.
- * @throws AppError `body_too_large`, `storage_full`, `cancelled`, `invalid_request` for a form that cannot be read
- */
+/** Parts `file` of a form, or the body. @throws AppError `body_too_large`, `storage_full` */
 export async function receivedFiles(
   context: RouteContext,
   request: Request,
@@ -86,10 +83,7 @@ async function fileOfBody(
   return { files: [{ ...written, sentName: null, contentType }], fields: new Map() }
 }
 
-/**
- * `{"source_type": "url", …}` asks the server to fetch the file. JSON with another source type is refused when the fields
- * are read; without one, or with `file`, it is a file itself.
- */
+/** `{"source_type": "url", …}`. JSON without a source type, or with `file`, is itself the file. */
 async function addressAsked(
   [file]: readonly ReceivedFile[],
   signal: AbortSignal,
@@ -103,10 +97,7 @@ async function addressAsked(
   return new Map(Object.entries(value).map(([name, one]) => [name, String(one)]))
 }
 
-/**
- * The body, checked against the limit before reading (Content-Length) and during it.
- * @throws AppError `body_too_large`, `cancelled` if the client leaves halfway
- */
+/** Checked by Content-Length and while reading. @throws AppError `body_too_large`, `cancelled` */
 async function* limitedBody(request: Request, bytesMax: number): AsyncGenerator<Uint8Array, void> {
   const declared = request.headers.get('content-length')
   if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
@@ -121,7 +112,7 @@ async function* limitedBody(request: Request, bytesMax: number): AsyncGenerator<
     if (error instanceof AppError) throw error
     throw leftEarly(error)
   }
-  // If a client disconnects, Bun ends its stream as if it were complete.
+  // When a client disconnects, Bun ends the stream as if it were complete.
   if (declared !== null && sizeBytes < Number(declared)) throw leftEarly(null)
 }
 
@@ -135,11 +126,11 @@ function tooLarge(bytesMax: number): AppError {
   return new AppError('body_too_large', `${limit}; EIDER_FILE_BYTES_MAX sets it`)
 }
 
-/** The options that describe a file, for the document: `uploadOptions` reads them. */
+/** The options for reading files, for the OpenAPI document; `uploadOptions` reads them. */
 
 const READING = {
   format: t.String({
-    description: `The format, instead of the detected one: ${FORMAT_NAMES.join(', ')}`,
+    description: `The format, if not the detected one: ${FORMAT_NAMES.join(', ')}`,
     examples: ['csv'],
   }),
   encoding: t.String({ description: 'Text encoding', examples: ['utf-8', 'windows-1252'] }),
@@ -151,7 +142,7 @@ const READING = {
   all_text: t.Boolean({ description: 'Read every column as text' }),
   sheet: t.String({ description: 'Name or number of a sheet', examples: ['Sales'] }),
   ocr: t.String({
-    description: `Whether the OCR model reads pages and pictures without text: ${OCR_WISHES.join(', ')}. \`ask\` refuses a file that has some, with the cost`,
+    description: `Whether the OCR model reads pages and pictures without text: ${OCR_WISHES.join(', ')}. \`ask\` refuses a file that needs the model and states the cost`,
     examples: ['ask'],
   }),
 }
@@ -159,29 +150,27 @@ const READING = {
 const UPLOADING = {
   ...READING,
   replace: t.Boolean({
-    description: 'Replaces a file of the same name, if the new one can be read',
+    description: 'Replaces a file of the same name if the new one is readable',
   }),
   original_file_name: t.String({ description: 'Your name for the file' }),
-  document_id: t.String({ description: "The document's id, if not the file's name" }),
+  document_id: t.String({ description: 'The document’s id; the file’s name by default' }),
   source_type: t.String({
-    description: '`url`: the server downloads it from `source`',
+    description: '`url`: the server downloads the file from `source`',
     examples: ['url'],
   }),
-  source: t.String({ description: 'The address to download from' }),
+  source: t.String({ description: 'The URL to download from' }),
   name: t.String({ description: 'The name again, as existing clients send it' }),
 } satisfies Readonly<Record<UploadField, TSchema>>
 
 const BYTES = t.String({ format: 'binary' })
 const FILES = t.Array(BYTES, { description: 'The files, each with its name', minItems: 1 })
 
-/** As query parameters, read together with form fields. */
 export const UPLOAD_QUERY = {
   read: () => null,
   parameters: Object.fromEntries(
     Object.entries(UPLOADING).map(([name, schema]) => [name, { schema }]),
   ),
 }
-/** As fields of a form. */
 export const UPLOAD_FORM = t.Object(optionalField(UPLOADING))
 export const UPLOADS_FORM = t.Object({ file: FILES, ...optionalField(UPLOADING) })
 export const READING_FORM = t.Object({ file: FILES, ...optionalField(READING) })

@@ -18,17 +18,16 @@ import { secondsOf } from './list-page.ts'
 export const FILE_STATUSES = ['in_progress', 'completed', 'cancelled', 'failed'] as const
 
 export interface AttachedFile {
-  /** `file-12`. */
+  /** For example `file-12`. */
   readonly id: string
   readonly status: (typeof FILE_STATUSES)[number]
-  /** null: it did not fail. */
   readonly error: string | null
   /** Seconds since 1970. */
   readonly createdAt: number
   readonly attributes: Attributes
   readonly preprocessing: Preprocessing | null
   readonly jobId: number
-  /** It was attached before, and may be a document already. */
+  /** Whether the file was attached before, so that it may already be a document. */
   readonly isAgain: boolean
 }
 
@@ -36,7 +35,7 @@ export function batchIdOf(jobId: number): string {
   return `vsfb_${jobId}`
 }
 
-/** The latest outcome of each file by id, oldest first. @param attachments newest first */
+/** The latest outcome for each file id, oldest first. @param attachments newest first */
 export function attachedFiles(
   attachments: readonly Attachment[],
 ): ReadonlyMap<string, AttachedFile> {
@@ -45,7 +44,7 @@ export function attachedFiles(
     for (const file of filesOfAttachment(attachment)) {
       const earlier = files.get(file.id)
       const isAgain = earlier?.isAgain === true || earlier?.status === 'completed'
-      // The last one is the newest of all.
+      // Re-inserted at the end, because the latest attachment is the newest.
       files.delete(file.id)
       files.set(file.id, { ...file, isAgain })
     }
@@ -76,15 +75,14 @@ export function filesOfAttachment({ job, files, failed }: Attachment): readonly 
   })
 }
 
-/** Per request, as in OpenAI's API. */
+/** The limit for one request, as in OpenAI's API. */
 export const SENT_FILES_MAX = 500
 
-/** null: no such file. */
 export function findFileOfId(snapshot: CatalogSnapshot, id: string): UploadedFile | null {
   return snapshot.files.find((file) => attachedId(file.id) === id) ?? null
 }
 
-/** The file name of a document; null: it has none, or the principal may not name files. */
+/** The file name of a document; null if it has none or the principal may not use files. */
 export function filenameFor(
   principal: Principal,
   snapshot: CatalogSnapshot,
@@ -110,7 +108,7 @@ type HowToAttach = Pick<FileToAttach, 'attributes' | 'preprocessing'>
 
 const AS_THEY_ARE: HowToAttach = { attributes: {}, preprocessing: null }
 
-/** Each once. @throws AppError `file_not_found` */
+/** The files without repetitions. @throws AppError `file_not_found` */
 export function filesToAttach(
   snapshot: CatalogSnapshot,
   ids: readonly string[],

@@ -1,4 +1,4 @@
-/** Attributes and metadata as OpenAI's API has them: few keys, short values. */
+/** Attributes and metadata as in OpenAI's API: few keys, short values. */
 import { t } from 'elysia'
 import {
   type Row,
@@ -20,7 +20,7 @@ const ATTRIBUTE_CHARS_MAX = 512
 export const ATTRIBUTES_SCHEMA = t.Record(
   t.String(),
   t.Union([t.String(), t.Number(), t.Boolean()]),
-  { description: 'Up to 16 keys of up to 64 characters; texts of up to 512' },
+  { description: 'Up to 16 keys of up to 64 characters, with values of up to 512' },
 )
 
 /** @throws AppError `invalid_request` */
@@ -41,14 +41,14 @@ export function checkedPairs(
       throw wrong(`has values of at most ${ATTRIBUTE_CHARS_MAX} characters; "${key}" has more`)
     }
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
-      throw wrong(`has texts, numbers, true and false as values; "${key}" is another`)
+      throw wrong(`takes only strings, numbers, true and false; "${key}" is something else`)
     }
   }
-  // Each was looked at.
+  // Each entry was checked above.
   return Object.fromEntries(entries) as Attributes
 }
 
-/** Attributes are metadata of a document. @throws AppError `invalid_request` for what its knowledge base has no place for */
+/** They become metadata. @throws AppError `invalid_request` for values that cannot be stored */
 export function checkedAttributes(
   kb: KnowledgeBase,
   sent: Readonly<Record<string, unknown>> | null | undefined,
@@ -62,22 +62,23 @@ export function checkedAttributes(
     const wrong = (what: string) => {
       return new AppError('invalid_request', `Attribute "${key}" ${what}`, { param: 'attributes' })
     }
-    if (takenKeys.has(nameKey(key))) throw wrong('is the id or the text of a document: rename it')
-    if (seen.has(nameKey(key))) throw wrong('is there twice; case does not matter')
+    if (takenKeys.has(nameKey(key)))
+      throw wrong('is the name of a document’s id or text: rename it')
+    if (seen.has(nameKey(key))) throw wrong('occurs twice; case does not matter')
     seen.add(nameKey(key))
     if (columns !== null && !columns.has(nameKey(key))) {
       const there = kb.metadataColumns?.join(', ') || 'none'
-      throw wrong(`is no metadata column of ${kb.name}; there are: ${there}`)
+      throw wrong(`is not a metadata column of ${kb.name}; there are: ${there}`)
     }
   }
   return attributes
 }
 
-/** Metadata of a document or chunk. Values other than text, numbers and booleans become JSON. */
+/** Values other than strings, numbers and booleans become JSON. */
 export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>): Attributes {
   const shown: [string, string | number | boolean][] = []
   for (const [key, value] of Object.entries(metadata)) {
-    // Stored values are limited to what a row can hold.
+    // Stored values are always row values.
     const plain = shownValue(value as Row[string]) as RowValue
     if (plain === null || STANDARD_METADATA_KEYS.has(key)) continue
     const isPlain = typeof plain !== 'object'
@@ -86,7 +87,6 @@ export function attributesOf(metadata: Row | Readonly<Record<string, unknown>>):
   return Object.fromEntries(shown)
 }
 
-/** As in `POST …/search`. */
 type Filter = Readonly<Record<string, unknown>>
 
 const FILTER_OPS: Readonly<Record<string, string>> = {
@@ -105,10 +105,7 @@ const FILTER_DEPTH_MAX = 8
 const NO_FILTER: Filter = {}
 const NO_ATTRIBUTES: Filter = { id: { in: [] } }
 
-/**
- * An unknown key matches nothing: filters are written before the first file that has it arrives.
- * @throws AppError `invalid_request` that names the place
- */
+/** An unknown key matches nothing: a filter may be older than a file. @throws AppError */
 export function searchFilterOf(kb: KnowledgeBase, sent: unknown): Filter {
   const columns = [...kb.storedMetadata.map(({ name }) => name), ...(kb.metadataColumns ?? [])]
   return filterOf(sent, { path: 'filters', depth: 0, keys: new Set(columns.map(nameKey)) })
@@ -142,7 +139,7 @@ function filterOf(sent: unknown, place: Place): Filter {
       `must be one of ${[...Object.keys(FILTER_OPS), 'and', 'or'].join(', ')}`,
     )
   }
-  if (typeof key !== 'string' || key === '') throw wrong(`${path}.key`, 'must be a text')
+  if (typeof key !== 'string' || key === '') throw wrong(`${path}.key`, 'must be a string')
   checkValue(operator, value, path)
   if (!keys.has(nameKey(key))) return type === 'ne' || type === 'nin' ? NO_FILTER : NO_ATTRIBUTES
   return { [`metadata.${key}`]: { [operator]: value } }
@@ -155,7 +152,7 @@ function checkValue(operator: string, value: unknown, path: string): void {
   }
   const values: readonly unknown[] = Array.isArray(value) ? value : [value]
   const isPlain = values.every((one) => ['string', 'number', 'boolean'].includes(typeof one))
-  if (!isPlain) throw wrong(`${path}.value`, 'must be a text, a number, true or false')
+  if (!isPlain) throw wrong(`${path}.value`, 'must be a string, a number, true or false')
 }
 
 function wrong(path: string, what: string): AppError {

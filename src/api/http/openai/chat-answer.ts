@@ -1,4 +1,4 @@
-/** Answers as `/v1/chat/completions` gives them, whole and in chunks. */
+/** Answers of `/v1/chat/completions`, complete and in chunks. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type {
   Action,
@@ -14,11 +14,10 @@ import { openAiError } from '../request/error-response.ts'
 import type { ChatAsked } from './chat-request.ts'
 
 export interface ChatTerms extends Pick<ChatAsked, 'asCall' | 'withUsage' | 'withSteps'> {
-  /** As the client named it. */
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
-  /** The server's address as the client knows it. */
+  /** The server's address as the client sees it. */
   readonly origin: string
 }
 
@@ -56,10 +55,7 @@ function completionOf(end: End, thought: string, terms: ChatTerms) {
   }
 }
 
-/**
- * The chunks of a stream as server-sent events. A failure after the first chunk is sent as `error` in its place, as those
- * clients expect; `[DONE]` always comes last.
- */
+/** A later failure is sent as `error`, as OpenAI clients expect; `[DONE]` comes last. */
 export async function* completionChunks(
   pieces: AsyncIterable<Piece>,
   terms: ChatTerms,
@@ -118,8 +114,8 @@ function annotationsOf({ content, citations }: Answer, { origin }: ChatTerms) {
   return citedPlaces(content, citations, origin).map(urlCitation)
 }
 
-/** What else an answer brings. Clients that do not know it leave it aside. */
-export function findingsOf(
+/** Eider's additions to an answer. Clients that do not support them ignore them. */
+function findingsOf(
   answer: Answer,
   steps: readonly Step[],
   { withSteps }: Pick<ChatTerms, 'withSteps'>,
@@ -156,7 +152,7 @@ function finishOf({ finish = 'stop' }: Answer): string {
   return CHAT_FINISHES[finish]
 }
 
-/** null: not counted by the provider. */
+/** Returns null if the provider did not count tokens. */
 function usageOf(usage: TokenUsage | null) {
   if (usage === null) return null
   const { inputTokens, outputTokens, cachedTokens } = usage
@@ -171,12 +167,11 @@ function usageOf(usage: TokenUsage | null) {
 export type Piece =
   | { readonly kind: 'start'; readonly traceId: string }
   | { readonly kind: 'text'; readonly text: string }
-  /** Tool calls that start. */
   | { readonly kind: 'action'; readonly actions: readonly Action[] }
   | { readonly kind: 'thought'; readonly text: string }
   | { readonly kind: 'end'; readonly answer: Answer; readonly steps: readonly Step[] }
 
-/** `start` comes first and `end` last; the texts together are the answer, after what the model said before its calls. */
+/** `start` first, `end` last. Together the texts form the answer, after any before tool calls. */
 export async function* answerPieces(
   events: AsyncIterable<CompletionEvent, Answer>,
   given: {
@@ -188,11 +183,11 @@ export async function* answerPieces(
   const { deltas, withSteps } = given
   const iterator = events[Symbol.asyncIterator]()
   const steps: Step[] = []
-  /** The text of the current turn, and whether an earlier one had any. */
+  /** The text of the current turn; `hasEarlier` tells whether an earlier turn had text. */
   let turn = ''
   let hasEarlier = false
   try {
-    // Bounded by the deadline of every question.
+    // Ends in any case, because every question has a deadline.
     for (;;) {
       const next = await iterator.next()
       if (next.done === true) {
@@ -220,15 +215,12 @@ export async function* answerPieces(
       }
     }
   } finally {
-    // A client may leave early.
+    // The client may disconnect early.
     await iterator.return?.()
   }
 }
 
-/**
- * The part of the answer not passed on yet. If only its end shows that something was a thought of the model, the thought
- * comes first.
- */
+/** If only the end shows that a text was reasoning, that text is sent first. */
 function restOf(answer: string, told: string): string {
   if (told.endsWith(answer) || told.trim() === answer.trim()) return ''
   return answer.startsWith(told) ? answer.slice(told.length) : `\n\n${answer}`
@@ -246,7 +238,7 @@ function stepText({ observation }: Step): string {
   return `${shown}${shown.length < text.length ? ' …' : ''}\n\n`
 }
 
-/** As code, even with back-ticks in it. */
+/** Formats text as inline code, even if it contains backticks. */
 function inline(text: string): string {
   const shown = text.slice(0, RESULT_CHARS_MAX).toWellFormed()
   return shown === '' ? '' : `\`\` ${shown.replaceAll(/`{2,}/g, '`')} \`\``
@@ -257,13 +249,13 @@ export interface CitedPlace {
   /** Where the answer cites the chunk, in UTF-16 code units; both 0 if it does not. */
   readonly start: number
   readonly end: number
-  /** The document's address. Its fragment distinguishes citations of one document, because clients show one per address. */
+  /** A fragment for each citation, because clients show only one per URL. */
   readonly url: string
-  /** The document and the place in it. */
+  /** The document, and the position of the quote. */
   readonly title: string
 }
 
-/** @param origin the server's address as the client knows it */
+/** @param origin the server's address as the client sees it */
 export function citedPlaces(
   content: string,
   citations: readonly Citation[],
@@ -277,7 +269,7 @@ export function citedPlaces(
   })
 }
 
-/** For chat completions. */
+/** The form used by chat completions. */
 export function urlCitation({ citation, start, end, url, title }: CitedPlace) {
   const quote = citation.text
   return {

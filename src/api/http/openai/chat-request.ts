@@ -1,5 +1,5 @@
-import { maybe, open } from '../request/schema-words.ts'
-/** A body of `/v1/chat/completions`: what is honoured, ignored and refused. */
+import { integer, maybe, open } from '../request/schema-words.ts'
+/** Reads a body of `/v1/chat/completions`: which fields are used, ignored or refused. */
 
 import { t } from 'elysia'
 import { responseFormatOf } from '../../../agents/questions/completion-stream.ts'
@@ -9,7 +9,7 @@ import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
 import { bodySchema } from '../bodies/body.ts'
 
-/** Clients send many fields; those not listed here are ignored unchecked. */
+/** Clients send many other fields, which are ignored without a check. */
 export const OPEN = { additionalProperties: true }
 
 const PART = open({ type: t.String(), text: maybe(t.String()) })
@@ -28,41 +28,40 @@ export const CHAT = bodySchema(
     messages: t.Array(MESSAGE, { description: 'The last user message is the question' }),
     stream: flag,
     stream_options: maybe(open({ include_usage: flag })),
-    n: maybe(t.Integer(), { description: '1' }),
+    n: maybe(integer(), { description: '1' }),
     response_format: t.Optional(t.Unknown()),
     tools: t.Optional(t.Unknown()),
     tool_choice: t.Optional(t.Unknown()),
     eider: maybe(open({ steps: flag }), {
-      description: '{"steps": true}: tool steps come as reasoning_content',
+      description: '{"steps": true} returns tool steps as reasoning_content',
     }),
   }),
 )
 
-export type ChatBody = ReturnType<(typeof CHAT)['check']>
+type ChatBody = ReturnType<(typeof CHAT)['check']>
 
-/** Header requesting tool steps, for clients that cannot send additional fields. */
+/** The header that requests tool steps, for clients that cannot send additional fields. */
 const STEPS_HEADER = 'x-eider-steps'
 
 export interface Said {
   readonly question: string
   /** Oldest first. */
   readonly history: readonly ConversationTurn[]
-  /** From system and developer messages; missing: none. */
+  /** Instructions from system and developer messages; missing if there are none. */
   readonly wishes?: string
 }
 
 export interface ChatAsked extends Said {
   readonly answerForm?: ResponseFormat
-  /** The function whose arguments are requested instead of an answer. */
+  /** The function whose arguments the client wants instead of an answer. */
   readonly asCall?: string
   readonly streams: boolean
   readonly withUsage: boolean
   readonly withSteps: boolean
-  /** Fields without effect here. */
   readonly ignored: readonly string[]
 }
 
-/** @throws AppError `invalid_request` that names the wrong field */
+/** @throws AppError `invalid_request` naming the invalid field */
 export function chatAsked(body: ChatBody, headers: Headers): ChatAsked {
   const { n, stream, stream_options: options, messages } = body
   if (typeof n === 'number' && n !== 1) {
@@ -97,7 +96,7 @@ const HONOURED_CALL: ReadonlySet<string> = new Set([...HONOURED, 'tools', 'tool_
 
 const NAMES_TOLD = 20
 
-/** Names of fields without effect here, to be shown to users. */
+/** The names of fields that have no effect, to tell the client. */
 export function ignoredFields(body: object, honoured: ReadonlySet<string>): readonly string[] {
   const sent = Object.entries(body).filter(([name, value]) => {
     const isEmpty = Array.isArray(value) && value.length === 0
@@ -109,7 +108,7 @@ export function ignoredFields(body: object, honoured: ReadonlySet<string>): read
 function refuseSound(body: object): void {
   const modalities: unknown = Reflect.get(body, 'modalities')
   if (Array.isArray(modalities) && modalities.some((one) => one !== 'text')) {
-    throw wrong('modalities', 'Agents answer with text alone: "modalities" must be ["text"]')
+    throw wrong('modalities', 'Agents answer only with text: "modalities" must be ["text"]')
   }
 }
 
@@ -118,17 +117,17 @@ interface SentMessage {
   readonly content?: string | readonly Part[] | null
 }
 
-/**
- * The messages by role. The user's last message is the question. Messages after it (a partial answer to continue, tool
- * results) are left out, and so are earlier results of the client's tools: agents look things up themselves.
- */
+/** The user's last message is the question. Later messages and earlier results are ignored. */
 export function saidIn(messages: readonly SentMessage[], field: string): Said {
   const last = messages.findLastIndex(({ role }) => role === 'user')
   const asked = messages[last]
   if (asked !== undefined) refuseOtherMedia(asked, `${field}[${last}]`)
   const question = asked === undefined ? '' : messageText(asked)
   if (question.trim() === '') {
-    throw wrong(field, `"${field}" holds no question: a message of the role "user" with text`)
+    throw wrong(
+      field,
+      `"${field}" contains no question: add a message with the role "user" and text`,
+    )
   }
   const history: ConversationTurn[] = []
   const wishes: string[] = []
@@ -158,14 +157,14 @@ function messageText({ content }: SentMessage): string {
 
 const TEXT_PARTS: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text', 'refusal'])
 
-/** Only in the question: an image earlier in a conversation must not end it. */
+/** Checks only the question, because an image earlier in the conversation must not make it fail. */
 function refuseOtherMedia({ content }: SentMessage, field: string): void {
   if (typeof content === 'string') return
   const index = (content ?? []).findIndex(({ type }) => !TEXT_PARTS.has(type))
   const type = content?.[index]?.type
   if (type === undefined) return
   const place = `${field}.content[${index}]`
-  const message = `Agents read text alone: "${place}" is of the type "${type.slice(0, 40)}"`
+  const message = `Agents read only text: "${place}" has the type "${type.slice(0, 40)}"`
   throw wrong(place, `${message}; put documents into a knowledge base of the agent`)
 }
 
@@ -178,10 +177,7 @@ function formOf({ response_format, tools, tool_choice: choice }: ChatBody): Form
   return answerForm === undefined ? {} : { answerForm }
 }
 
-/**
- * A client that requires one function wants its arguments: an answer in that form. Optional functions are ignored, because
- * an agent has its own tools.
- */
+/** A client that requires one function wants its arguments. Optional functions are ignored. */
 function forcedCall(tools: unknown, choice: unknown): Form | undefined {
   const functions = (Array.isArray(tools) ? tools : []).flatMap(functionIn)
   const named = isObject(choice) && isObject(choice.function) ? choice.function.name : undefined
@@ -191,7 +187,7 @@ function forcedCall(tools: unknown, choice: unknown): Form | undefined {
       ? functions[0]
       : functions.find(({ name }) => name === named)
   if (found === undefined) {
-    const message = '"tool_choice" insists on a call, and an agent calls no function of a client'
+    const message = '"tool_choice" requires a call, but agents cannot call a client’s functions'
     const next = 'name one of "tools" to get its arguments as the answer, or send "auto"'
     throw wrong('tool_choice', `${message}; ${next}`)
   }

@@ -7,9 +7,10 @@ import { chunkStream } from '../answers/streamed-response.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
-import { open, orNull } from '../request/schema-words.ts'
+import { integer, open, orNull } from '../request/schema-words.ts'
 import { answerPieces, type ChatTerms, completionChunks, wholeCompletion } from './chat-answer.ts'
 import { CHAT, chatAsked, OPEN } from './chat-request.ts'
+import { secondsOf } from './list-page.ts'
 import { modelsFor, type NamedModel, requireModel } from './named-models.ts'
 
 const CALL = t.Object({
@@ -19,20 +20,20 @@ const CALL = t.Object({
 })
 
 const USAGE = t.Object({
-  prompt_tokens: t.Integer(),
-  completion_tokens: t.Integer(),
-  total_tokens: t.Integer(),
-  prompt_tokens_details: t.Object({ cached_tokens: t.Integer() }),
+  prompt_tokens: integer(),
+  completion_tokens: integer(),
+  total_tokens: integer(),
+  prompt_tokens_details: t.Object({ cached_tokens: integer() }),
 })
 
 const CHAT_ANSWER = t.Object({
   id: t.String({ description: 'chatcmpl-<trace id>' }),
   object: t.Literal('chat.completion'),
-  created: t.Integer(),
+  created: integer(),
   model: t.String(),
   choices: t.Array(
     t.Object({
-      index: t.Integer(),
+      index: integer(),
       message: t.Object({
         role: t.Literal('assistant'),
         content: orNull(t.String()),
@@ -58,7 +59,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     id: 'createChatCompletion',
     summary: 'Ask an agent or a knowledge base',
     description:
-      "OpenAI's chat completions, whole or (`stream`) as server-sent events. Needs the scope `ask`, and `read` if the model is a knowledge base",
+      "OpenAI's chat completions, complete or (with `stream`) as server-sent events. Needs the scope `ask`, and `read` if the model is a knowledge base.",
     needs: 'login',
     find: mayAsk,
     body: CHAT,
@@ -67,7 +68,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
         description: 'The answer',
         schema: CHAT_ANSWER,
         also: { 'text/event-stream': CHUNK },
-        headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
+        headers: { 'x-eider-ignored': 'Ignored fields of the body' },
       },
       404: 'Unknown model',
     },
@@ -101,12 +102,12 @@ export const chatOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** Questions need a login and this scope. @throws AppError `forbidden` */
+/** Requires the scope for questions. @throws AppError `forbidden` */
 export function mayAsk({ principal }: { readonly principal: Principal }): void {
   requireScope(principal, 'ask')
 }
 
-/** Logs a failure that the client sees within a stream. */
+/** Logs a failure that is reported within a stream. */
 export function failureLog({ deps }: RouteContext, scope: RequestScope) {
   return (failure: AppError, traceId: string) => {
     scope.failure = failure.code
@@ -114,7 +115,7 @@ export function failureLog({ deps }: RouteContext, scope: RequestScope) {
   }
 }
 
-/** Tells which fields of a body did nothing. */
+/** Adds a header that lists the fields of the body that had no effect. */
 export function withIgnored(response: Response, ignored: readonly string[]): Response {
   if (ignored.length > 0) response.headers.set('x-eider-ignored', ignored.join(', '))
   return response
@@ -123,7 +124,7 @@ export function withIgnored(response: Response, ignored: readonly string[]): Res
 const MODEL = t.Object({
   id: t.String({ description: 'project.name' }),
   object: t.Literal('model'),
-  created: t.Integer({ description: 'Seconds since 1970' }),
+  created: integer({ description: 'Seconds since 1970' }),
   owned_by: t.String({ description: 'The project' }),
   name: t.String(),
   kind: t.Union([t.Literal('agent'), t.Literal('knowledge_base')]),
@@ -135,7 +136,7 @@ export const modelOperations = resource('OpenAI', (api, context) => {
     id: 'listModels',
     summary: 'List agents and knowledge bases as models',
     needs: 'login',
-    answers: { 200: ['The models that the key may ask', MODELS] },
+    answers: { 200: ['The models that the key can use', MODELS] },
     run({ principal }) {
       const data = modelsFor(context.snapshot(), principal).map(modelRecord)
       return { object: 'list', data }
@@ -155,9 +156,9 @@ function modelRecord({ id, kind, agent }: NamedModel) {
   return {
     id,
     object: 'model',
-    created: Math.floor(Date.parse(`${agent.createdAt.slice(0, 19)}Z`) / 1000),
+    created: secondsOf(agent.createdAt),
     owned_by: agent.projectName,
-    // Open WebUI shows it instead of the id.
+    // Open WebUI shows the name instead of the id.
     name: id,
     kind,
   }

@@ -1,4 +1,3 @@
-/** OpenAI's `/v1/embeddings`. */
 import { type Static, t } from 'elysia'
 import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayName, type Principal } from '../../../core/domain/access/principal.ts'
@@ -11,13 +10,13 @@ import { nameKey } from '../../../core/domain/names.ts'
 import type { EmbedderReach, TokenCounter } from '../../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
+import { base64Of } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { resource } from '../openapi/operation.ts'
-import { maybe, open } from '../request/schema-words.ts'
+import { integer, maybe, open } from '../request/schema-words.ts'
 import { findReadable, idOf } from './named-models.ts'
 
 const TEXTS_MAX = 2048
-/** The maximum number of dimensions to request; no model has as many. */
 const DIMENSIONS_MAX = 1_000_000
 const BODY_BYTES_MAX = 32 * 1024 * 1024
 
@@ -31,15 +30,15 @@ const BODY_SCHEMA = open({
       t.String(),
       t.Array(t.Union([t.String(), t.Number(), t.Array(t.Number())]), { maxItems: TEXTS_MAX }),
     ],
-    { description: 'A text, a list of texts, or tokens of the encoding cl100k_base' },
+    { description: 'A text, a list of texts, or tokens in the encoding cl100k_base' },
   ),
   encoding_format: t.Optional(
     t.Union([t.Literal('float'), t.Literal('base64'), t.Null()], {
-      description: '`base64`: little-endian 32-bit floats',
+      description: '`float`, or `base64` for little-endian 32-bit floats',
     }),
   ),
-  dimensions: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: DIMENSIONS_MAX }), {
-    description: 'Must be the model’s own: vectors are not shortened',
+  dimensions: maybe(integer({ minimum: 1, maximum: DIMENSIONS_MAX }), {
+    description: 'Must be the model’s own, because vectors are not shortened',
   }),
   user: maybe(t.String()),
 })
@@ -51,11 +50,11 @@ const EMBEDDINGS_ANSWER = t.Object({
   data: t.Array(
     t.Object({
       object: t.Literal('embedding'),
-      index: t.Integer(),
+      index: integer(),
       embedding: t.Union([t.Array(t.Number()), t.String()]),
     }),
   ),
-  usage: t.Object({ prompt_tokens: t.Integer(), total_tokens: t.Integer() }),
+  usage: t.Object({ prompt_tokens: integer(), total_tokens: integer() }),
 })
 
 const ENCODING_SLICE_MS = 5
@@ -96,11 +95,11 @@ async function textsOf(
   tokenTexts: TokenTexts,
 ): Promise<readonly string[]> {
   const inputs = typeof input === 'string' ? [input] : asInputs(input)
-  if (inputs.length === 0) throw wrongInput('"input" must hold at least one text')
+  if (inputs.length === 0) throw wrongInput('"input" must contain at least one text')
   const texts: string[] = []
   for (const [index, one] of inputs.entries()) {
     const text = typeof one === 'string' ? one : await tokenTexts.textOf(one, `input[${index}]`)
-    if (text === '') throw wrongInput(`"input[${index}]" must not be an empty text`)
+    if (text === '') throw wrongInput(`"input[${index}]" must not be empty`)
     texts.push(text)
   }
   return texts
@@ -108,21 +107,21 @@ async function textsOf(
 
 type Inputs = Exclude<Static<typeof BODY_SCHEMA>['input'], string>
 
-/** A list of numbers is one text. */
+/** A list of numbers is one text, as tokens. */
 function asInputs(list: Inputs): readonly (string | readonly number[])[] {
   const tokens = list.filter((one) => typeof one === 'number')
   if (tokens.length > 0 && tokens.length === list.length) return [tokens]
   return list.map((one, index) => {
     if (typeof one !== 'number') return one
     throw wrongInput(
-      `"input[${index}]" is a number among others that are none; send texts, or tokens`,
+      `"input[${index}]" is a number, but others are not; send either texts or tokens`,
     )
   })
 }
 
 function refuseDimensions(asked: number | null | undefined, there: number | null): void {
   if (asked === null || asked === undefined || there === null || asked === there) return
-  const message = `The model makes vectors of ${there} dimensions, and they are not shortened to ${asked}`
+  const message = `The model’s vectors have ${there} dimensions and cannot be shortened to ${asked}`
   throw new AppError('invalid_request', message, { param: 'dimensions' })
 }
 
@@ -130,7 +129,7 @@ function wrongInput(message: string): AppError {
   return new AppError('invalid_request', message, { param: 'input' })
 }
 
-/** Made piece by piece: two thousand vectors would hold up everybody else. */
+/** Builds the answer in pieces, because two thousand vectors would delay all other requests. */
 async function answerText(
   given: {
     readonly model: string
@@ -152,15 +151,10 @@ async function answerText(
   return `{"object":"list","data":[${data.join(',')}],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`
 }
 
-function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
-}
-
 export interface EmbeddingModel {
-  /** As the answer names it. */
   readonly id: string
   readonly ref: ModelRef
-  /** The length of its vectors; null: learned from the first one. */
+  /** The number of dimensions; null until the first vector is known. */
   readonly dimensions: number | null
 }
 
@@ -173,14 +167,14 @@ const BUILTIN_NAMES: ReadonlySet<string> = new Set(
   ].map(nameKey),
 )
 
-export const BUILTIN_EMBEDDINGS: EmbeddingModel = {
+const BUILTIN_EMBEDDINGS: EmbeddingModel = {
   id: BUILTIN_EMBEDDING_MODEL,
   ref: { provider: BUILTIN_PROVIDER, modelName: BUILTIN_EMBEDDING_MODEL, options: {} },
   dimensions: null,
 }
 
-/** @throws AppError `model_not_found`, the same for a knowledge base that the principal may not name */
-export function requireEmbeddingModel(
+/** @throws AppError `model_not_found`, also for a knowledge base the principal may not use */
+function requireEmbeddingModel(
   snapshot: CatalogSnapshot,
   principal: Principal,
   name: string,
@@ -195,16 +189,13 @@ export function requireEmbeddingModel(
   throw new AppError('model_not_found', message, { param: 'model' })
 }
 
-/** For all texts of one request, as in OpenAI's API. */
+/** The token limit for all texts of one request, as in OpenAI's API. */
 const TOKENS_MAX = 300_000
-/** A text this long always has too many tokens. */
+/** A text this long certainly has too many tokens. */
 const CHARS_PER_LOOK = 20_000
 
-/**
- * How many tokens the texts have; an estimate if the model counts differently.
- * @throws AppError `context_exceeded` that names the text and the limit
- */
-export async function countedTokens(
+/** An estimate if the model counts differently. @throws AppError `context_exceeded` */
+async function countedTokens(
   texts: readonly string[],
   { counter, reach }: { readonly counter: TokenCounter; readonly reach: EmbedderReach | undefined },
   signal: AbortSignal,
@@ -222,7 +213,7 @@ export async function countedTokens(
     }
     total += tokens + (reach?.frameTokens ?? 0)
     if (total > TOKENS_MAX) {
-      const message = `The texts have more than ${TOKENS_MAX} tokens together; send them in several requests`
+      const message = `The texts have more than ${TOKENS_MAX} tokens in total; send them in several requests`
       throw new AppError('context_exceeded', message, { param: 'input' })
     }
   }
@@ -230,15 +221,15 @@ export async function countedTokens(
 }
 
 function tooLong(index: number, most: number): AppError {
-  const what = `The text at input[${index}] has more than ${most} tokens, all that the model reads`
-  return new AppError('context_exceeded', `${what}; cut it into parts`, { param: 'input' })
+  const what = `The text at input[${index}] has more than ${most} tokens, the most that the model reads`
+  return new AppError('context_exceeded', `${what}; split it into parts`, { param: 'input' })
 }
 
-/** The bytes of each token. */
+/** Maps each token to its bytes. */
 type Vocabulary = ReadonlyMap<number, Uint8Array>
 
-/** Loaded with the first token input: some 100 000 of them, 15 MB. */
-export class TokenTexts {
+/** The vocabulary (100,000 tokens, 15 MB) is loaded with the first token input. */
+class TokenTexts {
   #vocabulary: Promise<Vocabulary> | null = null
 
   /** @throws AppError `invalid_request` for a number that is not a token */
@@ -248,14 +239,14 @@ export class TokenTexts {
     const parts = tokens.map((token) => {
       const bytes = vocabulary.get(token)
       if (bytes !== undefined) return bytes
-      const what = `${place} holds ${token}, which is no token of the encoding cl100k_base`
+      const what = `${place} holds ${token}, which is not a token of the encoding cl100k_base`
       throw new AppError('invalid_request', `${what}; send texts instead`, { param: 'input' })
     })
     return Buffer.concat(parts).toString('utf8')
   }
 }
 
-/** Lines of `! <first token> <bytes as base64> <bytes as base64> …`. */
+/** Parses lines of the form `! <first token> <bytes as base64> <bytes as base64> …`. */
 async function readVocabulary(): Promise<Vocabulary> {
   const { default: encoding } = await import('js-tiktoken/ranks/cl100k_base')
   const slice = new TimeSlice(ENCODING_SLICE_MS)

@@ -1,4 +1,4 @@
-/** Files added to a vector store together. */
+/** Batches of files added to a vector store together. */
 import { type Static, t } from 'elysia'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
@@ -8,7 +8,7 @@ import { bodySchema } from '../bodies/body.ts'
 import { choice, queryParameters } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { maybe, open } from '../request/schema-words.ts'
+import { integer, maybe, open } from '../request/schema-words.ts'
 import {
   type AttachedFile,
   batchIdOf,
@@ -44,24 +44,24 @@ const LIMITS = { minItems: 1, maxItems: SENT_FILES_MAX }
 const CREATE_SCHEMA = open({
   file_ids: maybe(t.Array(t.String(), LIMITS)),
   files: maybe(t.Array(open({ file_id: t.String(), ...HOW }), LIMITS), {
-    description: 'Instead of file_ids: files with separate attributes',
+    description: 'Files with separate attributes, instead of file_ids',
   }),
   ...HOW,
 })
 const NEW_BATCH = bodySchema(CREATE_SCHEMA)
 
 const COUNTS = t.Object({
-  in_progress: t.Integer(),
-  completed: t.Integer(),
-  failed: t.Integer(),
-  cancelled: t.Integer(),
-  total: t.Integer(),
+  in_progress: integer(),
+  completed: integer(),
+  failed: integer(),
+  cancelled: integer(),
+  total: integer(),
 })
 const BATCH = t.Object({
   id: t.String(),
   object: t.Literal('vector_store.file_batch'),
   vector_store_id: t.String(),
-  created_at: t.Integer({ description: 'Seconds since 1970' }),
+  created_at: integer({ description: 'Seconds since 1970' }),
   status: t.Union(FILE_STATUSES.map((status) => t.Literal(status))),
   file_counts: COUNTS,
 })
@@ -71,7 +71,7 @@ const one = { description: 'The batch', schema: BATCH }
 export const fileBatchOperations = resource('OpenAI', (api, context) => {
   api.post(BATCHES_PATH, {
     id: 'createVectorStoreFileBatch',
-    summary: 'Attach uploaded files to a vector store, together',
+    summary: 'Attach several uploaded files to a vector store',
     find: readableFilesAt,
     body: NEW_BATCH,
     answers: { 200: one, 400: 'A field is wrong' },
@@ -82,7 +82,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   })
   api.get(BATCH_PATH, {
     id: 'getVectorStoreFileBatch',
-    summary: 'Get a batch of files',
+    summary: 'Get a file batch',
     find: storeAt,
     answers: { 200: one },
     async run({ params, found: kb }) {
@@ -92,7 +92,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   })
   api.post(`${BATCH_PATH}/cancel`, {
     id: 'cancelVectorStoreFileBatch',
-    summary: 'Cancel a batch; stored files stay',
+    summary: 'Cancel a file batch; stored files are kept',
     find: storeAt,
     answers: { 200: one },
     async run({ params, found: kb }) {
@@ -108,10 +108,10 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   })
   api.get(`${BATCH_PATH}/files`, {
     id: 'listFilesOfVectorStoreFileBatch',
-    summary: 'List the files of a batch',
+    summary: 'List the files of a file batch',
     query: BATCH_FILES_QUERY,
     find: storeAt,
-    answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
+    answers: { 200: ['A page of items', listSchema(STORE_FILE_SCHEMA)] },
     async run({ params, query: { filter, ...sent }, found: kb }) {
       const batch = await batchAt(context, kb, params.batch_id)
       const files = filesOfAttachment(batch).filter(({ status }) => {
@@ -140,14 +140,14 @@ function filesOf(
     throw new AppError('missing_parameter', message, { param: 'file_ids' })
   }
   if (ids && files) {
-    const message = 'Fields "file_ids" and "files" exclude each other'
+    const message = 'Send either "file_ids" or "files", not both'
     throw new AppError('invalid_request', message, { param: 'files' })
   }
   if (ids) return filesToAttach(snapshot(), ids, howToAttach(kb, how))
   const found = (files ?? []).flatMap(({ file_id: id, ...own }) => {
     return filesToAttach(snapshot(), [id], howToAttach(kb, { ...how, ...own }))
   })
-  // If a file is named twice, the last one counts.
+  // If a file is listed twice, the last entry counts.
   return [...new Map(found.map((file) => [file.id, file])).values()]
 }
 
@@ -157,7 +157,7 @@ async function batchAt({ deps }: RouteContext, kb: KnowledgeBase, id: string): P
     return isBatch && batchIdOf(job.id) === id
   })
   if (found !== undefined) return found
-  const message = `The vector store has no batch "${id.slice(0, 200)}"; those that ended long ago are forgotten`
+  const message = `The vector store has no batch "${id.slice(0, 200)}"; old batches are removed`
   throw new AppError('job_not_found', message, { param: 'batch_id' })
 }
 

@@ -1,5 +1,6 @@
-/** Lists of OpenAI's API: pages start after an id. */
+/** Lists as in OpenAI's API: a page starts after the id of an item. */
 import { type TSchema, t } from 'elysia'
+import { millisOf } from '../../../core/time.ts'
 import {
   choice,
   queryParameters,
@@ -12,9 +13,9 @@ import { orNull } from '../request/schema-words.ts'
 export interface PageOrder {
   readonly limit: number
   readonly isAscending: boolean
-  /** The page starts after this id; null: at the first item. */
+  /** Return the items after this id; null means from the start. */
   readonly after: string | null
-  /** The page ends before this id; null: it does not matter. */
+  /** Return the items before this id; null means no end. */
   readonly before: string | null
 }
 
@@ -23,36 +24,32 @@ export interface Page<T> {
   readonly hasMore: boolean
 }
 
-/** The parameters of a list. */
 export function pageParameters({ unset, max } = { unset: 20, max: 100 }) {
   return {
     limit: wholeNumber({ min: 1, max, unset, description: 'Items per page' }),
     order: choice(['desc', 'asc'], {
-      description: '`desc` (default): newest first',
+      description: '`desc` (newest first, the default) or `asc`',
     }),
     after: text({ description: 'The page starts after this id' }),
     before: text({ description: 'The page ends before this id' }),
   }
 }
 
-/** Clients of that API send parameters that mean nothing here. */
+/** Clients of OpenAI's API send parameters that Eider does not use. */
 export const PAGE_READING = { ignoresOthers: true }
 
 export const PAGE = queryParameters(pageParameters(), PAGE_READING)
 
-/** @throws AppError `invalid_request` that names the parameter */
+/** @throws AppError `invalid_request` naming the parameter */
 export function pageOrderOf(sent: ReturnType<typeof PAGE.read>): PageOrder {
   const { limit, order, after = null, before = null } = sent
   if (after !== null && before !== null) {
-    throw wrongParameter('before', 'and "after" exclude each other')
+    throw wrongParameter('before', 'and "after" cannot be used together')
   }
   return { limit, isAscending: order === 'asc', after, before }
 }
 
-/**
- * A page of all, which are oldest first.
- * @throws AppError `invalid_request` for an unknown `after` or `before`
- */
+/** Of items given oldest first. @throws AppError `invalid_request` for an unknown id */
 export function pageOf<T>(
   all: readonly T[],
   idOf: (item: T) => string,
@@ -93,10 +90,10 @@ export function listSchema<S extends TSchema>(item: S) {
   })
 }
 
-/** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC → seconds since 1970. */
+/** Converts `YYYY-MM-DD HH:MM:SS.ffffff` (UTC) to seconds since 1970. */
 export function secondsOf(timestamp: string): number {
-  return Math.floor(Date.parse(`${timestamp.slice(0, 19).replace(' ', 'T')}Z`) / 1000)
+  return Math.floor(millisOf(timestamp) / 1000)
 }
 
-/** How soon OpenAI's clients poll pending work again. */
+/** Tells OpenAI's clients when to poll pending work again. */
 export const POLL_AGAIN = { headers: { 'openai-poll-after-ms': '200' } }

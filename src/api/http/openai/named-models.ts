@@ -1,4 +1,4 @@
-/** What clients of OpenAI's API call a model: an agent, or a knowledge base that the default agent answers from. */
+/** The models in OpenAI's API: an agent, or a knowledge base for the default agent. */
 
 import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayDo, mayName, type Principal } from '../../../core/domain/access/principal.ts'
@@ -8,13 +8,12 @@ import { DEFAULT_PROJECT, nameKey } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 
 export interface NamedModel {
-  /** `project.name`. */
   readonly id: string
   readonly kind: 'agent' | 'knowledge_base'
   readonly agent: Agent
 }
 
-/** All that the principal may ask, the agents first. */
+/** All models the principal may ask, agents first. */
 export function modelsFor(snapshot: CatalogSnapshot, principal: Principal): readonly NamedModel[] {
   const agents = snapshot.agents.map((agent): NamedModel => {
     return { id: idOf(agent), kind: 'agent', agent }
@@ -29,10 +28,7 @@ export function modelsFor(snapshot: CatalogSnapshot, principal: Principal): read
   return [...visible, ...(mayDo(principal, 'ask') ? kbs.map(modelOver) : [])]
 }
 
-/**
- * The model of a name: `project.name`, or `name` alone for the default project. Agents take precedence over knowledge bases.
- * @throws AppError `model_not_found`, the same for what the principal may not see
- */
+/** An agent precedes a knowledge base. @throws AppError `model_not_found`, also if not visible */
 export function requireModel(
   snapshot: CatalogSnapshot,
   principal: Principal,
@@ -60,9 +56,7 @@ export function findModel(
   return { id: idOf(agent), kind: 'agent', agent }
 }
 
-/**
- * The knowledge base of an id, `project.name` or `name`, if the principal may read it; undefined otherwise.
- */
+/** By id, `project.name` or `name`; undefined if the principal may not read it. */
 export function findReadable(
   snapshot: CatalogSnapshot,
   principal: Principal,
@@ -71,7 +65,7 @@ export function findReadable(
   return thingNamed(readableKnowledgeBases(snapshot, principal), id)
 }
 
-export function readableKnowledgeBases(
+function readableKnowledgeBases(
   snapshot: CatalogSnapshot,
   principal: Principal,
 ): readonly KnowledgeBase[] {
@@ -79,10 +73,10 @@ export function readableKnowledgeBases(
   return snapshot.knowledgeBases.filter((kb) => mayName(principal, kb.projectName))
 }
 
-/** The default agent over some knowledge bases of the first one's project. */
+/** The default agent with these knowledge bases, in the project of the first one. */
 export function agentOver([first, ...others]: readonly [KnowledgeBase, ...KnowledgeBase[]]): Agent {
   return {
-    // No stored agent has this id, so no thread of another answers.
+    // No stored agent has a negative id, so this agent shares no thread with one.
     id: -first.id,
     name: first.name,
     projectId: first.projectId,
@@ -104,7 +98,7 @@ function modelOver(kb: KnowledgeBase): NamedModel {
   return { id: idOf(kb), kind: 'knowledge_base', agent: agentOver([kb]) }
 }
 
-/** Names hold no dot. */
+/** Names never contain dots, so the id can be split at the dot. */
 function thingNamed<T extends Named>(things: readonly T[], id: string): T | undefined {
   const dot = id.indexOf('.')
   const project = nameKey(dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot))

@@ -10,7 +10,7 @@ import { queryParameters, text } from '../bodies/query-parameters.ts'
 import { type ReceivedFile, receivedFiles } from '../bodies/received-files.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { oneOf } from '../request/schema-words.ts'
+import { integer, oneOf } from '../request/schema-words.ts'
 import { requireFileOfId } from './attached-files.ts'
 import {
   listSchema,
@@ -28,8 +28,8 @@ const FILE_PATH = `${FILES_PATH}/:file_id` as const
 const FILE_SCHEMA = t.Object({
   id: t.String(),
   object: t.Literal('file'),
-  bytes: t.Integer(),
-  created_at: t.Integer({ description: 'Seconds since 1970' }),
+  bytes: integer(),
+  created_at: integer({ description: 'Seconds since 1970' }),
   filename: t.String(),
   purpose: t.Literal('assistants'),
   status: t.Literal('processed'),
@@ -55,7 +55,9 @@ const FILES_QUERY = queryParameters(
 )
 const UPLOAD = t.Object({
   file: t.String({ format: 'binary', description: 'The file, with its name' }),
-  purpose: oneOf([...PURPOSES], { description: 'Both have the same effect' }),
+  purpose: oneOf([...PURPOSES], {
+    description: '`assistants` or `user_data`; both have the same effect',
+  }),
 })
 
 export const openAiFileOperations = resource('OpenAI', (api, context) => {
@@ -64,7 +66,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
     id: 'listOpenaiFiles',
     summary: 'List uploaded files',
     query: FILES_QUERY,
-    answers: { 200: ['The items of the page', listSchema(FILE_SCHEMA)] },
+    answers: { 200: ['A page of items', listSchema(FILE_SCHEMA)] },
     run({ request, query: { purpose = PURPOSE, ...sent } }) {
       requireFiles(context, request)
       const isOurs = PURPOSES.has(purpose)
@@ -76,9 +78,9 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   })
   api.post(FILES_PATH, {
     id: 'createOpenaiFile',
-    summary: 'Upload a file: a form with the part "file" and the field "purpose"',
+    summary: 'Upload a file',
     description:
-      'Purposes are `assistants` and `user_data`. Two files may have the same name; in SQL the second is `name (2)`. Unreadable files are refused.',
+      'Send a form with the part `file` and the field `purpose` (`assistants` or `user_data`). Two files can have the same name; in SQL the second is `name (2)`. Unreadable files are refused.',
     takes: ['multipart/form-data'],
     form: UPLOAD,
     answers: {
@@ -104,13 +106,13 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
     id: 'getOpenaiFileContent',
     summary: 'Download an uploaded file',
     produces: 'application/octet-stream',
-    answers: { 200: 'Its bytes' },
+    answers: { 200: 'The file’s bytes' },
     run: ({ request, params }) =>
       fileContentResponse(context, request, fileAt(request, params.file_id)),
   })
   api.delete(FILE_PATH, {
     id: 'deleteOpenaiFile',
-    summary: 'Delete an uploaded file, and its documents in vector stores',
+    summary: 'Delete an uploaded file and its documents in vector stores',
     answers: { 200: ['Deleted', DELETED_FILE] },
     async run({ request, params, principal }) {
       const file = fileAt(request, params.file_id)
@@ -122,7 +124,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** Removes its documents from the knowledge bases that the principal may name. */
+/** Removes the file's documents from all knowledge bases the principal may use. */
 async function detachEverywhere(
   { deps, snapshot }: RouteContext,
   principal: Principal,
@@ -143,7 +145,7 @@ function requireFiles(context: RouteContext, request: Request): void {
   requireNamespace(context.scopeOf(request).principal, FILES_DATABASE)
 }
 
-/** @throws AppError `unsupported_media_type`, `missing_parameter`, `invalid_request`, those of an upload */
+/** @throws AppError `unsupported_media_type`, `missing_parameter`, those of an upload */
 async function uploaded(
   context: RouteContext,
   request: Request,
@@ -151,7 +153,7 @@ async function uploaded(
 ): Promise<UploadedFile> {
   const contentType = request.headers.get('content-type') ?? ''
   if (!/^multipart\/form-data\b/i.test(contentType)) {
-    const message = 'A file comes as the part "file" of multipart/form-data'
+    const message = 'Send the file as the part "file" of multipart/form-data'
     throw new AppError('unsupported_media_type', message)
   }
   const { fileBytes, uploadFiles, settings, dropFile } = context.deps
@@ -176,7 +178,7 @@ async function uploaded(
       const [stored, ...others] = outcome.files
       if (stored !== undefined && others.length === 0 && !outcome.isList) return stored
       for (const member of outcome.files) await dropFile(member)
-      const message = 'It is a ZIP of other files: send each of them by itself'
+      const message = 'This ZIP contains other files: send each one separately'
       throw new AppError('file_unreadable', message, { param: 'file' })
     })
   })
@@ -200,34 +202,33 @@ function checkFields(fields: ReadonlyMap<string, string>): void {
     throw new AppError('missing_parameter', message, { param: 'purpose' })
   }
   if (!PURPOSES.has(purpose)) {
-    const message = `Field "purpose" must be "assistants" or "user_data", not "${purpose.slice(0, 100)}": there is no fine-tuning and no batch work here`
+    const message = `Field "purpose" must be "assistants" or "user_data", not "${purpose.slice(0, 100)}": fine-tuning and batches are not supported`
     throw new AppError('invalid_request', message, { param: 'purpose' })
   }
   const expiry = [...fields.keys()].find((name) => name.startsWith('expires_after'))
   if (expiry === undefined) return
-  const message = 'Files do not expire here: leave "expires_after" away'
+  const message = 'Files do not expire here: leave out "expires_after"'
   throw new AppError('invalid_request', message, { param: 'expires_after' })
 }
 
 const NAME_CHARS_MAX = 200
 
-/** Any name that a client may send, as a file may be called here. */
+/** Makes a valid file name of any name that a client sends. */
 function plainNameOf(sent: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
   const plain = lastPart(sent.toWellFormed()).replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ')
   const chars = [...plain.normalize('NFC').trim()]
-  // Its ending says what it is.
+  // Keeps the end, because the extension tells the format.
   const short = chars.length > NAME_CHARS_MAX ? chars.slice(-NAME_CHARS_MAX) : chars
   const name = short.join('').trim()
   return /^\.*$/.test(name) ? 'file' : name
 }
 
-/** Some clients send the path of a file. */
 function lastPart(path: string): string {
   return path.split(/[/\\]/).at(-1) || 'file'
 }
 
-/** Names of files being added: no two requests may choose the same. */
+/** Names of files being added, so that two requests never choose the same one. */
 class IncomingNames {
   readonly #chosen = new Set<string>()
 
@@ -248,7 +249,7 @@ class IncomingNames {
   }
 }
 
-/** `report.pdf`, `report (2).pdf`, … */
+/** Finds an unused name: `report.pdf`, `report (2).pdf`, … */
 function freeName(wanted: string, known: ReadonlySet<string>): string {
   const dot = wanted.lastIndexOf('.')
   const [stem, ending] = dot > 0 ? [wanted.slice(0, dot), wanted.slice(dot)] : [wanted, '']

@@ -1,8 +1,9 @@
-/** Answers in the form of `/v1/responses`: the object and its items. */
+/** Answers of `/v1/responses`: the response object and its items. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { Action, Citation, TokenUsage } from '../../../core/domain/agents/completion-event.ts'
 import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
 import { type CitedPlace, citedPlaces } from './chat-answer.ts'
+import { secondsOf } from './list-page.ts'
 import type { ResponseAsked, ResponseBody } from './response-request.ts'
 
 export interface ResponseTerms
@@ -10,26 +11,26 @@ export interface ResponseTerms
   readonly body: Partial<ResponseBody>
   /** Seconds since 1970. */
   readonly created: number
-  /** The server's address as the client knows it. */
+  /** The server's address as the client sees it. */
   readonly origin: string
-  /** Whether its conversation is stored, so that another question can continue it. */
+  /** Whether the conversation is stored, so that another question can continue it. */
   readonly isKept: boolean
-  /** The uploaded file behind a document; null: there is none, or the asker may not know it. */
+  /** The file name for a document; null if it has no file or the asker may not see it. */
   readonly filenameOf: (documentId: string) => string | null
 }
 
 export type Item = Readonly<Record<string, unknown>> & { readonly id: string }
 
-export function responseIdOf(traceId: string): string {
+function responseIdOf(traceId: string): string {
   return `resp_${traceId}`
 }
 
-/** The trace's id in the id of a response or item; null if this server did not create it. */
+/** The trace id in a response's or item's id; null if this server did not create that id. */
 export function traceIdIn(id: string): string | null {
   return /^(?:resp|msg)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(id)?.[1] ?? null
 }
 
-/** A response at any moment; `changes` are the differences from one that has just started. */
+/** A response at any stage. `changes` are the differences from one that has just started. */
 export function responseOf(traceId: string, terms: ResponseTerms, changes: object = {}) {
   const { body, created, isKept } = terms
   return {
@@ -61,7 +62,6 @@ export function responseOf(traceId: string, terms: ResponseTerms, changes: objec
   }
 }
 
-/** The parts of a response that come from its answer. */
 export function endOf(answer: Answer, output: readonly Item[]): object {
   const { finish = 'stop', conversationId, usage } = answer
   const reason = finish === 'length' ? 'max_output_tokens' : 'content_filter'
@@ -75,7 +75,7 @@ export function endOf(answer: Answer, output: readonly Item[]): object {
   }
 }
 
-/** Clients of this API insist on numbers: 0 where tokens were not counted. */
+/** Clients of this API require numbers, so unknown token counts become 0. */
 function responseUsage(usage: TokenUsage | null) {
   const { inputTokens = 0, outputTokens = 0, cachedTokens = 0 } = usage ?? {}
   return {
@@ -99,7 +99,7 @@ export function textPart(text: string, annotations: readonly object[]) {
   return { type: 'output_text', text, annotations, logprobs: [] }
 }
 
-/** Files if files were searched, else addresses, which clients show as links. */
+/** Annotations with files if files were searched, otherwise with URLs, shown as links. */
 export function annotationsOf(
   { content, citations }: Pick<Answer, 'content' | 'citations'>,
   {
@@ -128,7 +128,7 @@ function fileCitation(
   return { type: 'file_citation', index: end, file_id: document_id, filename, quote: text }
 }
 
-/** What a search was for: its ranking text, else the call itself. */
+/** The query of each search, or the call itself for other tools. */
 export function queriesOf(actions: readonly Action[]): readonly string[] {
   return actions.map(({ tool, tool_input }) => {
     const found = /\bcontent\s*=\s*'((?:[^']|'')*)'/i.exec(tool_input)?.[1]
@@ -145,7 +145,6 @@ export function searchItem(
   return { id, type: 'file_search_call', status, queries, results }
 }
 
-/** The passages that the answer cites. */
 export function resultsOf(
   citations: readonly Citation[],
   filenameOf: ResponseTerms['filenameOf'],
@@ -164,12 +163,12 @@ export function reasoningItem(id: string, text: string | null): Item {
   return { id, type: 'reasoning', summary }
 }
 
-/** A finished response, restored from its trace. */
+/** A finished response, rebuilt from its trace. */
 export function responseOfTrace(trace: StoredTrace, origin: string) {
   const { traceId, outcome, answer, citations, usage, conversationId } = trace
   const terms: ResponseTerms = {
     body: { model: `${trace.projectName}.${trace.agentName}` },
-    created: Math.floor(Date.parse(`${trace.startedAt.slice(0, 19)}Z`) / 1000),
+    created: secondsOf(trace.startedAt),
     ...{ origin, withResults: false, withSteps: false },
     isKept: conversationId !== null,
     filenameOf: () => null,

@@ -1,4 +1,4 @@
-/** A body of `/v1/responses`: the question, its data, and the conversation it continues. */
+/** Reads a body of `/v1/responses`: the question, its data, and the conversation it continues. */
 
 import { t } from 'elysia'
 import { responseFormatOf } from '../../../agents/questions/completion-stream.ts'
@@ -50,22 +50,19 @@ export interface ResponseAsked
     ChatAsked,
     'question' | 'history' | 'wishes' | 'answerForm' | 'streams' | 'withSteps' | 'ignored'
   > {
-  /** The knowledge bases to search instead of the agent's own data; missing: the agent's own. */
+  /** The knowledge bases to search instead of the agent's data; missing means the agent's data. */
   readonly vectorStores?: readonly string[]
   readonly withResults: boolean
 }
 
-/**
- * @param told the answer with an earlier item's id
- * @throws AppError `invalid_request` that names the wrong field
- */
+/** @param told returns the answer with an earlier item's id @throws AppError with the field */
 export async function responseAsked(
   body: ResponseBody,
   headers: Headers,
   told: (itemId: string) => Promise<string | null>,
 ): Promise<ResponseAsked> {
   if (body.background === true) {
-    throw wrong('background', '"background" is not possible: wait for the answer, or stream it')
+    throw wrong('background', '"background" is not supported: wait for the answer, or stream it')
   }
   const { input, instructions, include, stream } = body
   const messages: ItemMessage[] =
@@ -107,7 +104,7 @@ interface ItemMessage {
   readonly content: string | Part[] | null
 }
 
-/** Calls, their results and reasoning are the client's own memory: agents look things up by themselves. */
+/** Agents look things up themselves, so earlier calls and results are ignored. */
 async function messagesOf(
   item: Item,
   told: (itemId: string) => Promise<string | null>,
@@ -123,7 +120,7 @@ async function messagesOf(
 
 const STORES_MAX = 20
 
-/** What `file_search` is to search; undefined: it is not among the tools. */
+/** The vector stores that `file_search` should use; undefined if it is not among the tools. */
 function searchedIn(tools: unknown): readonly string[] | undefined {
   const searches = (Array.isArray(tools) ? tools : []).filter((tool) => {
     return isObject(tool) && tool.type === 'file_search'
@@ -142,11 +139,11 @@ function searchedIn(tools: unknown): readonly string[] | undefined {
 function refuseForced(choice: unknown, hasSearch: boolean): void {
   const isCall = isObject(choice) && (choice.type === 'function' || choice.type === 'custom')
   if (!isCall && (choice !== 'required' || hasSearch)) return
-  const message = '"tool_choice" insists on a call, and an agent calls no function of a client'
+  const message = '"tool_choice" requires a call, but agents cannot call a client’s functions'
   throw wrong('tool_choice', `${message}: send "auto"; for JSON send "text": {"format": …}`)
 }
 
-/** As chat completions write it. */
+/** Converts the format to the form that chat completions use. */
 function formatOf(format: unknown): unknown {
   if (!isObject(format) || format.type !== 'json_schema') return format
   const { name, schema } = format

@@ -15,7 +15,7 @@ import { definedFields } from '../../../core/json.ts'
 import { chunkStream } from '../answers/streamed-response.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { open } from '../request/schema-words.ts'
+import { integer, open } from '../request/schema-words.ts'
 import { filenameFor } from './attached-files.ts'
 import { answerPieces } from './chat-answer.ts'
 import { wrong } from './chat-request.ts'
@@ -36,13 +36,13 @@ const RESPONSE_PATH = `${RESPONSES_PATH}/:response_id` as const
 const RESPONSE_ANSWER = open({
   id: t.String({ description: 'resp_<trace id>' }),
   object: t.Literal('response'),
-  created_at: t.Integer(),
+  created_at: integer(),
   status: t.String({ description: 'completed, incomplete, failed or cancelled' }),
   model: t.String(),
   output: t.Array(open({ id: t.String(), type: t.String() })),
 })
 
-const EVENT = open({ type: t.String(), sequence_number: t.Integer() })
+const EVENT = open({ type: t.String(), sequence_number: integer() })
 
 const DELETED_RESPONSE = t.Object({
   id: t.String(),
@@ -56,7 +56,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
     id: 'createResponse',
     summary: 'Ask an agent, or knowledge bases with file_search',
     description:
-      "OpenAI's responses, whole or (`stream`) as server-sent events. Needs the scope `ask`, and `read` for knowledge bases",
+      "OpenAI's responses, complete or (with `stream`) as server-sent events. Needs the scope `ask`, and `read` for knowledge bases.",
     needs: 'login',
     find: mayAsk,
     body: RESPONSE,
@@ -65,7 +65,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
         description: 'The response',
         schema: RESPONSE_ANSWER,
         also: { 'text/event-stream': EVENT },
-        headers: { 'x-eider-ignored': 'Fields of the body that were ignored' },
+        headers: { 'x-eider-ignored': 'Ignored fields of the body' },
       },
       404: 'Unknown model, knowledge base or previous response',
     },
@@ -112,10 +112,10 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   })
   api.delete(RESPONSE_PATH, {
     id: 'deleteResponse',
-    summary: 'Delete a response, which is the trace of its question',
-    description: 'Its conversation stays',
+    summary: 'Delete a response and its trace',
+    description: 'Its conversation is kept.',
     needs: 'admin',
-    answers: { 200: ['What was deleted', DELETED_RESPONSE] },
+    answers: { 200: ['The deleted response', DELETED_RESPONSE] },
     async run({ params, principal }) {
       const { traceId } = await requireTrace(context, principal, params.response_id)
       await traces.remove(traceId)
@@ -124,7 +124,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** The model's agent answers; with `file_search`, from the knowledge bases named there. */
+/** The model's agent; with `file_search`, the same agent on the knowledge bases listed there. */
 function agentFor(
   context: RouteContext,
   principal: Principal,
@@ -145,7 +145,7 @@ function agentFor(
   const found = findModel(snapshot, principal, model)
   if (first === undefined) return requireModel(snapshot, principal, model).agent
   if (found?.kind !== 'agent') return agentOver([first, ...others])
-  // An agent's instruction and model, over knowledge bases that the caller may read.
+  // The agent's instructions and model, with knowledge bases that the caller may read.
   return { ...found.agent, data: { knowledgeBases: kbs.map(idOf), tables: [], isExact: true } }
 }
 
@@ -155,10 +155,7 @@ interface Asking {
   readonly asked: ResponseAsked
 }
 
-/**
- * The conversation that a question continues or starts; undefined: it is not stored.
- * @throws AppError `invalid_request`, `trace_not_found`
- */
+/** Undefined if it is not stored. @throws AppError `invalid_request`, `trace_not_found` */
 async function conversationOf(
   context: RouteContext,
   principal: Principal,
@@ -173,18 +170,21 @@ async function conversationOf(
   }
   const hasHistory = asked.history.length > 0
   if (goesOn && hasHistory) {
-    throw wrong('input', `"${field}" brings the turns before: "input" holds the new question alone`)
+    throw wrong('input', `"${field}" has the earlier turns: "input" takes only the new question`)
   }
   // Only stored agents have conversations.
   const isStored = agent.id > 0
   if (goesOn && !isStored) {
-    throw wrong(field, 'Only conversations with an agent are kept: create one, or send the history')
+    throw wrong(
+      field,
+      'Only conversations with an agent are stored: create an agent, or send the history',
+    )
   }
   if (named !== undefined) return named.replace(/^conv_/, '')
   if (typeof previous === 'string') return previousOf(context, principal, agent, previous)
   if (isStored && !hasHistory) return store === false ? undefined : NEW_CONVERSATION
   if (store !== true) return undefined
-  const why = isStored ? 'its history is the caller’s own' : 'no agent is named'
+  const why = isStored ? 'its history came from you' : 'no agent is named'
   throw wrong('store', `This conversation cannot be kept, as ${why}: leave "store" out`)
 }
 
@@ -207,7 +207,7 @@ async function previousOf(
   throw wrong(field, `${message}: go on from the last one; branches are not kept`)
 }
 
-/** The same answer for what the principal may not see. @throws AppError `trace_not_found` */
+/** @throws AppError `trace_not_found`, also for traces the principal may not see */
 async function requireTrace(
   { deps }: RouteContext,
   principal: Principal,
@@ -228,7 +228,7 @@ async function requireTrace(
   return trace
 }
 
-/** The answer behind a message's id; null if this server did not create it. */
+/** The answer with a message's id; null if this server did not create that id. */
 async function toldIn(
   context: RouteContext,
   principal: Principal,

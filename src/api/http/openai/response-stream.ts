@@ -1,4 +1,4 @@
-/** A response being built: its items, and an event for each step. */
+/** Builds a response step by step: its items, and an event for each step. */
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import { type AppError, toAppError } from '../../../core/errors.ts'
 import { openAiError } from '../request/error-response.ts'
@@ -21,11 +21,10 @@ interface ResponseEvent extends Readonly<Record<string, unknown>> {
   readonly type: string
 }
 
-/** Turns pieces of an answer into the events of a response. The last contains all of it. */
-export class ResponseEvents {
+/** The last event contains the whole response. */
+class ResponseEvents {
   readonly #terms: ResponseTerms
   #traceId = ''
-  /** Items by index; finished ones are complete. */
   readonly #items: Item[] = []
   #search: { readonly index: number; readonly queries: string[] } | null = null
   #thought: { readonly index: number; text: string } | null = null
@@ -143,7 +142,7 @@ export class ResponseEvents {
     return [{ type: 'response.output_text.delta', ...this.#textPlace(), delta, logprobs }]
   }
 
-  /** @param answer whose passages are sent as results; null while the answer is missing */
+  /** @param answer its passages are sent as search results; null before the answer is known */
   #closeEarlier(answer: Answer | null): readonly ResponseEvent[] {
     const events: ResponseEvent[] = []
     if (this.#thought !== null) {
@@ -156,7 +155,7 @@ export class ResponseEvents {
       events.push(this.#done(output_index, reasoningItem(item_id, text)))
       this.#thought = null
     }
-    // Search results are sent once the answer has named its sources.
+    // Search results are sent only once the answer shows which passages it cites.
     const mayClose = answer !== null || !this.#terms.withResults
     if (this.#search !== null && mayClose) {
       const { index: output_index, queries } = this.#search
@@ -193,7 +192,6 @@ export class ResponseEvents {
   }
 }
 
-/** The whole response. */
 export async function wholeResponse(pieces: AsyncIterable<Piece>, terms: ResponseTerms) {
   const events = new ResponseEvents(terms)
   let last: ResponseEvent | undefined
@@ -201,7 +199,7 @@ export async function wholeResponse(pieces: AsyncIterable<Piece>, terms: Respons
   return last?.response
 }
 
-/** Server-sent events with their numbers. A failure after the first one is sent as `error` and `response.failed`. */
+/** Numbered server-sent events. A later failure is sent as `error` and `response.failed`. */
 export async function* responseEvents(
   pieces: AsyncIterable<Piece>,
   terms: ResponseTerms,

@@ -1,10 +1,10 @@
-/** Documents of a knowledge base as OpenAI's API has files of a vector store. */
+/** Shows documents of a knowledge base as files of a vector store in OpenAI's API. */
 import { type Static, t } from 'elysia'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { orNull } from '../request/schema-words.ts'
+import { integer, orNull } from '../request/schema-words.ts'
 import { type AttachedFile, attachedFiles, findFileOfId } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf } from './attributes.ts'
 import { type Page, type PageOrder, pageOf, secondsOf } from './list-page.ts'
@@ -15,7 +15,7 @@ export const STORE_FILE_SCHEMA = t.Object({
   id: t.String({ description: 'The id of the document; `file-…` for an uploaded file' }),
   object: t.Literal('vector_store.file'),
   vector_store_id: t.String(),
-  created_at: t.Integer({ description: 'Seconds since 1970' }),
+  created_at: integer({ description: 'Seconds since 1970' }),
   status: t.Union([
     t.Literal('in_progress'),
     t.Literal('completed'),
@@ -32,12 +32,12 @@ export const STORE_FILE_SCHEMA = t.Object({
       message: t.String(),
     }),
   ),
-  usage_bytes: t.Integer({ description: 'Size of its chunks’ vectors' }),
+  usage_bytes: integer({ description: 'Size of its chunks’ vectors' }),
   attributes: ATTRIBUTES_SCHEMA,
   chunking_strategy: SHOWN_CHUNKING_SCHEMA,
 })
 
-export type StoreFileRecord = Static<typeof STORE_FILE_SCHEMA>
+type StoreFileRecord = Static<typeof STORE_FILE_SCHEMA>
 
 export function attachedRecord(kb: KnowledgeBase, file: AttachedFile): StoreFileRecord {
   return {
@@ -58,7 +58,7 @@ export function attachedRecord(kb: KnowledgeBase, file: AttachedFile): StoreFile
 
 const BYTES_PER_NUMBER = 4
 
-/** @param attached how it was added; undefined: not by this API, or long ago */
+/** @param attached how the document was added; undefined if not as a file, or long ago */
 export function documentRecord(
   { snapshot }: RouteContext,
   kb: KnowledgeBase,
@@ -79,7 +79,7 @@ export function documentRecord(
   }
 }
 
-/** A file of a vector store: on its way, failed, or a document. @throws AppError `document_not_found` */
+/** In progress, failed, or a document. @throws AppError `document_not_found` */
 export async function storeFile(
   context: RouteContext,
   kb: KnowledgeBase,
@@ -98,11 +98,7 @@ export function noSuchFile(id: string): AppError {
   return new AppError('document_not_found', message, { param: 'file_id' })
 }
 
-/**
- * Files in progress and failed ones are the newest, then come the documents.
- * @param status only those; null: all
- * @throws AppError `invalid_request` for an `after` or `before` that is not in the list
- */
+/** Files in progress and failed ones come first. @param status null for all @throws AppError */
 export async function storeFilesPage(
   context: RouteContext,
   given: {
@@ -123,7 +119,7 @@ export async function storeFilesPage(
   }
   const others = status === null ? unfinished : []
   const ids = new Set(others.map(({ id }) => id))
-  // A page that ends before an id is a page after it in reverse order.
+  // A page before an id is the page after it in reverse order.
   const { before, limit } = order
   const isAscending = order.isAscending !== (before !== null)
   const from = before ?? order.after
@@ -135,7 +131,8 @@ export async function storeFilesPage(
   for (const part of [first, second]) {
     const isIn = cursor !== null && ids.has(cursor)
     if (part === 'others') {
-      // The cursor is a document: the others came before it, or follow from their first on.
+      // A cursor that is not in this part is a document. The files in progress either precede it
+      // and are skipped, or follow it and start with the first one.
       if (cursor !== null && !isIn && part === first) continue
       const rest = { limit: limit + 1, isAscending, after: isIn ? cursor : null, before: null }
       found.push(...pageOf(others, ({ id }) => id, rest).items)

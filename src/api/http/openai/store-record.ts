@@ -1,4 +1,4 @@
-/** A knowledge base as OpenAI's API has vector stores. */
+/** Shows a knowledge base as a vector store in OpenAI's API. */
 import { type Static, t } from 'elysia'
 import { findKnowledgeBase, findProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
@@ -9,7 +9,7 @@ import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
 import type { Place } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { open, orNull } from '../request/schema-words.ts'
+import { integer, open, orNull } from '../request/schema-words.ts'
 import { type AttachedFile, attachedFiles } from './attached-files.ts'
 import type { Attributes } from './attributes.ts'
 import { secondsOf } from './list-page.ts'
@@ -20,8 +20,8 @@ export const CHUNKING_SCHEMA = t.Union([
   open({
     type: t.Literal('static'),
     static: open({
-      max_chunk_size_tokens: t.Number({ multipleOf: 1, minimum: 100, maximum: 4096 }),
-      chunk_overlap_tokens: t.Number({ multipleOf: 1, minimum: 0, maximum: 2048 }),
+      max_chunk_size_tokens: integer({ minimum: 100, maximum: 4096 }),
+      chunk_overlap_tokens: integer({ minimum: 0, maximum: 2048 }),
     }),
   }),
 ])
@@ -29,30 +29,27 @@ export const CHUNKING_SCHEMA = t.Union([
 export const STORE_SCHEMA = t.Object({
   id: t.String({ description: 'project.knowledge_base' }),
   object: t.Literal('vector_store'),
-  created_at: t.Integer({ description: 'Seconds since 1970' }),
-  last_active_at: t.Integer({
+  created_at: integer({ description: 'Seconds since 1970' }),
+  last_active_at: integer({
     description: 'Time of the last change to its definition or documents',
   }),
   name: t.String(),
   description: orNull(t.String()),
   status: t.Union([t.Literal('in_progress'), t.Literal('completed')]),
-  usage_bytes: t.Integer({ description: 'Size of its vectors' }),
+  usage_bytes: integer({ description: 'Size of its vectors' }),
   file_counts: t.Object({
-    in_progress: t.Integer(),
-    completed: t.Integer({ description: 'Documents' }),
-    failed: t.Integer(),
-    cancelled: t.Integer(),
-    total: t.Integer(),
+    in_progress: integer(),
+    completed: integer({ description: 'Documents' }),
+    failed: integer(),
+    cancelled: integer(),
+    total: integer(),
   }),
   metadata: t.Record(t.String(), t.Union([t.String(), t.Number(), t.Boolean()])),
   expires_after: t.Null(),
   expires_at: t.Null(),
 })
 
-/**
- * The knowledge base of an id: `project.name`, or `name` in the default project.
- * @throws AppError `forbidden` for a project that the principal may not name, `knowledge_base_not_found`
- */
+/** By `project.name`, or `name` in the default project. @throws AppError `forbidden` */
 export function storeAt(
   given: Omit<Place<{ readonly vector_store_id: string }>, 'request'>,
 ): KnowledgeBase {
@@ -68,7 +65,7 @@ export function storeAt(
   throw new AppError('knowledge_base_not_found', message, { param: 'vector_store_id' })
 }
 
-/** `params` may contain anything written by others. */
+/** Reads `params` carefully, because other clients may have written anything into it. */
 export function storeFactsOf(kb: KnowledgeBase): {
   readonly name: string
   readonly description: string | null
@@ -82,7 +79,7 @@ export function storeFactsOf(kb: KnowledgeBase): {
   return {
     name: typeof name === 'string' ? name : kb.name,
     description: typeof description === 'string' ? description : null,
-    // Each was looked at.
+    // Each entry was checked above.
     metadata: Object.fromEntries(pairs) as Attributes,
   }
 }
@@ -140,12 +137,12 @@ export async function storeRecord(
   }
 }
 
-/** Typical of English and most Latin-script text. */
+/** Typical of English and most other text in Latin script. */
 const CHARS_PER_TOKEN = 4
 
 type SentChunking = Static<typeof CHUNKING_SCHEMA>
 
-/** The contract's field `preprocessing`; null: the default. @throws AppError `invalid_request` */
+/** For OpenAI's chunking strategy; null is the default. @throws AppError `invalid_request` */
 export function preprocessingFieldOf(
   sent: SentChunking | null | undefined,
 ): Readonly<Record<string, unknown>> | null {
@@ -164,7 +161,7 @@ export const SHOWN_CHUNKING_SCHEMA = t.Union([
   t.Object({ type: t.Literal('other') }),
   t.Object({
     type: t.Literal('static'),
-    static: t.Object({ max_chunk_size_tokens: t.Integer(), chunk_overlap_tokens: t.Integer() }),
+    static: t.Object({ max_chunk_size_tokens: integer(), chunk_overlap_tokens: integer() }),
   }),
 ])
 

@@ -1,4 +1,4 @@
-/** Files of OpenAI's vector stores: documents of knowledge bases. */
+/** Files of OpenAI's vector stores, which are documents of knowledge bases. */
 import { type Static, t } from 'elysia'
 import { requireNamespace, requireScope } from '../../../core/domain/access/principal.ts'
 import type { Row } from '../../../core/domain/document.ts'
@@ -57,10 +57,10 @@ const DELETED_STORE_FILE = t.Object({
 export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   api.get(STORE_FILES_PATH, {
     id: 'listVectorStoreFiles',
-    summary: 'List the files of a vector store: the documents of the knowledge base',
+    summary: 'List a vector store’s files, which are the knowledge base’s documents',
     query: STORE_FILES_QUERY,
     find: storeAt,
-    answers: { 200: ['The items of the page', listSchema(STORE_FILE_SCHEMA)] },
+    answers: { 200: ['A page of items', listSchema(STORE_FILE_SCHEMA)] },
     async run({ query: sent, signal, found: kb }) {
       const order = { kb, status: sent.filter ?? null, order: pageOrderOf(sent) }
       return pageRecord(await storeFilesPage(context, order, signal))
@@ -70,7 +70,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     id: 'createVectorStoreFile',
     summary: 'Attach an uploaded file to a vector store',
     description:
-      'In the background, the file becomes one document with the file’s id. Get it to see its status.',
+      'Adds the file in the background, as one document with the file’s id. Get the file to see its status.',
     find: readableFilesAt,
     body: ATTACH,
     answers: { 200: ['The file, in progress', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
@@ -85,7 +85,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   const { documents, attachments, jobs } = context.deps
   api.get(STORE_FILE_PATH, {
     id: 'getVectorStoreFile',
-    summary: 'Get a file of a vector store',
+    summary: 'Get a vector store’s file',
     find: storeAt,
     answers: { 200: ['The file', STORE_FILE_SCHEMA] },
     async run({ params, signal, found: kb }) {
@@ -94,16 +94,16 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   })
   api.post(STORE_FILE_PATH, {
     id: 'updateVectorStoreFile',
-    summary: 'Replace the attributes of a file of a vector store',
+    summary: 'Replace the attributes of a vector store’s file',
     find: storeAt,
     body: UPDATE,
     answers: { 200: ['The file', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
     async run({ params, body: sent, signal, principal, found: kb }) {
-      // Its answer includes other facts about the file.
+      // Required because the answer shows more about the file than the caller sent.
       requireScope(principal, 'read')
       const attributes = checkedAttributes(kb, sent.attributes)
       const { attributes: known } = await storeFile(context, kb, params.file_id, signal)
-      // They replace the existing ones; what the file states about itself stays.
+      // Replaces the existing attributes; metadata from the file itself is kept.
       const gone = Object.keys(known).filter((key) => !OWN.has(key) && !(key in attributes))
       const removed = Object.fromEntries(gone.map((key) => [key, null]))
       const metadata: Row = { ...removed, ...attributes }
@@ -113,7 +113,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   })
   api.delete(STORE_FILE_PATH, {
     id: 'deleteVectorStoreFile',
-    summary: 'Detach a file from a vector store; the uploaded file stays',
+    summary: 'Detach a file from a vector store; the uploaded file is kept',
     find: storeAt,
     answers: { 200: ['Detached', DELETED_STORE_FILE], 409: 'The file is still being attached' },
     async run({ params, found: kb }) {
@@ -126,7 +126,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       }
       const isKnown = attached !== undefined && attached.status !== 'completed'
       if (isKnown && isAlone) {
-        // A finished file is a document by now. A failed one may still be running.
+        // A finished file is a document by now; a failed one may still have a running job.
         await jobs.cancel(attached.jobId).catch(ignoreState)
         await jobs.remove(attached.jobId).catch(ignoreState)
       }
@@ -140,9 +140,9 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   })
   api.get(`${STORE_FILE_PATH}/content`, {
     id: 'getVectorStoreFileContent',
-    summary: 'Get the text of a file of a vector store',
+    summary: 'Get the text of a vector store’s file',
     find: storeAt,
-    answers: { 200: ['Its text', CONTENT] },
+    answers: { 200: ['The text', CONTENT] },
     async run({ params, signal, found: kb }) {
       const { texts } = await documents.read(kb, params.file_id, signal)
       return {
@@ -155,7 +155,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** @throws AppError `forbidden`: attaching a file makes it readable in the vector store */
+/** @throws AppError `forbidden`, because attaching a file makes it readable in the vector store */
 export function readableFilesAt(place: Parameters<typeof storeAt>[0]): KnowledgeBase {
   const { principal } = place
   const kb = storeAt(place)
@@ -164,7 +164,7 @@ export function readableFilesAt(place: Parameters<typeof storeAt>[0]): Knowledge
   return kb
 }
 
-/** How files are attached. @throws AppError `invalid_request` */
+/** Reads how files are attached. @throws AppError `invalid_request` */
 export function howToAttach(
   kb: KnowledgeBase,
   sent: {
@@ -184,14 +184,14 @@ const STORE_FILES_QUERY = queryParameters(
   PAGE_READING,
 )
 
-/** Removed now, it would still be added. */
+/** If it were removed while its batch runs, the batch would add it again. */
 function comesWithOthers({ job, isBatch }: Attachment): AppError {
   const which = isBatch ? `the batch ${batchIdOf(job.id)}` : `the job ${job.id}`
-  const message = `The file comes in with ${which}: wait until that is over, or cancel it`
+  const message = `The file is being added by ${which}: wait for that, or cancel it`
   return new AppError('job_state', message)
 }
 
-/** Metadata that a file brings with it. */
+/** Metadata that comes from the file itself. */
 const OWN: ReadonlySet<string> = new Set(['title', 'format', 'filename'])
 
 function ignoreState(error: unknown): void {

@@ -19,7 +19,7 @@ import type { SearchOrder, SearchResult } from '../../../query/search/run-search
 import { bodySchema } from '../bodies/body.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { maybe, open } from '../request/schema-words.ts'
+import { integer, maybe, open } from '../request/schema-words.ts'
 import { filenameFor, filesToAttach, SENT_FILES_MAX } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf, checkedPairs, searchFilterOf } from './attributes.ts'
 import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from './list-page.ts'
@@ -42,7 +42,8 @@ const optional = {
   text: () => maybe(t.String({ maxLength: STORE_NAME_CHARS_MAX })),
   pairs: () => maybe(ATTRIBUTES_SCHEMA),
   chunking: () => maybe(CHUNKING_SCHEMA),
-  refused: () => t.Optional(t.Unknown({ description: 'Refused: nothing expires here' })),
+  refused: () =>
+    t.Optional(t.Unknown({ description: 'Refused, because vector stores do not expire' })),
 }
 
 const NEW_STORE = bodySchema(
@@ -74,7 +75,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     id: 'listVectorStores',
     summary: 'List knowledge bases as vector stores',
     query: PAGE,
-    answers: { 200: ['The items of the page', listSchema(STORE_SCHEMA)] },
+    answers: { 200: ['A page of items', listSchema(STORE_SCHEMA)] },
     async run({ query, snapshot, principal, signal }) {
       const kbs = snapshot.knowledgeBases
         .filter(({ projectName }) => mayName(principal, projectName))
@@ -92,7 +93,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     id: 'createVectorStore',
     summary: 'Create a knowledge base as a vector store',
     description:
-      'The id is derived from the name: its letters, digits, `_` and `-`, with a number if it is taken. A name `project.name` creates it in that project, other names in the default one.',
+      'The id is made from the name’s letters, digits, `_` and `-`, with a number if that id is taken. A name `project.name` creates the vector store in that project, other names in the default one.',
     body: NEW_STORE,
     answers: {
       200: ['The vector store', STORE_SCHEMA],
@@ -121,7 +122,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   })
   api.post(STORE_PATH, {
     id: 'modifyVectorStore',
-    summary: 'Change the name or metadata of a vector store; its id stays',
+    summary: 'Change a vector store’s name or metadata',
     body: MODIFY,
     answers: { 200: ['The vector store', STORE_SCHEMA] },
     find: storeAt,
@@ -139,7 +140,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   })
   api.delete(STORE_PATH, {
     id: 'deleteVectorStore',
-    summary: 'Delete a vector store and its documents; uploaded files stay',
+    summary: 'Delete a vector store and its documents; uploaded files are kept',
     answers: { 200: ['Deleted', DELETED_STORE] },
     find: storeAt,
     async run({ found: kb, principal }) {
@@ -149,7 +150,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   })
 })
 
-/** Dropped since the list was made. */
+/** Skips a knowledge base that was dropped after the list was made. */
 function goneAsNull(error: unknown): null {
   if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
   throw error
@@ -157,13 +158,13 @@ function goneAsNull(error: unknown): null {
 
 function refuseExpiry(sent: unknown): void {
   if (sent === null || sent === undefined) return
-  const message = 'Vector stores do not expire here: leave "expires_after" away'
+  const message = 'Vector stores do not expire here: leave out "expires_after"'
   throw new AppError('invalid_request', message, { param: 'expires_after' })
 }
 
 const NAME_TRIES_MAX = 1000
 
-/** @throws AppError `forbidden`, those of `createKnowledgeBase` */
+/** @throws AppError `forbidden`, and those of `createKnowledgeBase` */
 async function created(
   { deps, snapshot }: RouteContext,
   principal: Principal,
@@ -188,7 +189,7 @@ async function created(
     try {
       return await createKnowledgeBase(projectName, fields, deps.catalogFor(principal))
     } catch (error) {
-      // Another request was faster.
+      // Another request took the name first.
       const isClash = error instanceof AppError && CLASHES.has(error.code)
       if (!isClash || count >= NAME_TRIES_MAX) throw error
     }
@@ -207,7 +208,7 @@ const CLASHES: ReadonlySet<string> = new Set(['knowledge_base_exists', 'storage_
 
 const ID_CHARS_MAX = 80
 
-/** Text usable in a path without escaping. */
+/** Turns a name into text that needs no escaping in a path. */
 function idNameOf(name: string): string {
   const plain = name
     .toWellFormed()
@@ -226,7 +227,7 @@ const QUERIES_MAX = 20
 
 const BODY_SCHEMA = open({
   query: t.Union([t.String(), t.Array(t.String(), { minItems: 1, maxItems: QUERIES_MAX })]),
-  max_num_results: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: RESULTS_MAX })),
+  max_num_results: maybe(integer({ minimum: 1, maximum: RESULTS_MAX })),
   filters: maybe(open({})),
   ranking_options: maybe(
     open({
@@ -269,7 +270,10 @@ export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => 
     summary: 'Search a vector store',
     needs: 'read',
     body: BODY,
-    answers: { 200: ['The best chunks, best first', SEARCH_ANSWER], 400: 'A field is wrong' },
+    answers: {
+      200: ['The best matching chunks, best first', SEARCH_ANSWER],
+      400: 'A field is wrong',
+    },
     find: storeAt,
     async run({ found: kb, snapshot, principal, signal, body: sent }) {
       const queries = [...new Set([sent.query].flat())]

@@ -1,8 +1,8 @@
-/** The OpenAPI 3.1 document, built from the schemas that check bodies and type answers. */
+/** Builds the OpenAPI 3.1 document from the schemas that check bodies and type answers. */
 import { type TSchema, t } from 'elysia'
 import { ERRORS } from '../../../core/errors.ts'
 import { isOpenAiPath, OPENAI_FAILURE, PROBLEM } from '../request/error-response.ts'
-import { type JsonSchema, shownSchema } from '../request/schema-words.ts'
+import { integer, type JsonSchema, shownSchema } from '../request/schema-words.ts'
 import { type DeclaredAnswer, type DescribedAnswer, type Operation, TAGS } from './operation.ts'
 
 const OPENAPI_VERSION = '3.1.2'
@@ -10,35 +10,41 @@ const OPENAPI_VERSION = '3.1.2'
 const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 
 - Bodies are JSON, in UTF-8, unless an operation says otherwise.
-- If the server has a login, send \`Authorization: Bearer <token>\`: the token of \`login\`, or a key.
-- A failed request gets \`application/problem+json\`: \`code\` is stable, \`detail\` says what to do. Only \`runSql\` answers a failed
-  statement with status 200 and \`type: "error"\`.
-- Times are UTC, as \`2026-04-30 12:00:00.000000\`.
-- Clients should ignore unknown fields: later versions add some.`
+- If the server has a login, send \`Authorization: Bearer <token>\` with the token from \`login\` or with a key.
+- A failed request returns \`application/problem+json\` with a stable \`code\`, and a \`detail\` that says what to do. Only \`runSql\`
+  returns status 200 and \`type: "error"\` for a failed statement.
+- Times are UTC, such as \`2026-04-30 12:00:00.000000\`.
+- Clients should ignore unknown fields, because later versions may add some.`
 
-/** The names in paths. */
+/** The parameters used in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
-  project_name: t.String({ description: 'The project, in any case', examples: ['mindsdb'] }),
-  knowledge_base_name: t.String({ description: 'The knowledge base', examples: ['teas'] }),
+  project_name: t.String({
+    description: 'The project’s name; case does not matter',
+    examples: ['mindsdb'],
+  }),
+  knowledge_base_name: t.String({ description: 'The knowledge base’s name', examples: ['teas'] }),
   document_id: t.String({
-    description: 'The document’s id as inserted, URL-encoded',
+    description: 'The document’s id, URL-encoded',
     examples: ['1'],
   }),
-  agent_name: t.String({ description: 'The agent, in any case', examples: ['sommelier'] }),
-  conversation_id: t.String({ description: 'The id from the first answer' }),
-  trace_id: t.String({ description: '`trace_id` of the answer' }),
-  job_id: t.Integer({ description: '`id` of the job', examples: [7] }),
-  job_name: t.String({ description: 'The scheduled job', examples: ['nightly'] }),
-  file_name: t.String({ description: 'The file', examples: ['teas.csv'] }),
-  view_name: t.String({ description: 'The view', examples: ['cheap_teas'] }),
-  key_id: t.Integer({ description: '`id` of the key' }),
-  user_id: t.Integer({ description: '`id` of the user' }),
-  response_id: t.String({ description: '`id` of the response' }),
-  vector_store_id: t.String({ description: 'A knowledge base', examples: ['mindsdb.teas'] }),
-  file_id: t.String({ description: '`id` of the file' }),
-  batch_id: t.String({ description: '`id` of the batch' }),
+  agent_name: t.String({
+    description: 'The agent’s name; case does not matter',
+    examples: ['sommelier'],
+  }),
+  conversation_id: t.String({ description: 'The conversation’s id, from the first answer' }),
+  trace_id: t.String({ description: 'The answer’s `trace_id`' }),
+  job_id: integer({ description: 'The job’s `id`', examples: [7] }),
+  job_name: t.String({ description: 'The scheduled job’s name', examples: ['nightly'] }),
+  file_name: t.String({ description: 'The file’s name', examples: ['teas.csv'] }),
+  view_name: t.String({ description: 'The view’s name', examples: ['cheap_teas'] }),
+  key_id: integer({ description: 'The key’s `id`' }),
+  user_id: integer({ description: 'The user’s `id`' }),
+  response_id: t.String({ description: 'The response’s `id`' }),
+  vector_store_id: t.String({ description: 'The knowledge base', examples: ['mindsdb.teas'] }),
+  file_id: t.String({ description: 'The file’s `id`' }),
+  batch_id: t.String({ description: 'The batch’s `id`' }),
   model: t.String({ description: 'An agent or a knowledge base', examples: ['mindsdb.sommelier'] }),
-  source_id: t.String({ description: 'The name of the source, or its id' }),
+  source_id: t.String({ description: 'The source’s name or id' }),
   database_name: t.String({
     description: 'A project, a data source, `files` or `information_schema`',
     examples: ['mindsdb'],
@@ -64,7 +70,7 @@ export function openApiDocument(operations: readonly Operation[], version: strin
       description: ABOUT,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'The server that this document is from' }],
+    servers: [{ url: '/', description: 'The server that sent this document' }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,
     components: {
@@ -72,16 +78,17 @@ export function openApiDocument(operations: readonly Operation[], version: strin
         bearer: {
           type: 'http',
           scheme: 'bearer',
-          description: 'The token from `login`, or a key. Not needed on a server without a login',
+          description: 'The token from `login`, or a key. A server without a login needs neither',
         },
       },
       headers: {
         RequestId: {
-          description: 'The request’s id in the logs: the one it sent in this header, or a new one',
+          description:
+            'The request’s id in the logs: the one that the client sent in this header, or a new one',
           schema: { type: 'string' },
         },
         RetryAfter: {
-          description: 'Seconds to wait before a retry, if one makes sense',
+          description: 'Seconds to wait before you retry, if a retry makes sense',
           schema: { type: 'integer' },
         },
       },
@@ -100,7 +107,7 @@ function shownOperation(declared: Operation, named: Map<string, JsonSchema>): ob
     summary,
     ...(description === undefined ? {} : { description }),
     tags: [tag],
-    // OpenAPI 3.1 lets a bearer scheme name roles: ours are scopes.
+    // In OpenAPI 3.1, a bearer scheme can list roles; here they are scopes.
     security: needs === 'nothing' ? [] : [{ bearer: needs === 'login' ? [] : [needs] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBodyOf(declared, named),
@@ -142,7 +149,7 @@ function requestBodyOf(declared: Operation, named: Map<string, JsonSchema>) {
   return { requestBody: { required: !isBodyOptional, content } }
 }
 
-/** An unnamed body is named after its operation (`CreateAgent`), for the types of generators. */
+/** Names an unnamed body after its operation (`CreateAgent`), for generated types. */
 function namedBody(
   { id = '' }: Operation,
   schema: TSchema,
@@ -156,7 +163,7 @@ function namedBody(
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** For a form with files, a file as the body, or JSON with its address. */
+/** The body of an upload: a form with files, a file, or JSON with a URL. */
 function takenSchema(
   type: string,
   form: TSchema | undefined,
@@ -171,7 +178,10 @@ function takenSchema(
     readonly properties?: object
     readonly required?: readonly string[]
   }
-  const files = { ...file, description: 'A file with its name; send several as several parts' }
+  const files = {
+    ...file,
+    description: 'A file with its name; send several files as several parts',
+  }
   return {
     type: 'object',
     properties: { file: files, ...properties },
@@ -179,13 +189,12 @@ function takenSchema(
   }
 }
 
-/** JSON can also be one of the files. */
+/** Adds a plain file as an alternative, because an uploaded file can be JSON too. */
 function fileOr(type: string, schema: JsonSchema): JsonSchema {
   if (type !== 'application/json') return schema
-  return { anyOf: [schema, { description: 'Other JSON is stored as a file' }] }
+  return { anyOf: [schema, { description: 'Any other JSON is stored as a file' }] }
 }
 
-/** How a route reports a failure. */
 function failureContent(
   { path, failsAs }: Operation,
   named: Map<string, JsonSchema>,
@@ -196,7 +205,7 @@ function failureContent(
   return { ...own, 'application/problem+json': { schema: shownSchema(PROBLEM, named) } }
 }
 
-/** The failures common to all routes of a kind, besides its own. */
+/** A route's own failures, plus those common to all routes of its kind. */
 function expectedFailures(declared: Operation): Record<string, string> {
   const { path, body, query, takes, needs } = declared
   const hasBody = body !== undefined || takes !== undefined
@@ -204,10 +213,13 @@ function expectedFailures(declared: Operation): Record<string, string> {
     ...(hasBody || query !== undefined ? { 400: 'The request is invalid' } : {}),
     ...(needs === 'nothing'
       ? {}
-      : { 401: 'A login is required', 403: 'The caller may not do this' }),
+      : {
+          401: 'The request needs a login',
+          403: 'The caller’s scopes or projects do not allow this',
+        }),
     ...(path.includes(':') ? { 404: 'The resource does not exist' } : {}),
     ...(hasBody ? { 413: 'The body is larger than the limit' } : {}),
-    ...(body === undefined ? {} : { 415: 'The body is not declared as JSON' }),
+    ...(body === undefined ? {} : { 415: 'The content type is not JSON' }),
   }
 }
 

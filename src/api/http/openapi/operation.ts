@@ -1,4 +1,7 @@
-/** What an operation of the API is: declared once, it is routed, checked, documented and noted in the audit log. */
+/**
+ * One operation of the API. It is declared once; routing, checks, documentation and the audit log
+ * follow from that.
+ */
 import type { TSchema } from 'elysia'
 import {
   type CatalogSnapshot,
@@ -18,46 +21,45 @@ export const OPENAPI_PATH = '/openapi.json'
 
 export const TAGS = {
   Projects:
-    'Namespaces of knowledge bases, agents, views and tables. The first one is `mindsdb`. A key may be limited to some projects; for it, the others do not exist.',
+    'Namespaces of knowledge bases, agents, views and tables. The default project is `mindsdb`. A key limited to some projects cannot see the others.',
   'Knowledge bases':
-    'Documents that you can search by meaning and by keywords. `updateKnowledgeBase` stores rows, files and web pages, which are chunked and embedded. `searchKnowledgeBase` finds them, with filters on their metadata.',
+    'Documents that you can search by meaning and by keywords. `updateKnowledgeBase` chunks, embeds and stores rows, files and web pages. `searchKnowledgeBase` finds them, with filters on their metadata.',
   Documents:
-    'Single documents of a knowledge base. Lists have pages: send `next` of one page as `cursor` of the next. Changing metadata does not embed anything.',
+    'The documents of a knowledge base. To get the next page of a list, send `next` as `cursor`. Changing metadata does not embed anything.',
   Agents:
-    'Models with an instruction and with data to read. `askAgent` returns a whole answer, `streamAgent` streams it, both with citations. An agent reads its own data, with its own rights, for everyone who may ask it.',
+    'Models with an instruction and data to read. `askAgent` returns a complete answer, `streamAgent` streams it, both with citations. An agent reads its data with its own rights, regardless of who asks it.',
   Traces:
-    'The record of each question to an agent: steps, times, tokens, cost and feedback. Traces show what the agent read, so only callers who may ask it see them.',
-  Jobs: 'Background work: watch its progress, cancel and continue it. The jobs of a project are schedules; each of their runs is a job in the list.',
+    'The record of each question to an agent: steps, times, tokens, cost and feedback. Traces show what the agent read, so only callers who can ask the agent see them.',
+  Jobs: 'Background work that you can watch, cancel and continue. Scheduled jobs belong to a project; each run is listed as a job.',
   Files:
-    'Uploaded files, which SQL reads as `files.<name>`. Tables, documents and archives are recognised by their content; options sent with a file override that.',
+    'Uploaded files, which SQL reads as `files.<name>`. The server recognises tables, documents and archives by their content; options that you send with a file override that.',
   Sources:
     'Folders, sites, files and queries that knowledge bases sync with. A run stores new documents, replaces changed ones and deletes removed ones.',
   SQL: 'One statement per request, in DuckDB\'s dialect. A failed statement has status 200 and `type: "error"`, as existing clients expect. A single SELECT can also be sent in a URL, for notebooks and shared links.',
-  MCP: 'The Model Context Protocol, for programs with their own models: its tools search, read, query and ask agents. Use a client of the protocol rather than these operations.',
+  MCP: 'The Model Context Protocol, for programs with their own models. Its tools search, read, query and ask agents. Use an MCP client rather than these operations.',
   Databases:
-    'The namespaces of SQL: projects, data sources, `files` and `information_schema`. Data sources are remote databases whose tables work next to those of Eider.',
+    'The namespaces of SQL: projects, data sources, `files` and `information_schema`. Data sources are remote databases whose tables you can join with everything else.',
   OpenAI:
-    "OpenAI's API: agents and knowledge bases as models, vector stores and files. Its official clients work with the base URL of this server and `/v1`. Errors have OpenAI's form.",
+    "OpenAI's API, with agents and knowledge bases as models, vector stores and files. Its official clients work if you set their base URL to this server’s address with `/v1`. Errors look like OpenAI's.",
   Views: 'Named SELECT statements, read like tables.',
   Backups: 'Copies of all data, made while the server runs.',
   Access:
-    'Keys and users: who may log in, and what they may do. A key is shown only once, when it is created. The audit log shows who changed what.',
+    'Keys and users, and what they can do. A key is shown only once, when you create it. The audit log shows who changed what.',
   Server: 'Login, health checks and version. Health checks need no login.',
 } as const
 
-/** The scope an operation needs if the login is on; `login`: any user or key, `nothing`: no login at all. */
+/** If login is on. `login` means any user or key, `nothing` no login at all. */
 type Need = Scope | 'login' | 'nothing'
 
-/** An answer whose body has a schema: it is in the document, and tests hold every such answer against it. */
+/** It appears in the OpenAPI document, and tests check all such answers. */
 export interface DescribedAnswer {
   readonly description: string
-  /** The schema of JSON, or of the content type in `produces`; for an event stream, of each event. */
+  /** The schema of the JSON, or of the type in `produces`; for an event stream, of each event. */
   readonly schema?: TSchema
-  /** It has no body. */
   readonly isEmpty?: true
-  /** Other content types of the answer, with their schemas. */
+  /** Alternative content types of the answer, with their schemas. */
   readonly also?: Readonly<Record<string, TSchema>>
-  /** Headers that matter, and what each says. */
+  /** Important headers and what they mean. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -66,45 +68,40 @@ export type DeclaredAnswer =
   | readonly [description: string, schema: TSchema]
   | DescribedAnswer
 
-/** The document's view of an operation. */
 interface Declaration {
-  /** The name of the operation for generated clients: `listProjects`. It never changes. Hidden operations have none. */
+  /** In generated clients, such as `listProjects`; must never change. Hidden ones have none. */
   readonly id?: string
   readonly summary: string
-  /** More than the summary, as Markdown. */
+  /** Details beyond the summary, as Markdown. */
   readonly description?: string
-  /** Unset: `read` for GET, `write` for all others. */
   readonly needs?: Need
-  /** Request headers it reads, and their effect. */
+  /** The request headers that the operation reads, and their effect. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The body may be missing. */
   readonly isBodyOptional?: boolean
-  /** Content types of a body that is not JSON: a form with files, or a raw file; or one that only its own reader can parse. */
+  /** Unless JSON: a form with files, a raw file, or a format with its own parser. */
   readonly takes?: readonly string[]
-  /** Fields of the form in `takes`, and of the JSON; files are parts named `file`. */
+  /** The fields of a form or JSON body listed in `takes`. Files are parts named `file`. */
   readonly form?: TSchema
-  /** Status → what it means. The document adds what every operation of a kind may answer. Unset: 204. */
+  /** The document adds statuses common to this kind of operation. If unset, 204. */
   readonly answers?: Readonly<Record<number, DeclaredAnswer>>
-  /** Content type of the success, if not JSON. */
+  /** The content type of a successful answer, if it is not JSON. */
   readonly produces?: string
-  /** JSON with a failure, if another API has its own form. */
   readonly failsAs?: TSchema
-  /** The document leaves it out. */
   readonly isHidden?: boolean
 }
 
-/** The names in a path: `/api/files/:file_name` → `file_name`. */
+/** The parameter names in a path: `/api/files/:file_name` → `file_name`. */
 type PathParams<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
   ? { readonly [K in Name]: string } & PathParams<Rest>
   : P extends `${string}:${infer Name}`
     ? { readonly [K in Name]: string }
     : object
 
-/** The context in which a path is looked up. */
+/** What is needed to look up the object that a path names. */
 export interface Place<Params> {
   readonly request: Request
   readonly params: Params
-  /** Everything with a name that the principal may see, as of the last committed change. */
+  /** All named objects the principal may see, as of the last committed change. */
   readonly snapshot: CatalogSnapshot
   readonly principal: Principal
 }
@@ -122,7 +119,7 @@ interface Call<P extends string, Query, Body, Found>
   readonly signal: AbortSignal
 }
 
-/** Parameters of the query: most are read by the same declaration. */
+/** Declares query parameters and usually reads them too. */
 interface DeclaredQuery<T> {
   readonly parameters: Readonly<Record<string, { readonly schema: TSchema }>>
   read(request: Request): T
@@ -130,10 +127,10 @@ interface DeclaredQuery<T> {
 
 interface OperationInit<P extends string, Query, Body, Found> extends Declaration {
   readonly query?: DeclaredQuery<Query>
-  /** The object named in the path: looked up before the body is read, and again after it, because it may change in between. */
+  /** Called before the body is read, and again after, because it may have changed. */
   readonly find?: (place: Place<PathParams<P>>) => Found
   readonly body?: BodySchema<Body>
-  /** @returns an answer, a record that becomes JSON with the first status of `answers`, or nothing: 204 */
+  /** @returns a response, a record sent as JSON with the first status, or nothing for 204 */
   run(call: Call<P, Query, Body, Found>): unknown
 }
 
@@ -158,7 +155,6 @@ type Resource = Declare<'get' | 'head' | 'post' | 'put' | 'patch' | 'delete'>
 
 export type Operations = (context: RouteContext) => readonly Operation[]
 
-/** The operations of one resource, which share a tag. */
 export function resource(
   tag: keyof typeof TAGS,
   declare: (api: Resource, context: RouteContext) => void,
@@ -174,7 +170,7 @@ export function resource(
       ...{ get: adding('GET'), head: adding('HEAD'), post: adding('POST'), put: adding('PUT') },
       ...{ patch: adding('PATCH'), delete: adding('DELETE') },
     }
-    // One function serves every path: what its operation is given follows from `init`.
+    // One function serves all paths; `init` determines what `run` receives.
     declare(api as Resource, context)
     return operations
   }
@@ -196,7 +192,7 @@ function operationOf<P extends string, Query, Body, Found>(
     async answer(request, sent) {
       const scope = context.scopeOf(request)
       const { principal, signal } = scope
-      // The router gives exactly the names of the path.
+      // The router passes exactly the names in the path.
       const params = sent as PathParams<P>
       const place = () => ({ request, params, snapshot: context.snapshotFor(request), principal })
       const query = init.query?.read(request)
@@ -207,7 +203,7 @@ function operationOf<P extends string, Query, Body, Found>(
         found = find?.(place())
       }
       const given = { ...place(), scope, signal, query, body, found }
-      // `run` sees declared parameters only.
+      // `run` sees only declared parameters.
       const result = await run(given as typeof given & Read<Query, Body, Found>)
       if (result instanceof Response) return result
       if (result === undefined) return new Response(null, { status: 204 })
@@ -216,7 +212,7 @@ function operationOf<P extends string, Query, Body, Found>(
   }
 }
 
-/** What paths name, for `find` of operations. */
+/** Functions that look up the object a path names, for `find` of an operation. */
 
 export type At<Names extends string> = Pick<
   Place<{ readonly [K in Names]: string }>,

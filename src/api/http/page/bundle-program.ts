@@ -1,7 +1,7 @@
 /**
- * A separate program that builds the page's files, writes them to its output, and ends, which frees the bundler's memory.
- * Output: a line of JSON with the name, size and compressed size of each file, then their bytes in that order. Argument: the
- * page's HTML file.
+ * A separate program that builds the page's files, writes them to standard output and exits, which
+ * frees the bundler's memory. Output: one line of JSON with the name, size and compressed size of
+ * each file, then the files' bytes in that order. Argument: the page's HTML file.
  */
 import { build, gzipSync } from 'bun'
 

@@ -1,4 +1,4 @@
-/** The pages under `/docs`, made on their first request. */
+/** The pages under `/docs`, each rendered when it is first requested. */
 
 import { readdir } from 'node:fs/promises'
 import { micromark } from 'micromark'
@@ -13,10 +13,10 @@ interface DocFile {
 
 const HTML = 'text/html; charset=utf-8'
 
-/** Addresses that are not files. */
+/** Addresses that have no file of their own. */
 const START = ''
 const READER = 'api'
-/** The page whose table holds the error codes. */
+/** The page with the table of error codes. */
 const CODES = 'errors'
 const SEARCH = 'search.json'
 
@@ -35,10 +35,7 @@ export class DocPages {
     return new DocPages(files, markdownPage(text, linkOver(files, INDEX_FILE)))
   }
 
-  /**
-   * @param slug the path after `/docs/`; '' for the start page. @returns what makes the page, or undefined for an unknown
-   * page
-   */
+  /** @param slug the path after `/docs/`; empty for the start page */
   find(slug: string): (() => Promise<DocFile>) | undefined {
     const isKnown = [START, READER, SEARCH].includes(slug) || this.#files.has(slug)
     return isKnown ? () => this.#make(slug) : undefined
@@ -67,7 +64,7 @@ export class DocPages {
     return markdownPage(await readDoc(path), linkOver(this.#files, path))
   }
 
-  /** Every section of every page for users, for a search in the browser. */
+  /** All sections of all user pages, which the browser searches. */
   async #searchable(): Promise<DocFile> {
     const slugs = [...this.#files.keys()].filter((slug) => {
       const isOld = slug === 'changelog' || /^decisions(\/|$)/.test(slug)
@@ -108,7 +105,7 @@ const READER_ASSETS = `<link rel="stylesheet" href="/docs/assets/swagger-ui.css"
 <script src="/docs/assets/swagger-ui-bundle.js" defer></script>
 <script src="/docs/assets/api-reader.js" defer></script>`
 
-/** The index as a list: its headings, and what the tables below them name. */
+/** The index as a navigation list: its headings, and the names in the tables below them. */
 function navigation(index: string): string {
   const groups = index.split('<h2 ').slice(1)
   const lists = groups.map((group) => {
@@ -123,7 +120,6 @@ function navigation(index: string): string {
 ${lists.join('')}`
 }
 
-/** Every problem's `type` refers to one of these rows. */
 function errorTable(): string {
   const rows = Object.entries(ERRORS).map(([code, { status, number, title }]) => {
     const cells = [`<code>${code}</code>`, String(status), String(number), escaped(title)]
@@ -131,21 +127,20 @@ function errorTable(): string {
   })
   const head = ['Code', 'Status', 'Number', 'Title'].map((name) => `<th scope="col">${name}</th>`)
   return `<h2 id="error-codes">Error codes <a class="anchor" href="#error-codes" aria-label="Link to this section">#</a></h2>
-<p>An error names one of these codes, a failed SQL statement its number.</p>
+<p>Every error has one of these codes. A failed SQL statement also has the number.</p>
 <div class="wide" tabindex="0"><table><thead><tr>${head.join('')}</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>`
 }
 
-/** The codes next to the reader: each links to its row. */
 function errorList(): string {
   const items = Object.entries(ERRORS).map(([code, { status, title }]) => {
     return `<li><a href="/docs/errors#${code}"><code>${code}</code></a> <span>${status} ${escaped(title)}</span></li>`
   })
   return `<details class="codes"><summary>Error codes</summary>
-<p>What fails is answered with one of these in <code>code</code>.</p>
+<p>A failed request returns one of these in <code>code</code>.</p>
 <ul class="plain" tabindex="0" aria-label="Error codes">${items.join('\n')}</ul></details>`
 }
 
-/** Its rows can be linked to by the code in their first cell. */
+/** Gives each row an id: the code in its first cell. */
 function withCodeIds(html: string): string {
   return html.replace(/<tr>(\s*<td><code>([a-z_]+)<\/code><\/td>)/g, (row, cells, code) => {
     return Object.hasOwn(ERRORS, code) ? `<tr id="${code}">${cells}` : row
@@ -158,7 +153,7 @@ function escaped(text: string): string {
 
 const ROOT = new URL('../../../../', import.meta.url)
 
-/** Pages outside of the folder `docs`. */
+/** Pages that are not in the folder `docs`. */
 const OTHER_PAGES: Readonly<Record<string, string>> = {
   readme: 'README.md',
   changelog: 'CHANGELOG.md',
@@ -166,7 +161,7 @@ const OTHER_PAGES: Readonly<Record<string, string>> = {
   benchmarks: 'bench/README.md',
 }
 
-/** The index of the pages, which is the start page. */
+/** The index of all pages is the start page. */
 const INDEX_FILE = 'docs/README.md'
 
 const FILE_TYPES: Readonly<Record<string, string>> = {
@@ -175,7 +170,7 @@ const FILE_TYPES: Readonly<Record<string, string>> = {
   webp: 'image/webp',
 }
 
-/** By the address after `/docs/`: the file, in the program's folder. */
+/** The documentation files in the program's folder, by their address after `/docs/`. */
 async function docFiles(): Promise<ReadonlyMap<string, string>> {
   const found = await readdir(new URL('docs/', ROOT), { recursive: true }).catch(() => [])
   const files = new Map<string, string>()
@@ -188,7 +183,7 @@ async function docFiles(): Promise<ReadonlyMap<string, string>> {
   return files
 }
 
-/** The content type of a file that is not a page; undefined for pages and files not served. */
+/** The content type of a file that is not a page; undefined for pages and unserved files. */
 function typeOf(name: string): string | undefined {
   return FILE_TYPES[name.slice(name.lastIndexOf('.') + 1)]
 }
@@ -197,7 +192,9 @@ function readDoc(path: string): Promise<string> {
   return Bun.file(new URL(path, ROOT)).text()
 }
 
-/** Target of links between files on this server. @param from the file with the link */
+/**
+ * The address on this server for a link between files. @param from the file that contains the link
+ */
 function linkOver(
   files: ReadonlyMap<string, string>,
   from: string,
@@ -214,7 +211,6 @@ function linkOver(
   }
 }
 
-/** A heading, and the text below it up to the next one. */
 interface Section {
   readonly id: string
   readonly heading: string
@@ -228,8 +224,10 @@ interface MarkdownPage {
 }
 
 /**
- * One of our own pages as HTML: its comments and tags are taken as they are. Headings have the ids that GitHub gives them.
- * @param linkOf target of a link; null: does not exist, its text stays
+ * Renders one of Eider's own pages as HTML, so its comments and tags are trusted. Headings get the
+ * same ids as on GitHub.
+ * @param linkOf the target of a link, or null if it does not exist; then only the link's text is
+ * kept
  */
 function markdownPage(text: string, linkOf: (target: string) => string | null): MarkdownPage {
   const html = micromark(text, {
@@ -253,7 +251,7 @@ function markdownPage(text: string, linkOf: (target: string) => string | null): 
     .replace(/(<img [^>]*?src=")([^"]*)"/g, (_, before: string, target: string) => {
       return `${before}${linkOf(target) ?? ''}"`
     })
-    // Wide ones scroll separately, also with the keyboard.
+    // Lets wide tables scroll on their own, also with the keyboard.
     .replaceAll('<table>', '<div class="wide" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
     .replaceAll('<pre>', '<pre tabindex="0">')

@@ -1,12 +1,12 @@
 /**
- * The page's files for the browser. A separate process bundles them on the first request, and they stay in memory: startup
- * costs nothing, and nothing is written to disk.
+ * The page's files for the browser. A separate process bundles them with the first request, and
+ * they stay in memory. Startup takes no longer, and nothing is written to disk.
  */
 import { fileURLToPath } from 'node:url'
 import { AppError } from '../../../core/errors.ts'
 import { madeOnce, type StaticFile, staticFile } from '../answers/static-file.ts'
 
-/** Bundling takes a tenth of a second; this allows for a swapping machine. */
+/** Bundling takes a tenth of a second; this also allows for a machine that is swapping. */
 const BUNDLE_MS_MAX = 30_000
 const COMPLAINT_CHARS_MAX = 4000
 
@@ -24,31 +24,31 @@ export interface PageFiles {
   readonly assets: ReadonlyMap<string, StaticFile>
 }
 
-/** @returns a function that bundles on its first call, and again after a failure */
+/** @returns a function that bundles on its first call, and again if that failed */
 export function pageFiles(bundle: () => Promise<PageFiles> = builtAhead): () => Promise<PageFiles> {
   return madeOnce(() => {
     return bundle().catch((error: unknown) => {
-      const message = 'The page could not be made. The API works; the log says what is wrong'
+      const message = 'The page could not be built. The API works; the log says what is wrong'
       throw new AppError('internal', message, { cause: error })
     })
   })
 }
 
-/** A single-file program contains its bundled page. */
+/** A single-file executable contains the bundled page. */
 async function builtAhead(): Promise<PageFiles> {
   const built = Bun.file(new URL('../../../ui/page.bin', import.meta.url))
   return (await built.exists()) ? filesIn(await built.bytes()) : bundled()
 }
 
-/** @param page the HTML file. @throws Error with what the bundler complained about */
+/** @param page the HTML file @throws Error with the bundler's message */
 export async function bundled(
   page = fileURLToPath(new URL('../../../ui/index.html', import.meta.url)),
 ): Promise<PageFiles> {
   const program = fileURLToPath(new URL('bundle-program.ts', import.meta.url))
   const child = Bun.spawn([process.execPath, '--no-env-file', program, page], {
-    // Its settings, as those of JSX, are the project's.
+    // So that the project's settings apply, such as those for JSX.
     cwd: fileURLToPath(new URL('../../../..', import.meta.url)),
-    // Without the server's own environment, which has its keys and may have Bun settings.
+    // Not the server's own environment, which contains keys and may contain Bun settings.
     env: { NODE_ENV: 'production' },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -66,12 +66,12 @@ export async function bundled(
   throw new Error(`The bundler ended with ${how}: ${complaint.slice(0, COMPLAINT_CHARS_MAX)}`)
 }
 
-/** Name, size, compressed size. */
+/** Name, size and compressed size of each file. */
 type Head = readonly (readonly [string, number, number])[]
 
 async function filesIn(output: Uint8Array<ArrayBuffer>): Promise<PageFiles> {
   const headEnd = output.indexOf('\n'.charCodeAt(0))
-  // What our own program writes.
+  // Written by bundle-program.ts, so the format is known.
   const head = JSON.parse(new TextDecoder().decode(output.subarray(0, headEnd))) as Head
   const assets = new Map<string, StaticFile>()
   let at = headEnd + 1

@@ -1,17 +1,17 @@
 import { t } from 'elysia'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../../core/errors.ts'
 import { timestampOfMillis } from '../../../core/time.ts'
-import { named, oneOf, orNull, TIME, type Wire } from './schema-words.ts'
+import { integer, named, oneOf, orNull, TIME, type Wire } from './schema-words.ts'
 
-// The keys of the table are the codes.
+// All keys of the table are codes.
 const CODES = Object.keys(ERRORS) as readonly ErrorCode[]
 
 export const PROBLEM = t.Object(
   {
-    type: t.String({ description: 'The documentation of the code', format: 'uri-reference' }),
+    type: t.String({ description: 'URL of the code’s documentation', format: 'uri-reference' }),
     title: t.String(),
-    status: t.Integer({ minimum: 400, maximum: 599 }),
-    detail: t.String({ description: 'What is wrong, and what to do' }),
+    status: integer({ minimum: 400, maximum: 599 }),
+    detail: t.String({ description: 'What is wrong and what to do' }),
     code: oneOf(CODES, { $id: 'ErrorCode' }),
     timestamp: TIME,
   },
@@ -31,10 +31,7 @@ export const PROBLEM = t.Object(
   },
 )
 
-/**
- * A failure as `application/problem+json` (RFC 9457): `type`, `title`, `status`, `detail`, and beyond the RFC `code` and
- * `timestamp`. Does not contain the cause.
- */
+/** `application/problem+json` (RFC 9457), with `code` and `timestamp`. Never the cause. */
 export function errorResponse(error: AppError, nowMs: number): Response {
   const { status } = ERRORS[error.code]
   const { retryAfterSeconds } = error
@@ -48,7 +45,7 @@ export function errorResponse(error: AppError, nowMs: number): Response {
   }
   const headers = new Headers({
     'content-type': 'application/problem+json',
-    // An address may hold a key, and what failed once may work the next time.
+    // The URL may contain a key, and a repeated request may succeed.
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
   })
@@ -57,7 +54,7 @@ export function errorResponse(error: AppError, nowMs: number): Response {
   return new Response(JSON.stringify(body), { status, headers })
 }
 
-/** The failure of a request. After an abort, errors are its consequence and not bugs. */
+/** The failure of a request. Errors after an abort are consequences of the abort, not bugs. */
 export function requestError(error: unknown, signal: AbortSignal): AppError {
   if (error instanceof AppError || !signal.aborted) return toAppError(error)
   if (signal.reason instanceof AppError) return signal.reason
@@ -68,7 +65,7 @@ export function isOpenAiPath(path: string): boolean {
   return path === '/v1' || path.startsWith('/v1/')
 }
 
-/** A failure in the form of the API that a path belongs to. */
+/** The failure in the format of the API that the path belongs to. */
 export function failureResponseAt(path: string, error: AppError, nowMs: number): Response {
   return isOpenAiPath(path) ? openAiErrorResponse(error) : errorResponse(error, nowMs)
 }
@@ -77,14 +74,14 @@ export const OPENAI_FAILURE = named('OpenAiFailure', 'The error in OpenAI’s fo
   error: t.Object({
     message: t.String(),
     type: t.String(),
-    param: orNull(t.String(), { description: 'The field of the body that is wrong' }),
+    param: orNull(t.String(), { description: 'The wrong field of the body' }),
     code: t.String(),
   }),
 })
 
-export type OpenAiError = Wire<typeof OPENAI_FAILURE>['error']
+type OpenAiError = Wire<typeof OPENAI_FAILURE>['error']
 
-/** The codes that those clients know under another name. */
+/** Codes that have another name in OpenAI's API. */
 const OPENAI_CODES: Partial<Readonly<Record<ErrorCode, string>>> = {
   unauthorized: 'invalid_api_key',
   not_found: 'unknown_url',
@@ -111,7 +108,8 @@ function openAiErrorResponse(error: AppError): Response {
   const headers = new Headers({ 'content-type': 'application/json' })
   if (error.code === 'unauthorized') headers.set('www-authenticate', 'Bearer realm="Eider"')
   if (retryAfterSeconds !== undefined) headers.set('retry-after', String(retryAfterSeconds))
-  // OpenAI's clients retry every 408, 409, 429 and 5xx twice: a timed-out question would be asked three times.
+  // OpenAI's clients retry every 408, 409, 429 and 5xx twice, so a timed-out question would be
+  // asked three times.
   if (status >= 408) headers.set('x-should-retry', String(retryAfterSeconds !== undefined))
   return new Response(JSON.stringify({ error: openAiError(error) }), { status, headers })
 }

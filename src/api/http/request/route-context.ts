@@ -40,6 +40,7 @@ import type { Preview, PreviewRequest } from '../../../ingest/pipeline/preview.t
 import type { UploadOutcome, UploadRequest } from '../../../ingest/pipeline/upload-files.ts'
 import type { InsertOutcome, InsertRequest } from '../../../ingest/sources/insert-request.ts'
 import type { DatabaseDeps } from '../../../query/definitions/define-database.ts'
+import type { Fields } from '../../../query/definitions/fields.ts'
 import type { DocumentUses } from '../../../query/documents/document-changes.ts'
 import type { MapValues, MapValuesOf } from '../../../query/documents/map-points.ts'
 import type { TransferUses } from '../../../query/documents/move-knowledge-base.ts'
@@ -50,18 +51,16 @@ import type { NewView } from '../../../query/select/views.ts'
 import type { Authentication, AuthenticationDeps } from '../access/authentication.ts'
 import type { RequestDeps, RequestScope, RunningRequests } from './running-requests.ts'
 
-/** What every route can use. */
 export interface RouteContext {
   readonly deps: ServerDeps
   readonly authentication: Authentication
-  /** Everything with a name, as of the last committed change. */
+  /** All named definitions, as of the last committed change. */
   readonly snapshot: () => CatalogSnapshot
-  /** The same, as the requesting principal sees it. */
   readonly snapshotFor: (request: Request) => CatalogSnapshot
   readonly scopeOf: (request: Request) => RequestScope
-  /** Running requests, and the last ones answered. */
-  readonly requests: Pick<RunningRequests, 'list' | 'recent' | 'bodyTurn'>
-  /** False as soon as the server is stopping. */
+  /** The running requests, and the most recent finished ones. */
+  readonly requests: Pick<RunningRequests, 'list' | 'seenBy' | 'recent' | 'bodyTurn'>
+  /** False once the server is stopping. */
   readonly isReady: () => boolean
 }
 
@@ -71,11 +70,11 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     readonly version: string
     readonly bodyBytesMax: number
     readonly fileBytesMax: number
-    /** Whether a read-only key may be part of a statement's address. */
+    /** Whether a read-only key may be part of the URL of a query. */
     readonly urlKeys: boolean
-    /** Whether the server listens on this machine only. */
+    /** Whether the server listens on loopback only. */
     readonly isLoopback: boolean
-    /** Metrics are for everyone who reaches the server, though there is a login. */
+    /** Whether metrics are public even if login is on. */
     readonly metricsOpen: boolean
   }
   readonly serverState: () => ServerState
@@ -83,30 +82,27 @@ export interface ServerDeps extends UseCases, AuthenticationDeps, RequestDeps {
     knowledgeBases: readonly KnowledgeBase[],
     options: { readonly signal: AbortSignal; readonly isDiskWanted: boolean },
   ) => Promise<readonly KnowledgeBaseUsage[]>
-  /** The settings at the server's start. */
   readonly shownSettings: () => readonly ShownSetting[]
   readonly health: () => Promise<HealthChecks>
-  /** The counters, as Prometheus reads them. */
   readonly metrics: {
     readonly page: (
       accept: string | null,
     ) => Promise<{ readonly contentType: string; readonly text: string }>
   }
-  /** Clients of the Model Context Protocol. */
+  /** The endpoint for MCP clients. */
   readonly mcp: Pick<McpDoor, 'handle'>
   readonly users: Users
   readonly audit: AuditLog
 }
 
-/** Uploaded files that become documents of knowledge bases. */
 export interface Attachments {
-  /** As a job, stored when this resolves. @throws AppError `too_busy` */
+  /** Attaches files in a job, which is stored when this resolves. @throws AppError `too_busy` */
   readonly attach: (request: AttachRequest) => Promise<Attachment>
-  /** The files attached to this knowledge base whose jobs are known, newest first. */
+  /** The files attached to this knowledge base by jobs that still exist, newest first. */
   readonly of: (kb: KnowledgeBase) => Promise<readonly Attachment[]>
 }
 
-/** Maps, and requests about their points. */
+/** Maps of knowledge bases, and queries about their points. */
 export interface MapUses extends ChunkMaps {
   readonly values: (
     at: { readonly kb: KnowledgeBase; readonly map: ChunkMap },
@@ -119,10 +115,9 @@ export interface MapUses extends ChunkMaps {
   ) => Promise<readonly (StoredChunk | null)[]>
 }
 
-/** The use cases behind the routes. */
 export interface UseCases {
   readonly catalog: DatabaseDeps
-  /** The same, limited to one principal, who defines things with it. */
+  /** The same for one principal, who counts as the author of new definitions. */
   readonly catalogFor: (principal: Principal) => DatabaseDeps
   readonly indexes: Pick<VectorIndexStates, 'possible'>
   readonly query: (
@@ -130,15 +125,15 @@ export interface UseCases {
     principal: Principal,
     signal: AbortSignal,
   ) => Promise<QueryResult>
-  /** The rows of one SELECT as a Parquet file. */
+  /** Returns the rows of one SELECT as a Parquet file. */
   readonly exportRows: (
     request: QueryRequest,
     principal: Principal,
     signal: AbortSignal,
   ) => Promise<ExportedRows>
-  /** Every function that a statement may call. */
+  /** All functions that a statement may call. */
   readonly sqlFunctions: (signal: AbortSignal) => Promise<readonly SqlFunction[]>
-  /** Ends the sessions of a logged-out login. */
+  /** Ends the SQL sessions of a login when its user signs out. */
   readonly dropSessions: (login: string) => void
   readonly search: (
     kb: KnowledgeBase,
@@ -147,7 +142,7 @@ export interface UseCases {
   ) => Promise<SearchAnswer>
   readonly documents: DocumentUses
   readonly embeddings: Pick<EmbedderRegistry, 'embedder'> & {
-    /** Exact for the built-in model. */
+    /** Counts exactly for the built-in model. */
     readonly counter: () => TokenCounter
   }
   readonly maps: MapUses
@@ -162,17 +157,19 @@ export interface UseCases {
     ) => Promise<View>
   }
   readonly insert: (request: InsertRequest, signal: AbortSignal) => Promise<InsertOutcome>
-  /** The same as a job: it is stored when this resolves. */
+  /** Inserts in a job, which is stored when this resolves. */
   readonly insertInBackground: (request: InsertRequest) => Promise<Job>
-  /** Starts to re-chunk the stored documents. */
+  /** Starts re-chunking the stored documents. */
   readonly rechunk: (kb: KnowledgeBase) => Promise<Job>
+  /** @returns null if it is already stored there */
+  readonly move: (kb: KnowledgeBase, sent: Fields, by: Principal) => Promise<Job | null>
   readonly attachments: Attachments
   readonly jobs: Jobs
-  /** The jobs that a principal may see and change. */
+  /** The jobs a principal may see and change. */
   readonly jobsFor: (principal: Principal) => Jobs
-  /** The schedules of projects that a principal may name, their statements as far as it may. */
+  /** The schedules in a principal's projects, with only the statements it may see. */
   readonly schedulesFor: (principal: Principal) => Schedules
-  /** The work that a principal may see. */
+  /** The running work a principal may see. */
   readonly activityFor: (principal: Principal) => Activity
   readonly sourcesFor: (principal: Principal) => SourceKeeping
   readonly traces: TraceStore
@@ -199,13 +196,12 @@ export interface UseCases {
   }
   readonly dropFile: (file: UploadedFile) => Promise<void>
   readonly agents: {
-    /** The first event is `start`, the last one the output; a failure is thrown. */
+    /** The first event is `start`, the last one the output. A failure is thrown. */
     readonly ask: (
       question: AskedQuestion,
       signal: AbortSignal,
     ) => AsyncIterable<CompletionEvent, Answer>
     readonly complete: (question: AskedQuestion, signal: AbortSignal) => Promise<Answer>
-    /** Running and waiting questions, oldest first. */
     readonly runs: () => readonly RunningQuestion[]
     /** @throws AppError `run_not_found` */
     readonly cancelRun: (traceId: string) => void

@@ -1,7 +1,7 @@
-import { ANYONE, type Principal } from '../../../core/domain/access/principal.ts'
+import { ANYONE, mayDo, type Principal } from '../../../core/domain/access/principal.ts'
 import type { RunningEntry, RunningWork } from '../../../core/domain/ports/engine-ports.ts'
 import { shownStatement } from '../../../core/domain/server-state.ts'
-import { AppError, type ErrorCode } from '../../../core/errors.ts'
+import { AppError, type ErrorCode, shuttingDown } from '../../../core/errors.ts'
 import { onAbort, setCaller, setOrigin } from '../../../core/runtime/cancellation.ts'
 import { type ArrivalDeps, Arrivals, type Peer } from '../access/rate-limits.ts'
 import { failureResponseAt, requestError } from './error-response.ts'
@@ -10,21 +10,21 @@ export interface LogEntry {
   readonly method: string
   /** Without the query string, which may contain secrets. */
   readonly path: string
-  /** The pattern of the path, `/api/projects/:project_name`; `unknown` without a route. */
+  /** The path's pattern, such as `/api/projects/:project_name`; `unknown` without a route. */
   readonly route: string
   readonly status: number
-  /** From the request's arrival to the last byte of its answer. */
+  /** From the arrival of the request to the last byte of the answer. */
   readonly ms: number
   readonly requestId: string
-  /** The error code of its answer; null: none. Includes statements that failed after sending rows. */
+  /** The answer's error code, also for statements that failed after sending rows; or null. */
   readonly code: ErrorCode | null
-  /** Who made it; null if no login was needed or used. */
+  /** Who made the request; null if no login was needed or used. */
   readonly principal: string | null
 }
 
 export interface LoggedError {
   readonly requestId: string
-  /** The trace of the agent's failed run. */
+  /** The trace of the failed agent run, if there was one. */
   readonly traceId?: string
   readonly error: unknown
 }
@@ -33,13 +33,12 @@ export interface RequestDeps extends ArrivalDeps {
   readonly running: RunningWork
   readonly log: (entry: LogEntry) => void
   readonly logError: (error: LoggedError) => void
-  /** A new UUID. */
+  /** Returns a new UUID. */
   readonly newId: () => string
 }
 
-/** Where a request came from. Does not trust proxies' claims. */
 export interface Connection extends Peer {
-  /** Called when the whole request has arrived: silence on the connection is then the server's own. */
+  /** Called once the whole request has arrived. From then on, the client waits for the server. */
   onArrived(): void
 }
 
@@ -49,12 +48,12 @@ const PATH_CHARS_MAX = 300
 export interface RecentRequest extends LogEntry {
   /** Milliseconds since 1970. */
   readonly startMs: number
-  /** The web page of this server made it, as far as its client says. */
+  /** Whether the request came from Eider's web page, according to the client. */
   readonly isFromPage: boolean
 }
 
-/** The latest answered requests, for the administrator. The log has all. */
-export class RecentRequests {
+/** The most recent finished requests, for administrators. The log has all of them. */
+class RecentRequests {
   readonly #ring: RecentRequest[] = []
   #next = 0
 
@@ -63,20 +62,19 @@ export class RecentRequests {
     this.#next = (this.#next + 1) % KEPT_MAX
   }
 
-  /** The newest first. */
   list(): readonly RecentRequest[] {
     return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)].reverse()
   }
 }
 
-/** A copy: a slice would keep the whole text in memory, with its query string. */
+/** A copy, because a slice would keep the whole URL in memory, including the query string. */
 function keptPath(path: string): string {
   const isLong = path.length > PATH_CHARS_MAX
   const kept = Buffer.from(isLong ? path.slice(0, PATH_CHARS_MAX) : path).toString()
   return isLong ? `${kept}…` : kept
 }
 
-/** The running requests: each gets its scope, one line in the log and, in every case, an answer. */
+/** The running requests. Each gets a scope, a line in the log, and an answer in every case. */
 export class RunningRequests {
   readonly #deps: RequestDeps
   readonly #arrivals: Arrivals
@@ -86,10 +84,10 @@ export class RunningRequests {
   #isStopping = false
   #onIdle = () => {}
   #lastNumber = 0
-  /** The last answered ones. */
+  /** The most recent finished requests. */
   readonly recent = new RecentRequests()
 
-  /** @param onAnswered called when the status is decided */
+  /** @param onAnswered called once the status is known */
   constructor(deps: RequestDeps, onAnswered: (scope: RequestScope) => void) {
     this.#deps = deps
     this.#arrivals = new Arrivals(deps)
@@ -100,9 +98,16 @@ export class RunningRequests {
     return this.#isStopping
   }
 
-  /** The running ones, oldest first. */
   list(): readonly RequestScope[] {
     return [...this.#running]
+  }
+
+  /** Its own, or all for an administrator of the whole server. */
+  seenBy(principal: Principal): readonly RequestScope[] {
+    const seesAll = mayDo(principal, 'admin') && principal.namespaces === null
+    return this.list().filter(({ principal: { kind, id } }) => {
+      return seesAll || (kind === principal.kind && id === principal.id)
+    })
   }
 
   scopeOf(request: Request): RequestScope {
@@ -158,12 +163,12 @@ export class RunningRequests {
     }
   }
 
-  /** Resolves when work on a large body may start. */
+  /** Resolves when processing of a large body may start. */
   bodyTurn(): Promise<void> {
     return this.#arrivals.bodyTurn()
   }
 
-  /** The client's own id if it is harmless; else a new one. */
+  /** The id sent by the client if it is harmless, otherwise a new one. */
   #requestId(request: Request): string {
     const sent = request.headers.get('x-request-id')
     return sent !== null && /^[\w.-]{1,128}$/.test(sent) ? sent : this.#deps.newId()
@@ -182,7 +187,7 @@ export class RunningRequests {
     if (this.#running.size === 0) this.#onIdle()
   }
 
-  /** Resolves when no request is running: at the latest after `graceMs` and a second for aborted requests to end. */
+  /** Waits `graceMs`, then at most a second for aborted requests to end. */
   async drain(graceMs: number): Promise<void> {
     this.#isStopping = true
     const idle = new Promise<void>((resolve) => {
@@ -197,12 +202,8 @@ export class RunningRequests {
 
 export const SKIPPED_ROWS_HEADER = 'X-Eider-Skipped-Rows'
 
-/** How long aborted requests get to end. */
+/** How long aborted requests may take to end. */
 const ABORT_MS = 1_000
-
-function shuttingDown(): AppError {
-  return new AppError('shutting_down', 'The server is shutting down')
-}
 
 function isDecodable(path: string): boolean {
   if (!path.includes('%')) return true
@@ -214,33 +215,33 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** The shown part of a running statement. */
+/** How much of a running statement is shown. */
 const STATEMENT_CHARS_MAX = 500
 
-/** The facts about one request besides its content: its id, its abort signal, and its end. */
+/** What is known about one request besides its content: its id, its abort signal, and its end. */
 export class RequestScope {
   readonly id: string
-  /** Unique in this run of the server: clients choose their ids, and may repeat one. */
+  /** Unique until the server restarts. Request ids are not, because clients choose them. */
   readonly number: number
   /** Milliseconds since 1970. */
   readonly startMs: number
   readonly method: string
   readonly path: string
-  /** The pattern of its path; known before its route runs. */
+  /** The pattern of the path, set before the route runs. */
   route = 'unknown'
-  /** The client's network address, or that of the proxy in front; `unknown` without a connection. */
+  /** The network address of the client or the proxy in front of it; `unknown` if not connected. */
   readonly address: string
-  /** Who makes it; set before its route runs. A public route may see ANYONE. */
+  /** Who makes the request, set before the route runs. On a public route it may be ANYONE. */
   principal: Principal = ANYONE
-  /** Whether the page claims to have sent it: to distinguish its requests from programs', never for access. */
+  /** A client's claim: tells the page from programs; never grants access. */
   readonly isFromPage: boolean
-  /** Where its statement is noted. */
+  /** For recording the request's statement. */
   readonly running: RunningEntry
-  /** The change, for the audit log; null: none. */
+  /** The change for the audit log; null if there is none. */
   change: { readonly action: string; readonly targets: readonly string[] } | null = null
-  /** Rows of its insert not stored because their content is empty; null: it inserts nothing. */
+  /** Because their content is empty; null if it is not an insert. */
   skippedRows: number | null = null
-  /** The code of the error in its answer. */
+  /** The error code in the answer. */
   failure: ErrorCode | null = null
   readonly #abort = new AbortController()
   readonly #onEnd: (scope: RequestScope) => void
@@ -250,9 +251,7 @@ export class RequestScope {
   #hasEnded = false
   #status = 0
 
-  /**
-   * @param events `onEnd`: called once, when the answer is complete or the client is gone
-   */
+  /** @param events `onEnd` is called once, when the answer is complete or the client is gone */
   constructor(
     id: string,
     request: Request,
@@ -294,7 +293,7 @@ export class RequestScope {
     return this.#abort.signal
   }
 
-  /** The first words of its statement, without values; null: none. */
+  /** The first words of the statement, without values; null if there is none. */
   get statement(): string | null {
     return this.#sql === null ? null : shownStatement(this.#sql, STATEMENT_CHARS_MAX)
   }
@@ -307,16 +306,12 @@ export class RequestScope {
     return this.#status
   }
 
-  /**
-   * Marks the request as a change: the audit log gets an entry with its answer. Routes that need `write` or `admin` do so
-   * automatically.
-   * @param targets names, never what a body says
-   */
+  /** For the audit log; automatic for `write` and `admin` routes. @param targets names only */
   noteChange(action: string, targets: readonly string[] = []): void {
     this.change = { action, targets }
   }
 
-  /** One more name of what is changed. */
+  /** Adds the name of a changed object. */
   noteTarget(name: string): void {
     const { change } = this
     if (change !== null) this.change = { ...change, targets: [...change.targets, name] }
@@ -330,12 +325,12 @@ export class RequestScope {
     this.#onArrived()
   }
 
-  /** From now on only `end` ends the request. */
+  /** After this, only `end` ends the request. */
   startStreaming(): void {
     this.#isStreaming = true
   }
 
-  /** The status is decided. Without a stream, the request is over. */
+  /** Called once the status is known. Unless the answer is a stream, this ends the request. */
   answered(status: number): void {
     this.#status = status
     if (!this.#isStreaming) this.end()
@@ -353,7 +348,7 @@ function hasBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || (headers.get('content-length') ?? '0') !== '0'
 }
 
-/** The page sends a header; browsers mark the files that it loads, and addresses that were typed. */
+/** By the page's own header. Browsers mark files that a page loads, and typed addresses. */
 function isFromPage({ headers }: Request): boolean {
   if (headers.has('x-eider-page')) return true
   const site = headers.get('sec-fetch-site')

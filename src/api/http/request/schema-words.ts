@@ -1,8 +1,11 @@
-/** Words for schemas. A schema with `$id` is named: the document contains it once and refers to it. */
+/**
+ * Building blocks for schemas. The OpenAPI document contains a schema with `$id` once and refers to
+ * it.
+ */
 
 import { type Static, type TSchema, t } from 'elysia'
 
-/** A schema as code creates it; records are never changed. */
+/** The type of a record with this schema; records are read-only. */
 export type Wire<S extends TSchema> = Frozen<Static<S>>
 
 type Frozen<T> = T extends readonly (infer One)[]
@@ -10,6 +13,8 @@ type Frozen<T> = T extends readonly (infer One)[]
   : T extends object
     ? { readonly [K in keyof T]: Frozen<T[K]> }
     : T
+
+type NumberOptions = NonNullable<Parameters<typeof t.Number>[0]>
 
 interface About {
   readonly description?: string
@@ -26,10 +31,15 @@ export function maybe<S extends TSchema>(schema: S, about: About = {}) {
   return t.Optional(orNull(schema, about))
 }
 
+/** A whole number. Elysia's `t.Integer` takes text as well, and compiles a check for each field. */
+export function integer(about: NumberOptions = {}) {
+  return t.Number({ ...about, multipleOf: 1 })
+}
+
 type Fields = Readonly<Record<string, TSchema>>
 type ObjectOf<F extends Fields> = ReturnType<typeof t.Object<F>>
 
-/** A schema that has a name in the document. */
+/** A schema with a name in the OpenAPI document. */
 export function named<F extends Fields>(id: string, fields: F): ObjectOf<F>
 export function named<F extends Fields>(id: string, about: string, fields: F): ObjectOf<F>
 export function named<F extends Fields>(id: string, ...others: [F] | [string, F]) {
@@ -37,17 +47,17 @@ export function named<F extends Fields>(id: string, ...others: [F] | [string, F]
   return t.Object(fields, { $id: id, ...(description === undefined ? {} : { description }) })
 }
 
-/** Refuses other fields. */
+/** An object that refuses unknown fields. */
 export function strict<F extends Fields>(fields: F): ObjectOf<F> {
   return t.Object(fields, { additionalProperties: false })
 }
 
-/** Accepts and ignores other fields. */
+/** An object that ignores unknown fields. */
 export function open<F extends Fields>(fields: F): ObjectOf<F> {
   return t.Object(fields, { additionalProperties: true })
 }
 
-/** One of these texts. For answers and documentation: bodies are checked with literals. */
+/** One of these strings, for answers and documentation; bodies are checked with literals. */
 export function oneOf<const T extends string>(
   values: readonly T[],
   about: About & { readonly $id?: string } = {},
@@ -61,8 +71,7 @@ export const TIME = t.String({
   examples: ['2026-04-30 12:00:00.000000'],
 })
 export const TIME_OR_NULL = orNull(TIME)
-export const COUNT = t.Integer({ minimum: 0 })
-/** An object whose fields its sender chose. */
+export const COUNT = integer({ minimum: 0 })
 export const FIELDS = t.Record(t.String(), t.Unknown())
 
 const DOCUMENTED = Symbol('documented')
@@ -72,49 +81,43 @@ interface SchemaWords {
   readonly description?: string
 }
 
-/**
- * A schema that checks loosely, because a later reader of the value gives better error messages. The OpenAPI document
- * describes the actual value.
- */
+/** Code that reads the value later gives better errors. The document shows `shape`. */
 export function documentedAs<S extends TSchema>(checked: S, shape: TSchema): S {
   return { ...checked, [DOCUMENTED]: shape }
 }
 
-/** Checked to be an object, documented by its shape. */
+/** Only checked to be an object; documented as `shape`. */
 export function anObject(shape: TSchema = FIELDS) {
   return documentedAs(t.Object({}), shape)
 }
 
-/** Checked further on, documented by its shape. */
+/** Checked later; documented as `shape`. */
 export function optionally(shape: TSchema) {
   return t.Optional(documentedAs(t.Unknown(), shape))
 }
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Their values are data, not schemas. */
+/** Keywords whose values are data, not schemas. */
 const DATA = new Set(['const', 'default', 'enum', 'example', 'examples', 'required'])
 
-/**
- * A schema as the document shows it.
- * @param named collects named schemas
- */
+/** A schema as the OpenAPI document shows it. @param named collects named schemas */
 export function shownSchema(schema: object, named: Map<string, JsonSchema>): JsonSchema {
-  // Every schema may have one.
+  // Any schema may have a shape.
   const { [DOCUMENTED]: shape, ...checked } = schema as Partial<{
     readonly [DOCUMENTED]: object
   }>
   if (shape !== undefined) {
-    // Words of JSON Schema, with their own types.
+    // JSON Schema keywords have their own types.
     const { description } = checked as SchemaWords
     const shown = shownSchema(shape, named)
     return description === undefined || '$ref' in shown ? shown : { ...shown, description }
   }
-  // As above.
+  // See above.
   const { $id, ...content } = checked as SchemaWords
   if ($id === undefined) return shownContent(content, named)
   if (!named.has($id)) {
-    // Registered first, because it may contain itself.
+    // Registered before its content, because a schema may contain itself.
     named.set($id, {})
     named.set($id, shownContent(content, named))
   }
@@ -143,7 +146,7 @@ function shownValue(value: unknown, named: Map<string, JsonSchema>): unknown {
   return typeof value === 'object' && value !== null ? shownSchema(value, named) : value
 }
 
-/** What TypeBox writes in a roundabout way, as readers and generators know it. */
+/** Simplifies TypeBox's verbose forms for readers and code generators. */
 function plainer(schema: Record<string, unknown>): JsonSchema {
   const { patternProperties, multipleOf, ...others } = schema
   if (patternProperties !== undefined) {
@@ -155,7 +158,7 @@ function plainer(schema: Record<string, unknown>): JsonSchema {
   return Array.isArray(anyOf) ? { ...about, ...joined(anyOf) } : schema
 }
 
-/** The texts of a union form one enumeration; null next to a plain type is a second type. */
+/** Merges a union of strings into one enumeration, and adds null to a plain type. */
 function joined(anyOf: readonly JsonSchema[]): JsonSchema {
   const texts = anyOf.filter((one) => typeof one.const === 'string')
   const others = anyOf.filter((one) => typeof one.const !== 'string')

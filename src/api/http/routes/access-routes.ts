@@ -1,4 +1,4 @@
-/** Keys, users, and the audit log of what they changed. */
+/** API keys, users, and the audit log of their changes. */
 import { t } from 'elysia'
 import { type Principal, ROLE_SCOPES, SCOPES } from '../../../core/domain/access/principal.ts'
 import type { AccessKey, AuditRecord } from '../../../core/domain/ports/access-ports.ts'
@@ -26,40 +26,43 @@ import {
   withoutUnset,
 } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
-import { maybe, orNull, strict, TEXTS } from '../request/schema-words.ts'
+import { integer, maybe, orNull, strict, TEXTS } from '../request/schema-words.ts'
 
 const limits = { bytesMax: 65_536 }
 const ONE_USER = '/api/users/:user_id'
 
 const projectsOf = (who: string) => {
-  const description = `Projects, data sources, or "files", that ${who} may use; null: all`
+  const description = `Projects, data sources or "files" ${who} may use; null means all`
   return orNull(TEXTS, { description })
 }
 const KEY_PROJECTS = projectsOf('it')
 const USER_PROJECTS = projectsOf('the user')
 const SCOPE = t.Union(SCOPES.map((scope) => t.Literal(scope)))
 
-/** Values are checked in `createKey`, which SQL calls too. */
+/** `createKey`, which SQL uses too, checks the values. */
 const CREATE_KEY = bodySchema(
   strict({
-    name: t.String({ description: 'What the key is for; unique', examples: ['notebook'] }),
+    name: t.String({
+      description: 'A unique name that says what the key is for',
+      examples: ['notebook'],
+    }),
     scopes: t.Array(t.String({ enum: [...SCOPES] }), { examples: [['read', 'ask']] }),
     projects: t.Optional(KEY_PROJECTS),
     expires_at: maybe(t.String(), { description: 'A date or time, UTC by default' }),
-    requests_per_minute: maybe(t.Integer({ minimum: 0 }), {
-      description: '0: unlimited; null: EIDER_KEY_REQUESTS_PER_MINUTE',
+    requests_per_minute: maybe(integer({ minimum: 0 }), {
+      description: '0 means unlimited, null means EIDER_KEY_REQUESTS_PER_MINUTE',
     }),
   }),
   limits,
 )
 
 const KEY_FIELDS = {
-  id: t.Integer(),
+  id: integer(),
   name: t.String(),
-  prefix: t.String({ description: 'The start of the key, to recognize it' }),
+  prefix: t.String({ description: 'The start of the key, to identify it' }),
   scopes: t.Array(SCOPE),
   projects: KEY_PROJECTS,
-  requests_per_minute: orNull(t.Integer()),
+  requests_per_minute: orNull(integer()),
   created_by: t.String(),
   created_at: t.String(),
   expires_at: orNull(t.String()),
@@ -82,10 +85,10 @@ export const keyOperations = resource('Access', (api, { deps, snapshot }) => {
   api.post('/api/keys', {
     id: 'createKey',
     summary: 'Create a key',
-    description: '`key` has its text, which is shown only this once: copy it now.',
+    description: '`key` is the key itself. Copy it now: it is shown only once.',
     needs: 'admin',
     body: CREATE_KEY,
-    answers: { 201: ['The key, shown this once', NEW_KEY], 409: 'The name is already in use' },
+    answers: { 201: ['The key and its secret', NEW_KEY], 409: 'The name is already in use' },
     async run({ body: fields, principal }) {
       const made = await createKey(fields, principal, { keys, now, snapshot })
       const headers = { 'cache-control': 'no-store' }
@@ -116,7 +119,7 @@ const ROLE_NAME = t.String({ enum: Object.keys(ROLE_SCOPES) })
 const PASSWORD = t.String({ description: '8 to 1024 characters' })
 
 const CHANGED = { password: PASSWORD, role: ROLE_NAME, projects: USER_PROJECTS }
-/** Values are checked in `define-user.ts`, which SQL calls too. */
+/** `define-user.ts`, which SQL uses too, checks the values. */
 const CREATE_USER = bodySchema(
   strict({ name: t.String(), ...CHANGED, projects: t.Optional(USER_PROJECTS) }),
   limits,
@@ -128,7 +131,7 @@ const OWN_PASSWORD = bodySchema(
 )
 
 export const USER = t.Object({
-  id: t.Integer({ description: '0: the user of the settings' }),
+  id: integer({ description: '0: the user in the settings' }),
   name: t.String(),
   role: ROLE,
   projects: USER_PROJECTS,
@@ -136,7 +139,7 @@ export const USER = t.Object({
   created_at: orNull(t.String()),
   updated_at: orNull(t.String()),
 })
-const ofSettings = { 409: 'The user of the settings can only be changed there' }
+const ofSettings = { 409: 'This user is defined in the settings and can only be changed there' }
 
 const userRecord = recordOf<ListedUser>()(USER, { projects: (user) => user.namespaces })
 
@@ -175,7 +178,7 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   })
   api.patch(ONE_USER, {
     id: 'changeUser',
-    summary: 'Change the password, the role or the projects of a user',
+    summary: 'Change a user’s password, role or projects',
     description: 'Takes effect immediately. A new password ends the user’s sessions.',
     needs: 'admin',
     find: userAt,
@@ -202,7 +205,7 @@ export const userOperations = resource('Access', (api, { authentication, deps, s
   api.post('/api/password', {
     id: 'changeOwnPassword',
     summary: 'Change your own password',
-    description: 'Ends all your sessions; the answer has a token for a new one.',
+    description: 'Ends all your sessions and returns a token for a new one.',
     needs: 'login',
     body: OWN_PASSWORD,
     answers: {
@@ -224,15 +227,18 @@ const charsMax = 1_000
 
 const AUDIT = queryParameters({
   ...paging('Entries per page'),
-  principal: text({ description: 'The name of the user or key', charsMax }),
-  action: text({ description: '`createKey`, `DROP KNOWLEDGE_BASE`, `login`', charsMax }),
-  outcome: text({ description: '`ok`, or the code of an error', charsMax }),
-  from: moment({ description: 'At or after this' }),
-  to: moment({ description: 'Before this' }),
+  principal: text({ description: 'Name of the user or key', charsMax }),
+  action: text({
+    description: 'An action such as `createKey`, `DROP KNOWLEDGE_BASE` or `login`',
+    charsMax,
+  }),
+  outcome: text({ description: '`ok`, or an error code', charsMax }),
+  from: moment({ description: 'Entries from this time on' }),
+  to: moment({ description: 'Entries before this time' }),
 })
 
 const AUDIT_RECORD = t.Object({
-  number: t.Integer(),
+  number: integer(),
   happened_at: t.String(),
   principal: t.Object({ kind: t.String(), id: t.String(), name: t.String() }),
   action: t.String(),
@@ -240,8 +246,8 @@ const AUDIT_RECORD = t.Object({
   outcome: t.String(),
   address: t.String(),
   request_id: t.String(),
-  occurrences: t.Integer(),
-  skipped_rows: t.Integer({ description: 'Rows of an insert without content' }),
+  occurrences: integer(),
+  skipped_rows: integer({ description: 'Rows skipped for empty content' }),
 })
 export const AUDIT_LIST = t.Object({ items: t.Array(AUDIT_RECORD), next: orNull(t.String()) })
 
@@ -257,10 +263,10 @@ export const auditOperations = resource('Access', (api, { deps }) => {
   api.get('/api/audit', {
     id: 'listAuditLog',
     summary: 'List the audit log, newest first',
-    description: 'Names only, never the content of statements or bodies.',
+    description: 'Entries contain names, never the content of statements or bodies.',
     needs: 'admin',
     query: AUDIT,
-    answers: { 200: ['items, next (the cursor of the next page, or null)', AUDIT_LIST] },
+    answers: { 200: ['`items`, and `next`: the cursor of the next page, or null', AUDIT_LIST] },
     async run({ query: { limit, cursor, ...filter }, principal }) {
       if (principal.namespaces !== null) {
         const message = 'The audit log is for admins who are not limited to projects'

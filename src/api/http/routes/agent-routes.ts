@@ -46,16 +46,16 @@ const RUNS_PATH = '/api/agents/runs'
 const optionalText = maybe(t.String())
 const optionalObject = (shape: TSchema) => maybe(anObject(shape))
 
-/** Further fields are left to the catalog, which knows the wording for those it refuses. */
+/** The catalog checks all other fields, because clients expect its wording when it refuses one. */
 const DEFINITION = {
   model: optionalObject(MODEL),
   data: optionalObject(AGENT_DATA),
   prompt_template: optionalText,
   params: optionalObject(open(AGENT_OPTIONS)),
-  /** The older way to name a model. */
+  /** The older field for naming a model. */
   model_name: optionalText,
   provider: optionalText,
-  /** The same as within `params`. */
+  /** These fields are also accepted outside `params`. */
   ...Object.fromEntries(
     Object.entries(AGENT_OPTIONS).map(([name, one]) => [name, optionally(one)]),
   ),
@@ -63,7 +63,7 @@ const DEFINITION = {
 const NEW_AGENT = bodySchema(strict({ agent: t.Object({ name: t.String(), ...DEFINITION }) }))
 const CHANGED_AGENT = bodySchema(strict({ agent: t.Object({ name: optionalText, ...DEFINITION }) }))
 
-const VERSION_HEADER = { ETag: 'The version of the agent, for If-Match' }
+const VERSION_HEADER = { ETag: 'The agent’s version, for If-Match' }
 const SAVED = { description: 'The agent', schema: SAVED_AGENT, headers: VERSION_HEADER }
 
 export const agentOperations = resource('Agents', (api, { deps }) => {
@@ -74,7 +74,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     answers: { 200: ['The agents', t.Array(AGENT)] },
     run: ({ snapshot, found }) => agentsOf(snapshot, found).map((agent) => agentRecord(agent)),
   })
-  /** A key is shown to the request that sent it. */
+  /** A key is shown only in the answer to the request that sent it. */
   const saved = (agent: Agent, sent: Fields, status: number) => {
     const body = { ...agentRecord(agent, sentApiKey(sent)), warnings: deps.agentWarnings(agent) }
     return Response.json(body, { status, headers: versionHeader(agent) })
@@ -100,9 +100,9 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   })
   api.put(AGENT_PATH, {
     id: 'updateAgent',
-    summary: 'Update an agent; fields that are not sent stay',
+    summary: 'Update only the agent fields you send',
     headers: {
-      'If-Match': 'The ETag of the agent as you read it; a changed agent is not overwritten',
+      'If-Match': 'The ETag you got when you read the agent. If it has changed since, you get 412',
     },
     find({ request, ...place }) {
       const agent = agentToAlter(place)
@@ -112,8 +112,8 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     body: CHANGED_AGENT,
     answers: {
       200: SAVED,
-      400: 'No such agent: PUT never creates',
-      412: 'The agent has changed since; nothing was saved',
+      400: 'There is no such agent; PUT does not create one',
+      412: 'The agent has changed since you read it; nothing was saved',
     },
     async run({ request, found, body: { agent: sent }, principal }) {
       const agent = await alterAgent(found, sent, deps.catalogFor(principal), (stored) => {
@@ -126,14 +126,14 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     id: 'probeAgent',
     summary: "Test an agent's model with one tiny call",
     find: agentAt,
-    answers: { 200: ['The result of the call, also of a failed one', AGENT_PROBE] },
+    answers: { 200: ['The result of the call, even if it failed', AGENT_PROBE] },
     run: ({ request, found: agent }) => deps.probeAgent(agent, request.signal),
   })
   api.post('/api/agents/probe', {
     id: 'probeNewAgent',
     summary: 'Test a model with one tiny call, before creating the agent',
     body: CHANGED_AGENT,
-    answers: { 200: ['The result of the call, also of a failed one', AGENT_PROBE] },
+    answers: { 200: ['The result of the call, even if it failed', AGENT_PROBE] },
     async run({ request, body: { agent: sent }, principal }) {
       const model = await modelToTry(sent, deps.catalogFor(principal))
       return deps.probeAgent({ model }, request.signal)
@@ -157,8 +157,8 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
     body: COMPLETION,
     answers: {
       200: ['The answer', ANSWER],
-      409: 'The conversation has a question running, or is full',
-      504: 'Timeout',
+      409: 'A question is running in this conversation, or it is full',
+      504: 'The agent’s time limit was reached',
     },
     async run(call) {
       return answerRecord(await agents.complete(questionOf(call), call.signal))
@@ -166,14 +166,14 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
   })
   api.post(`${COMPLETIONS_PATH}/stream`, {
     id: 'streamAgent',
-    summary: 'Ask an agent and watch its steps',
+    summary: 'Ask an agent and stream its steps',
     needs: 'ask',
     produces: 'text/event-stream',
     find: agentAt,
     body: COMPLETION,
     answers: {
-      200: ['Chunks of data: {json}', COMPLETION_EVENT],
-      409: 'The conversation has a question running, or is full',
+      200: ['Server-sent events: `data: {json}`', COMPLETION_EVENT],
+      409: 'A question is running in this conversation, or it is full',
     },
     run(call) {
       const { scope } = call
@@ -190,7 +190,6 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
   })
 })
 
-/** Running questions. Finished ones are traces. */
 export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
   const runsOf = (principal: Principal) => {
     const asker = askerOf(principal)
@@ -202,8 +201,8 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
     id: 'listRunningQuestions',
     summary: 'List running and waiting questions',
     description:
-      'Each with its trace_id, agent and project, the start of the question, its state (waiting, running), ' +
-      'the steps so far, the seconds since it was asked, and the model.',
+      'Each has its trace_id, agent, project, model, state (waiting or running), the start of the question, ' +
+      'the steps so far, and the seconds since it was asked.',
     needs: 'ask',
     answers: { 200: ['The questions, oldest first', t.Array(RUNNING_QUESTION)] },
     run({ principal }) {
@@ -215,7 +214,7 @@ export const runOperations = resource('Agents', (api, { deps: { agents } }) => {
     id: 'cancelQuestion',
     summary: 'Cancel a question',
     description:
-      'Ends the model call and the running SQL. The question’s client gets the error "cancelled"',
+      'Stops the model call and the running SQL. The client that asked gets the error "cancelled".',
     needs: 'ask',
     run({ principal, params: { trace_id: id } }) {
       if (!runsOf(principal).some(({ traceId }) => traceId === id)) throw runNotFound(id)
@@ -267,23 +266,20 @@ function sentApiKey({ model }: Fields): string | undefined {
   return typeof key === 'string' ? key : undefined
 }
 
-/** The ETag of an agent, which changes with every change. Secrets do not affect it. */
+/** The ETag of an agent. Every change alters it, except changes to secrets. */
 function agentVersion(agent: Agent): string {
   const record = JSON.stringify(agentRecord(agent))
   return `"${createHash('sha256').update(record).digest('base64url').slice(0, 22)}"`
 }
 
-/**
- * @param ifMatch the header: one of these must be the agent's version; `*`, or no header: any
- * @throws AppError `agent_changed`
- */
+/** @param ifMatch must list the agent's version, or `*` @throws AppError `agent_changed` */
 function requireVersion(agent: Agent, ifMatch: string | null): void {
   if (ifMatch === null) return
   const version = agentVersion(agent)
-  // Proxies that compress mark a version as weak; the agent is the same.
+  // Proxies that compress mark the version as weak, although the agent is the same.
   const named = ifMatch.split(',').map((one) => one.trim().replace(/^W\//, ''))
   if (named.includes('*') || named.includes(version)) return
-  const message = `The agent ${agent.name} was changed since you read it: GET it, and send your changes with its new ETag as If-Match`
+  const message = `The agent ${agent.name} has changed since you read it: GET it, and send your changes with its new ETag as If-Match`
   throw new AppError('agent_changed', message)
 }
 
@@ -301,16 +297,16 @@ const COMPLETION = bodySchema(
     {
       messages: t.Array(MESSAGE, {
         description:
-          'Turns as {"question", "answer"} or {"role", "content"}; the last question is asked',
+          'Turns as {"question", "answer"} or {"role", "content"}; the last one is the question',
       }),
       response_format: optionally(RESPONSE_FORMAT),
       conversation_id: maybe(t.String(), {
         description:
-          '"new" stores the conversation and returns its id; an id continues that conversation',
+          '"new" starts a stored conversation and returns its id; an id continues that conversation',
       }),
       background: maybe(t.Boolean(), {
         description:
-          'true: the question finishes even if its client leaves; needs a conversation_id',
+          'Whether the question continues if the client disconnects; needs a conversation_id',
       }),
       stream_options: maybe(t.Object({ deltas: t.Optional(t.Boolean()) })),
     },
@@ -323,14 +319,10 @@ const COMPLETION = bodySchema(
 
 interface Conversation {
   readonly question: string
-  /** Oldest first. */
   readonly history: readonly ConversationTurn[]
 }
 
-/**
- * The question, and the history. Both forms of a message may be mixed.
- * @throws AppError `invalid_request` without a question
- */
+/** A message may use either form. @throws AppError `invalid_request` without a question */
 function conversationOf(messages: readonly SentMessage[]): Conversation {
   const turns = messages.flatMap(turnsOf)
   const last = turns.findLastIndex((turn) => turn.role === 'user')
@@ -343,7 +335,7 @@ function conversationOf(messages: readonly SentMessage[]): Conversation {
 function turnsOf(message: SentMessage, index: number): readonly ConversationTurn[] {
   const { question, answer, role, content } = message
   if (role !== undefined) {
-    // Instructions belong to the agent; a conversation cannot replace them.
+    // Instructions belong to the agent, so a conversation cannot replace them.
     if (role !== 'user' && role !== 'assistant') throw unknownRole(role, index)
     return isText(content) ? [{ role, content }] : []
   }

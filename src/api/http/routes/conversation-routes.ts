@@ -1,4 +1,7 @@
-/** Stored conversations with agents. Their questions are asked by `/completions` with a `conversation_id`. */
+/**
+ * Stored conversations with agents. Questions are asked through `/completions` with a
+ * `conversation_id`.
+ */
 import { completionStream } from '../../../agents/questions/completion-stream.ts'
 import type {
   LiveTurns,
@@ -25,7 +28,7 @@ import { type At, agentAt, resource } from '../openapi/operation.ts'
 const CONVERSATIONS_PATH = '/api/projects/:project_name/agents/:agent_name/conversations'
 const CONVERSATION_PATH = `${CONVERSATIONS_PATH}/:conversation_id` as const
 const PAGING = queryParameters(paging('Items per page'))
-const BUSY = { 409: 'One of its questions is running' }
+const BUSY = { 409: 'A question is running in this conversation' }
 
 export const conversationOperations = resource('Agents', (api, context) => {
   const { conversations } = context.deps
@@ -35,7 +38,9 @@ export const conversationOperations = resource('Agents', (api, context) => {
     needs: 'ask',
     query: PAGING,
     find: readableAgentAt,
-    answers: { 200: ['items, next (the cursor of the next page, or null)', CONVERSATION_LIST] },
+    answers: {
+      200: ['`items`, and `next`: the cursor of the next page, or null', CONVERSATION_LIST],
+    },
     async run({ principal, query, found: agent }) {
       const asker = askerOf(principal)
       const { items, next } = await conversations.list(agent, pageBefore(query), asker)
@@ -49,7 +54,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
     query: PAGING,
     find: readableAgentAt,
     answers: {
-      200: ['The conversation, next (the cursor of earlier turns, or null)', CONVERSATION],
+      200: ['The conversation, and `next`: the cursor of earlier turns, or null', CONVERSATION],
     },
     async run({ params: { conversation_id: id }, principal, query, found: agent }) {
       const page = pageBefore(query)
@@ -58,16 +63,16 @@ export const conversationOperations = resource('Agents', (api, context) => {
   })
   api.get(`${CONVERSATION_PATH}/stream`, {
     id: 'watchConversation',
-    summary: 'Watch the running question of a conversation',
+    summary: 'Stream a conversation’s running question',
     description:
-      'All events of its stream, with at_ms, milliseconds since it was asked. Leaving does not cancel it',
+      'Sends all the question’s events, each with `at_ms`, the milliseconds since it was asked. Disconnecting does not cancel it.',
     needs: 'ask',
     produces: 'text/event-stream',
     find: readableAgentAt,
-    answers: { 200: ['Chunks of data: {json}', COMPLETION_EVENT] },
+    answers: { 200: ['Server-sent events: `data: {json}`', COMPLETION_EVENT] },
     run({ params: { conversation_id: id }, principal, scope, signal, found: agent }) {
       const watched = conversations.watch(agent, id, askerOf(principal), signal)
-      // A failure is logged by the request that asked.
+      // The request that asked the question logs its failure.
       const events = completionStream(withTimes(watched), { deltas: true, onFailure: () => {} })
       return eventStream(events, scope)
     },
@@ -75,7 +80,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
   api.delete(CONVERSATION_PATH, {
     id: 'deleteConversation',
     summary: 'Delete a conversation',
-    description: 'The traces of its questions stay',
+    description: 'The traces of its questions are kept.',
     needs: 'ask',
     find: agentAt,
     answers: BUSY,
@@ -86,7 +91,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
   api.delete(`${CONVERSATION_PATH}/turns/:trace_id`, {
     id: 'deleteTurns',
     summary: 'Delete a turn of a conversation and all later ones',
-    description: 'Deleting the first turn deletes the conversation. Traces stay',
+    description: 'Deleting the first turn deletes the conversation. Traces are kept.',
     needs: 'ask',
     find: agentAt,
     answers: BUSY,
@@ -96,7 +101,7 @@ export const conversationOperations = resource('Agents', (api, context) => {
   })
 })
 
-/** Conversations hold texts that the agent found. */
+/** Needs the right to read the agent, because conversations contain texts that the agent found. */
 function readableAgentAt(
   place: At<'project_name' | 'agent_name'> & { readonly principal: Principal },
 ): Agent {

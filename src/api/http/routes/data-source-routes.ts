@@ -1,6 +1,3 @@
-import { anObject, maybe, open, strict } from '../request/schema-words.ts'
-/** Data sources: create, change, check and browse them. */
-
 import { t } from 'elysia'
 import {
   type CatalogSnapshot,
@@ -38,6 +35,7 @@ import {
 import { bodySchema } from '../bodies/body.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
+import { anObject, maybe, open, strict } from '../request/schema-words.ts'
 
 const DATABASES_PATH = '/api/databases'
 const DATABASE_PATH = `${DATABASES_PATH}/:database_name` as const
@@ -60,7 +58,7 @@ const CHANGE = bodySchema(
     check_connection: CHECKED,
   }),
 )
-/** The parameters are next to the engine. */
+/** The parameters are fields next to the engine. */
 const STATUS = bodySchema(open({ engine: t.String() }))
 
 export const dataSourceOperations = resource('Databases', (api, context) => {
@@ -73,7 +71,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     needs: 'admin',
     body: NEW_DATABASE,
     answers: {
-      200: ['It does not answer; nothing was stored', CONNECTION_FAILURE],
+      200: ['The database does not answer; nothing was stored', CONNECTION_FAILURE],
       201: ['The database', DATABASE],
       409: 'The name is already in use',
     },
@@ -92,7 +90,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     summary: 'Test a connection before storing it',
     needs: 'admin',
     body: STATUS,
-    answers: { 200: ['Whether it answers', CONNECTION_STATUS] },
+    answers: { 200: ['Whether the database answers', CONNECTION_STATUS] },
     async run({ body: { engine, ...parameters }, signal }) {
       const draft = databaseDraft({ name: 'status', engine, parameters })
       const check = await checkDraft(context, draft, signal)
@@ -106,7 +104,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     const parameters = databaseFields(database.parameters)
     if (source === undefined && !mayCreate) throw notFound('database', name)
     if (database.name && nameKey(database.name) !== nameKey(name)) {
-      throw new AppError('invalid_database', 'A database keeps its name; make another one instead')
+      throw new AppError('invalid_database', 'A database cannot be renamed; create another one')
     }
     const check = async (draft: DataSourceDraft) => {
       if (isChecked === true) await requireConnection(context, draft, signal)
@@ -125,7 +123,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   api.put(DATABASE_PATH, {
     id: 'putDatabase',
     summary: 'Change or connect a database',
-    description: 'Changes the given parameters; null removes one, others stay.',
+    description: 'Changes the parameters you send; null removes one.',
     needs: 'admin',
     body: CHANGE,
     answers: { 200: ['The changed database', DATABASE], 201: ['The new database', DATABASE] },
@@ -142,9 +140,9 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   api.delete(DATABASE_PATH, {
     id: 'deleteDatabase',
     summary: 'Disconnect a database, or delete a project',
-    description: 'Copied rows stay.',
+    description: 'Rows copied from it are kept.',
     needs: 'admin',
-    answers: { 409: 'A job or a source reads it' },
+    answers: { 409: 'A job or a source uses it' },
     async run({ params, snapshot }) {
       const project = findProject(snapshot, params.database_name)
       if (project !== undefined) await dropProject(project, deps)
@@ -155,7 +153,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     id: 'checkDatabase',
     summary: 'Test the connection to a database',
     needs: 'admin',
-    answers: { 200: ['Whether it answers, and the error', DATABASE_CHECK] },
+    answers: { 200: ['Whether the database answers, and the error if not', DATABASE_CHECK] },
     async run({ params, snapshot, signal }) {
       const source = requireDataSource(snapshot, params.database_name)
       return checkRecord(await checkDatabase(source, deps, signal))
@@ -164,7 +162,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   api.get(`${DATABASE_PATH}/tables`, {
     id: 'listTables',
     summary: 'List the tables of a database',
-    answers: { 200: ['The tables', t.Array(TABLE_NAME)], 502: 'It does not answer' },
+    answers: { 200: ['The tables', t.Array(TABLE_NAME)], 502: 'The database does not answer' },
     async run({ request, params, snapshot }) {
       const name = requireDatabase(snapshot, params.database_name)
       const rows = await statusRows(context, request, `SHOW FULL TABLES FROM ${quote(name)}`)
@@ -174,7 +172,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   api.get(`${DATABASE_PATH}/tables/:table_name`, {
     id: 'getTable',
     summary: 'Get a table of a database with its columns',
-    answers: { 200: ['The table', TABLE], 502: 'It does not answer' },
+    answers: { 200: ['The table', TABLE], 502: 'The database does not answer' },
     async run({ request, params, snapshot }) {
       const name = requireDatabase(snapshot, params.database_name)
       const path = `${quote(name)}.${quote(params.table_name)}`
@@ -206,7 +204,7 @@ function databaseFields(sent: unknown): Fields {
   return isObject(sent) ? sent : {}
 }
 
-/** @throws AppError `source_failed`, as a mistake in the request */
+/** @throws AppError `source_failed`, reported as a mistake in the request */
 async function requireConnection(
   context: RouteContext,
   draft: DataSourceDraft,
@@ -217,7 +215,7 @@ async function requireConnection(
   throw new AppError('invalid_database', check.errorMessage, { title: 'Connection error' })
 }
 
-/** For an unsaved source, under an unused id. */
+/** Checks a source that is not saved, under an unused id. */
 async function checkDraft(
   context: RouteContext,
   draft: DataSourceDraft,
@@ -233,7 +231,6 @@ async function checkDraft(
   }
 }
 
-/** The rows of a statement that the server wrote itself. */
 export async function statusRows(
   context: RouteContext,
   request: Request,

@@ -1,4 +1,4 @@
-/** The databases and their objects, as existing clients browse them. */
+/** The databases and their objects, in the form that existing clients browse. */
 import { t } from 'elysia'
 import {
   agentsOf,
@@ -44,7 +44,7 @@ const DATABASE_QUERY = queryParameters(
 const TREE = queryParameters(
   {
     all_schemas: truth({
-      description: 'For a data source, also the tables of its other schemas',
+      description: 'For a data source, also lists the tables of its other schemas',
       isLenient: true,
     }),
   },
@@ -83,7 +83,7 @@ function treeNode(name: string, type: string, deletable = true) {
   return { name, schema: null, class: 'table', type, engine: null, deletable }
 }
 
-/** Existing clients fail on an empty list of nodes. */
+/** Added because existing clients fail on an empty list of nodes. */
 const ALWAYS_THERE = treeNode('models', 'table', false)
 
 function projectTree(snapshot: CatalogSnapshot, name: string) {
@@ -100,14 +100,14 @@ function projectTree(snapshot: CatalogSnapshot, name: string) {
   ]
 }
 
-/** The tables of a data source; if requested, those of other schemas below these. */
+/** The tables of a data source; on request, tables of other schemas too, below their schemas. */
 function sourceTree(
   { engine }: DataSource,
   tables: readonly SourceTable[],
   hasAllSchemas: boolean,
 ) {
   const nodeOf = ({ name, kind, schema }: SourceTable) => {
-    // Existing clients expect `children` on each node that has some.
+    // Existing clients expect `children` on every node that can have some.
     const children = hasAllSchemas ? { children: [] } : {}
     return { ...treeNode(name, kind, false), schema, engine, ...children }
   }
@@ -152,7 +152,7 @@ export const databaseOperations = resource('Databases', (api, context) => {
     id: 'listDatabaseTables',
     summary: 'List the databases with their tables',
     answers: {
-      200: ['The databases; one that does not answer is listed without tables', DATABASE_TABLES],
+      200: ['The databases. One that does not answer is listed without tables', DATABASE_TABLES],
     },
     async run({ request }) {
       const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'
@@ -165,7 +165,7 @@ export const databaseOperations = resource('Databases', (api, context) => {
   })
   api.get('/api/tree', {
     id: 'listTreeRoots',
-    summary: 'List the databases, as roots of a tree',
+    summary: 'List the databases as roots of a tree',
     answers: { 200: ['The roots', t.Array(TREE_ROOT)] },
     run: ({ request }) => databases(context, request).map((one) => ({ ...one, class: 'db' })),
   })

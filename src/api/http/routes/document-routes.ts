@@ -15,6 +15,7 @@ import {
   DOCUMENT_LIST,
   DOCUMENT_TEXTS,
 } from '../answers/records/knowledge-base-schemas.ts'
+import { base64Of } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import {
   filters,
@@ -48,13 +49,16 @@ const ORDER = {
     max: 1_000_000_000,
     unset: undefined,
     description:
-      'Skips this many items, instead of a cursor. Only pages by cursor are consistent while others write',
+      'Skips this many items, instead of a cursor. Only paging by cursor is consistent while others write',
   }),
-  filters: filters({ description: 'JSON as in a search', examples: ['{"year": {">": 2020}}'] }),
-  q: text({ description: 'Part of the id or title; case is ignored', charsMax: 1000 }),
+  filters: filters({
+    description: 'Filters as in a search, as JSON',
+    examples: ['{"year": {">": 2020}}'],
+  }),
+  q: text({ description: 'Part of the id or title, ignoring case', charsMax: 1000 }),
 }
 
-/** An empty value may be an unset variable: it must not mean everything. */
+/** Empty values are kept: one may come from an unset variable and must not mean everything. */
 const reading = { keepsEmpty: true }
 
 const DOCUMENTS = queryParameters(ORDER, reading)
@@ -64,7 +68,7 @@ const CHUNKS = queryParameters(
     ...ORDER,
     document_id: text({ description: 'Chunks of this document' }),
     vectors: truth({
-      description: 'Adds `vector`: little-endian 32-bit floats in base64',
+      description: 'Adds `vector`, as little-endian 32-bit floats in base64',
     }),
   },
   reading,
@@ -73,10 +77,10 @@ const CHUNKS = queryParameters(
 const SELECTION = queryParameters(
   {
     filters: filters({
-      description: 'JSON as in a search. Documents with a matching chunk are deleted whole',
+      description: 'Filters as in a search, as JSON. Deletes every document with a matching chunk',
       examples: ['{"year": {"<": 2020}}'],
     }),
-    all: truth({ description: 'Every document; required without filters' }),
+    all: truth({ description: 'Delete every document; required if there are no filters' }),
   },
   reading,
 )
@@ -89,7 +93,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     query: DOCUMENTS,
     find: knowledgeBaseAt,
     answers: {
-      200: ['A page of documents, in storing order', DOCUMENT_LIST],
+      200: ['A page of documents, in the order in which they were stored', DOCUMENT_LIST],
     },
     async run({ query, signal, found: kb }) {
       return pageRecord(await documents.list(kb, orderOf(query), signal), documentRecord)
@@ -101,12 +105,12 @@ export const documentOperations = resource('Documents', (api, context) => {
     query: SELECTION,
     find: knowledgeBaseAt,
     answers: {
-      200: ['How many documents and chunks were deleted', DELETED_DOCUMENTS],
-      400: 'Neither filters nor all=true',
+      200: ['Number of documents and chunks deleted', DELETED_DOCUMENTS],
+      400: 'The request has neither filters nor all=true',
     },
     async run({ query, principal, signal, found: kb }) {
       const selection = selectionOf(query)
-      // The number deleted shows what the filters matched.
+      // The number of deleted documents reveals what the filters matched.
       requireScope(principal, 'read')
       const { documents: deleted, chunks } = await documents.removeAll(kb, selection, signal)
       return { deleted, chunks }
@@ -117,7 +121,7 @@ export const documentOperations = resource('Documents', (api, context) => {
     summary: 'List the chunks of a knowledge base',
     query: CHUNKS,
     find: knowledgeBaseAt,
-    answers: { 200: ['A page of chunks, in storing order', CHUNK_LIST] },
+    answers: { 200: ['A page of chunks, in the order in which they were stored', CHUNK_LIST] },
     async run({
       query: { document_id: documentId, vectors: hasVectors, ...sent },
       signal,
@@ -146,10 +150,10 @@ export const documentOperations = resource('Documents', (api, context) => {
     body: PUT,
     answers: {
       201: ['Stored', DOCUMENT],
-      200: ['Replaced; always this without the scope `read`', DOCUMENT],
+      200: ['The document was replaced. Without the scope `read`, you always get this', DOCUMENT],
     },
     async run({ params, body: { content, metadata }, principal, signal, found: kb }) {
-      // JSON objects contain only values that rows may have.
+      // A JSON object contains only valid row values.
       const sent = { id: params.document_id, content, metadata: (metadata ?? {}) as Row }
       const stored = await documents.put(kb, sent, signal)
       const isToldNew = stored.isNew && mayDo(principal, 'read')
@@ -163,9 +167,9 @@ export const documentOperations = resource('Documents', (api, context) => {
     body: PATCH,
     answers: { 200: ['The changed document', DOCUMENT] },
     async run({ params, body: { metadata }, found: kb, principal }) {
-      // The answer is the whole document.
+      // Required because the answer is the complete document.
       requireScope(principal, 'read')
-      // JSON, as above.
+      // JSON too, see above.
       const change = { id: params.document_id, metadata: metadata as Row }
       return documentRecord(await documents.patch(kb, change))
     },
@@ -178,7 +182,7 @@ export const documentOperations = resource('Documents', (api, context) => {
   })
 })
 
-/** @throws AppError `invalid_request` that names the parameter */
+/** @throws AppError `invalid_request` naming the parameter */
 function orderOf(sent: ReturnType<typeof DOCUMENTS.read>): ListOrder {
   const { limit, cursor: after, offset, filters: conditions, q: searched } = sent
   if (after !== undefined && offset !== undefined) {
@@ -193,7 +197,7 @@ function orderOf(sent: ReturnType<typeof DOCUMENTS.read>): ListOrder {
   }
 }
 
-/** @throws AppError `missing_parameter` for neither filters nor `all=true` */
+/** @throws AppError `missing_parameter` if there are neither filters nor `all=true` */
 function selectionOf({ filters: conditions, all }: ReturnType<typeof SELECTION.read>): Selection {
   const isEmpty = conditions === undefined || Object.keys(conditions).length === 0
   if (isEmpty !== all) {
@@ -218,7 +222,7 @@ function documentRecord({ id, metadata, chunkCount, columns }: StoredDocument) {
   }
 }
 
-/** The title in its metadata; null: none. */
+/** The title in the metadata; null if there is none. */
 function titleIn(metadata: Row): string | null {
   const [, title = null] =
     Object.entries(metadata).find(([name]) => nameKey(name) === 'title') ?? []
@@ -253,8 +257,4 @@ function chunkRecord(
     metadata,
     ...(vector === undefined ? {} : { vector: base64Of(vector) }),
   }
-}
-
-function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
 }

@@ -17,7 +17,7 @@ const FILE_PATH = '/api/files/:file_name'
 
 const READING_OPTIONS = 'Send options as query parameters or form fields.'
 
-const SEVERAL = { 409: 'Several files match this name without its ending' }
+const SEVERAL = { 409: 'Add the extension: several files have this name' }
 
 export const fileOperations = resource('Files', (api, context) => {
   const { deps } = context
@@ -29,9 +29,9 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.get(FILE_PATH, {
     id: 'getFile',
-    summary: 'Get the description of a file',
+    summary: 'Get a file’s format, columns and warnings',
     answers: {
-      200: ['The detected format, and warnings', FILE],
+      200: ['The file', FILE],
       ...SEVERAL,
     },
     find: fileAt,
@@ -39,14 +39,14 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.put(FILE_PATH, {
     id: 'uploadFile',
-    summary: 'Upload a file: as the part "file" of a form, as the body, or by URL',
+    summary: 'Upload a file as a form part "file", as the body, or by URL',
     description: READING_OPTIONS,
     takes: ['multipart/form-data', 'application/octet-stream', 'application/json'],
     query: UPLOAD_QUERY,
     form: UPLOAD_FORM,
     answers: {
       200: [
-        'The stored file; for a ZIP file a list, with unreadable members',
+        'The stored file; for a ZIP file, a list that includes unreadable members',
         t.Union([FILE, FILE_LIST]),
       ],
       400: 'The file cannot be read, or the name is already in use',
@@ -56,13 +56,13 @@ export const fileOperations = resource('Files', (api, context) => {
   })
   api.post(FILES_PATH, {
     id: 'uploadFiles',
-    summary: 'Upload the files of a form',
+    summary: 'Upload several files',
     description: READING_OPTIONS,
     takes: ['multipart/form-data'],
     form: UPLOADS_FORM,
     answers: {
-      201: ['The stored and the unreadable files', FILE_LIST],
-      400: 'None of them could be stored',
+      201: ['The stored files and the unreadable ones', FILE_LIST],
+      400: 'No file could be stored',
     },
     async run({ request, principal }) {
       requireNamespace(principal, FILES_DATABASE)
@@ -83,9 +83,9 @@ export const fileOperations = resource('Files', (api, context) => {
     produces: 'application/octet-stream',
     headers: { Range: 'A range of bytes: `bytes=0-1023`' },
     answers: {
-      200: 'Its bytes',
+      200: 'The file’s bytes',
       206: {
-        description: 'The bytes in Range',
+        description: 'The requested bytes',
         headers: { 'Content-Range': 'The range and the total size' },
       },
       416: 'The range is outside the file',
@@ -100,7 +100,7 @@ function fileAt({ params, snapshot }: At<'file_name'>): UploadedFile {
   return requireFile(snapshot, params.file_name)
 }
 
-/** @param name null: each file keeps the name it was sent under */
+/** @param name null if each file keeps its own name */
 function uploaded(
   context: RouteContext,
   request: Request,
@@ -114,7 +114,6 @@ function uploaded(
   })
 }
 
-/** One file as itself. */
 function outcomeRecord(outcome: UploadOutcome) {
   const [file, ...others] = outcome.files
   const isOne = file !== undefined && others.length === 0 && !outcome.isList

@@ -1,11 +1,11 @@
-/** Jobs: background work and schedules, whose runs are jobs, too. */
+/** Jobs are background work. Schedules are included, because their runs are jobs. */
 import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../core/domain/flow/job.ts'
-import { withoutSecrets } from '../../../core/domain/flow/source-parameters.ts'
 import type { ScheduleRun, StoredSchedule } from '../../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../../core/domain/names.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
+import { withoutSecrets } from '../../../core/text/hidden-secrets.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
   DELETED_JOBS,
@@ -65,7 +65,7 @@ const NEW_SCHEDULE = bodySchema(
   }),
 )
 
-/** What each does, by the last part of its path. */
+/** The job actions, by the last segment of the path. */
 const CHANGES = {
   cancel: 'Cancel a job',
   retry: 'Restart a failed or cancelled job',
@@ -80,7 +80,7 @@ export const jobOperations = resource('Jobs', (api, context) => {
     query: JOBS_QUERY,
     answers: {
       200: [
-        'items, total (all matching jobs), next (the offset of the next page, or null)',
+        '`items`, `total` (all matching jobs), and `next`: the offset of the next page, or null',
         JOB_LIST,
       ],
     },
@@ -98,10 +98,11 @@ export const jobOperations = resource('Jobs', (api, context) => {
   })
   api.get(`${JOB_PATH}/events`, {
     id: 'watchJob',
-    summary: 'Watch a job',
-    description: 'The job now and after each change, a few times per second, until it is over',
+    summary: 'Stream a job’s progress',
+    description:
+      'Sends the job now and after each change, up to a few times per second, until it ends.',
     produces: 'text/event-stream',
-    answers: { 200: ['Chunks of data: {json}', JOB] },
+    answers: { 200: ['Server-sent events: `data: {json}`', JOB] },
     run({ principal, params, scope }) {
       const changes = jobsFor(principal).watch(jobId(params.job_id), scope.signal)
       return eventStream(recordsOf(changes), scope)
@@ -110,9 +111,9 @@ export const jobOperations = resource('Jobs', (api, context) => {
   api.delete(JOBS_PATH, {
     id: 'deleteJobs',
     summary: 'Remove finished jobs from the list',
-    description: 'Waiting and running jobs stay.',
+    description: 'Waiting and running jobs are kept.',
     query: OVER,
-    answers: { 200: ['How many were removed', DELETED_JOBS] },
+    answers: { 200: ['Number of jobs removed', DELETED_JOBS] },
     async run({ request, principal, query }) {
       const ids = jobsFound(context, request, query).map(({ id }) => id)
       return { deleted: await jobsFor(principal).removeOver(ids) }
@@ -152,7 +153,7 @@ function jobsFound(
 /** @throws AppError `invalid_request` */
 function idsIn(words: string, name: string): ReadonlySet<number> {
   if (!/^\d{1,15}(,\d{1,15})*$/.test(words)) {
-    throw wrongParameter(name, 'must be ids of jobs, with commas between them')
+    throw wrongParameter(name, 'must be job ids, separated by commas')
   }
   return new Set(words.split(',').map(Number))
 }
@@ -164,11 +165,11 @@ async function* recordsOf(changes: AsyncIterable<Job>) {
   }
 }
 
-/** @throws AppError `job_not_found` for what cannot be an id */
+/** @throws AppError `job_not_found` for an invalid id */
 function jobId(sent: string): number {
   const id = /^\d{1,15}$/.test(sent) ? Number(sent) : 0
   if (id > 0) return id
-  throw new AppError('job_not_found', 'There is no such job: ids of jobs are numbers')
+  throw new AppError('job_not_found', 'Job ids are numbers; there is no job with this id')
 }
 
 function isSameJob(name: string, other: string): boolean {
@@ -180,7 +181,7 @@ export const jobChangeOperations = resource('Jobs', (api, { deps: { jobsFor } })
     api.post(`${JOB_PATH}/${change}`, {
       id: `${change}Job`,
       summary: CHANGES[change],
-      answers: { 200: ['The job', JOB], 409: 'Not possible in this state' },
+      answers: { 200: ['The job', JOB], 409: 'The job’s state does not allow this' },
       async run({ principal, params }) {
         return jobRecord(await jobsFor(principal)[change](jobId(params.job_id)))
       },
@@ -238,7 +239,7 @@ export const scheduleOperations = resource('Jobs', (api, { deps: { schedulesFor 
   api.delete(SCHEDULE_PATH, {
     id: 'deleteSchedule',
     summary: 'Delete a scheduled job',
-    description: 'A running run is cancelled; stored rows stay.',
+    description: 'Cancels the current run. Stored rows are kept.',
     needs: 'admin',
     find: scheduleAt,
     run: ({ found, principal }) => schedulesFor(principal).drop(found),

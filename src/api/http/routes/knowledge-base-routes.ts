@@ -35,7 +35,14 @@ import { MODEL, PREPROCESSING, STORAGE } from '../bodies/definition-shapes.ts'
 import { knowledgeBaseAt, projectAt, resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { SKIPPED_ROWS_HEADER } from '../request/running-requests.ts'
-import { anObject, documentedAs, maybe, optionally, strict } from '../request/schema-words.ts'
+import {
+  anObject,
+  documentedAs,
+  integer,
+  maybe,
+  optionally,
+  strict,
+} from '../request/schema-words.ts'
 
 const KNOWLEDGE_BASES_PATH = '/api/projects/:project_name/knowledge_bases'
 const KNOWLEDGE_BASE_PATH = `${KNOWLEDGE_BASES_PATH}/:knowledge_base_name` as const
@@ -79,12 +86,12 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
     body: UPDATE_KNOWLEDGE_BASE,
     answers: {
       200: {
-        description: 'Stored; an empty JSON string',
+        description: 'The rows are stored; an empty JSON string',
         schema: NOTHING,
         headers: { [SKIPPED_ROWS_HEADER]: 'Number of rows skipped because their content is empty' },
       },
       202: [
-        'The job, with "background": true, after EIDER_INSERT_WAIT_SECONDS, or with "rechunk": true',
+        'The job, if the request has "background": true, "rechunk": true or "storage", or takes longer than EIDER_INSERT_WAIT_SECONDS',
         JOB,
       ],
     },
@@ -118,54 +125,54 @@ export async function shownKnowledgeBase(
   return knowledgeBaseRecord(kb, progress, warnings, insert)
 }
 
-/** The scopes it needs besides `write`. @throws AppError `forbidden` */
+/** Some updates require more scopes than `write`. @throws AppError `forbidden` */
 function requireScopes(principal: Principal, sent: SentUpdate): void {
-  // They bring documents by themselves, from folders and addresses.
+  // Sources fetch documents on their own, from folders and addresses.
   if (isSet(sent.sources)) requireEverything(principal)
   if (isSet(sent.files)) {
     requireScope(principal, 'read')
     requireNamespace(principal, FILES_DATABASE)
   }
-  // Another model receives all stored text.
+  // A new model receives all stored text.
   if (Object.keys(definitionFields(sent)).length > 0) requireScope(principal, 'read')
-  // So is the one that writes contexts.
+  // So does the model that writes contexts.
   if (sent.rechunk === true) requireScope(principal, 'read')
 }
 
 /** @throws AppError `invalid_request` */
 function refuseOthersWith(sent: SentUpdate): void {
   if (!hasInsert(sent)) return
-  const how = 'documents that are inserted are cut as the knowledge base says anyway'
+  const how = 'inserts always use the knowledge base’s own chunking'
   throw new AppError('invalid_request', `"rechunk" needs an insert: ${how}`)
 }
 
-/** @throws AppError `invalid_request` for a field that says how to do what the request does not ask for */
+/** @throws AppError `invalid_request` for an option of an action that is not requested */
 function refuseWithoutInsert(sent: SentUpdate): void {
   const { limit, crawl_depth, filters, error, background, rechunk } = sent
   const ofPages = Object.entries({ limit, crawl_depth, filters })
   const [unread] = isSet(sent.urls) ? [] : ofPages.filter(([, value]) => isSet(value))
   if (unread !== undefined) {
-    throw new AppError('invalid_request', `Field "${unread[0]}" needs "urls" beside it`)
+    throw new AppError('invalid_request', `Field "${unread[0]}" needs "urls" as well`)
   }
   if (hasInsert(sent)) return
   const isUnused = background === true && rechunk !== true
   if (!isSet(error) && !isUnused) return
   const name = isSet(error) ? 'error' : 'background'
   const how = 'send "rows", "files", "urls" or a "query" with it'
-  throw new AppError('invalid_request', `Field "${name}" is about an insert: ${how}`)
+  throw new AppError('invalid_request', `Field "${name}" needs an insert: ${how}`)
 }
 
-/**
- * The definition changes first, so that rows sent with a new chunk size are chunked by it. null fields are ignored; a search
- * default of null is removed if nothing is inserted.
- * @returns the job that inserts or re-chunks, if there is one
- */
+/** The definition first: rows sent with a chunk size get it. @returns the job, if any */
 async function update(
   { deps }: RouteContext,
   kb: KnowledgeBase,
   { principal, ...sent }: SentUpdate & { readonly principal: Principal },
   signal: AbortSignal,
 ): Promise<InsertOutcome> {
+  if (isSet(sent.storage)) {
+    const fields = Object.fromEntries(Object.entries(sent).filter(([, value]) => isSet(value)))
+    return { job: await deps.move(kb, fields, principal), skippedRows: null }
+  }
   if (sent.rechunk === true) refuseOthersWith(sent)
   refuseWithoutInsert(sent)
   const definition = definitionFields(sent)
@@ -183,7 +190,7 @@ async function update(
 const optional = {
   text: () => maybe(t.String()),
   integer: (minimum: number, maximum: number) => {
-    return maybe(t.Number({ multipleOf: 1, minimum, maximum }))
+    return maybe(integer({ minimum, maximum }))
   },
   object: (shape?: TSchema) => maybe(anObject(shape)),
   strings: () => maybe(t.Array(t.String())),
@@ -210,48 +217,51 @@ const DEFINITION = {
   preprocessing: optional.object(PREPROCESSING),
   /** The language of the content, for keyword search. */
   language: optional.text(),
-  /** What its searches do unless they say otherwise. */
   hybrid_search: maybe(t.Boolean()),
   hybrid_search_alpha: maybe(t.Number({ minimum: 0, maximum: 1 })),
   hybrid_search_fusion: optional.text(),
   hybrid_search_feedback: maybe(t.Boolean()),
   params: optional.object(),
-  vector_size: optionally(t.Unknown({ description: 'The required length of the vectors' })),
-  /** Existing clients send these as false, the only possible value. */
+  vector_size: optionally(t.Unknown({ description: 'The required vector length' })),
+  /** Existing clients send these as false, the only valid value. */
   is_sparse: optionally(t.Unknown()),
   kb_no_upsert: optionally(t.Unknown()),
   kb_skip_existing: optionally(t.Unknown()),
 }
 
-/** Further fields are left to the catalog, which knows the wording for those it refuses. */
+const STORED_AT = t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE))
+
+/** The catalog checks all other fields, because clients expect its wording when it refuses one. */
 const CREATE_KNOWLEDGE_BASE = bodySchema(
   strict({
     knowledge_base: t.Object({
       name: t.String(),
-      /** An object, or `database.table` as text. */
-      storage: t.Optional(documentedAs(t.Union([t.Object({}), t.String(), t.Null()]), STORAGE)),
-      attach: maybe(t.Boolean({ description: 'The storage holds the knowledge base already' })),
+      /** An object, or `database.table` as a string. */
+      storage: STORED_AT,
+      attach: maybe(
+        t.Boolean({ description: 'Whether the knowledge base already exists in the storage' }),
+      ),
       ...DEFINITION,
     }),
   }),
 )
 
 const CRAWL_PAGES_MAX = 1_000_000
-/** In links from a start address. */
+/** How many links to follow from a start address, at most. */
 const CRAWL_DEPTH_MAX = 1000
 
 const INSERT = {
-  /** Answered at once, with the job that stores it. */
+  /** Answer right away with the job that inserts. */
   background: maybe(t.Boolean()),
-  /** Stored documents are re-chunked by `preprocessing`: answers at once with the job. */
+  /** Re-chunk stored documents according to `preprocessing`, and answer right away with the job. */
   rechunk: maybe(t.Boolean()),
-  /** What becomes of a document that cannot be stored. */
+  /** What to do with a document that cannot be stored. */
   error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
   rows: maybe(t.Array(anObject())),
   query: optional.text(),
   files: optional.strings(),
   urls: optional.strings(),
-  /** Sources: named ones are created or changed, others stay. */
+  /** Sources with these names are created or changed; other sources stay. */
   sources: maybe(t.Array(anObject(SOURCE_DEFINITION))),
   limit: optional.integer(1, CRAWL_PAGES_MAX),
   crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
@@ -260,7 +270,14 @@ const INSERT = {
   ),
 }
 
-const UPDATE_SCHEMA = strict({ knowledge_base: t.Object({ ...INSERT, ...DEFINITION }) })
+const UPDATE_SCHEMA = strict({
+  knowledge_base: t.Object({
+    ...INSERT,
+    ...DEFINITION,
+    /** Move the knowledge base there, and answer right away with the job. */
+    storage: STORED_AT,
+  }),
+})
 const UPDATE_KNOWLEDGE_BASE = bodySchema(UPDATE_SCHEMA)
 type SentUpdate = Static<typeof UPDATE_SCHEMA>['knowledge_base']
 
@@ -268,7 +285,7 @@ function hasInsert({ rows, query, files, urls }: SentUpdate): boolean {
   return [rows, query, files, urls].some(isSet)
 }
 
-/** An existing client can send insert options only in "params". */
+/** One existing client can send insert options only in "params". */
 function withInsertParams(sent: SentUpdate): SentUpdate {
   const { params } = sent
   if (!isSet(params) || !hasInsert(sent)) return sent
@@ -286,10 +303,10 @@ function withInsertParams(sent: SentUpdate): SentUpdate {
   }
 }
 
-/** null removes them if nothing is inserted: clients that send every field send null for unused ones. */
+/** Some clients send null for all unused fields. */
 const RESETTABLE: ReadonlySet<string> = new Set(SEARCH_FIELDS)
 
-/** Fields that change the definition. Unknown fields count, so that altering refuses them by name. */
+/** Fields that change the definition, including unknown ones, which are refused by name. */
 function definitionFields(sent: SentUpdate): Fields {
   const mayReset = !hasInsert(sent)
   const fields = Object.entries(sent).filter(([name, value]) => {
@@ -298,7 +315,7 @@ function definitionFields(sent: SentUpdate): Fields {
   return Object.fromEntries(fields)
 }
 
-/** null: no source is named. */
+/** Returns null if the body contains no data to insert. */
 function insertRequest(
   kb: KnowledgeBase,
   sent: SentUpdate,
@@ -306,7 +323,8 @@ function insertRequest(
 ): InsertRequest | null {
   const { rows, query, files, urls } = sent
   const sources = {
-    // JSON objects hold nothing but what a RowValue is; the schema saw that each is an object.
+    // A JSON object contains only row values, and the schema has checked that each row is an
+    // object.
     ...(rows ? { rows: rows as readonly Row[] } : {}),
     ...(files ? { files } : {}),
     ...(urls ? { urls } : {}),

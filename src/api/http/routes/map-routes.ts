@@ -19,12 +19,12 @@ const POINTS_MAX = 1000
 const QUERY_CHARS_MAX = 10_000
 
 const version = text({
-  description: 'The map’s `version`. If the map has changed, the answer is 409',
+  description: 'The map’s `version`. If the map has changed, you get 409',
 })
 const VERSION = queryParameters({ version })
 const ASKING = queryParameters({
   retry: truth({
-    description: 'Retries a failed map at once, without the growing pause',
+    description: 'Retries a failed map at once instead of after the increasing delay',
   }),
 })
 const VALUES = queryParameters({
@@ -34,7 +34,7 @@ const VALUES = queryParameters({
     examples: ['price'],
   }),
   query: text({
-    description: 'Instead of `column`: how near each chunk is to this text',
+    description: 'Text, instead of `column`: returns each chunk’s similarity to it',
     charsMax: QUERY_CHARS_MAX,
   }),
 })
@@ -46,7 +46,7 @@ const POINTS = queryParameters({
       const points = sent.split(',')
       const isList = points.every((point) => /^\d{1,9}$/.test(point))
       if (isList && points.length <= POINTS_MAX) return points.map(Number)
-      throw wrongParameter(name, `must be up to ${POINTS_MAX} whole numbers, as 0,17,4`)
+      throw wrongParameter(name, `must be up to ${POINTS_MAX} integers, such as 0,17,4`)
     },
   ),
 })
@@ -59,7 +59,7 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
     id: 'getMap',
     summary: 'Get the map of a knowledge base: its state and regions',
     description:
-      'Answers at once. If there is no current map, one is computed in the background: ask again until `state` is `ready`.',
+      'Answers immediately. If there is no current map, the server computes one in the background; ask again until `state` is `ready`.',
     query: ASKING,
     find: knowledgeBaseAt,
     answers: { 200: ['The map', MAP] },
@@ -69,11 +69,13 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
   })
   api.get(`${MAP_PATH}/points`, {
     id: 'getMapPoints',
-    summary: 'Get the points of a map as bytes',
+    summary: 'Get a map’s points as bytes',
     description:
-      '16-bit little-endian integers: x of all points, y of all, then each point’s region index. Six bytes per point.',
+      '16-bit little-endian integers, six bytes per point: the x of all points, the y of all points, then each point’s region index.',
     query: VERSION,
-    headers: { 'If-None-Match': 'The ETag of an earlier answer: 304 if unchanged' },
+    headers: {
+      'If-None-Match': 'The ETag of an earlier answer; you get 304 if the points are unchanged',
+    },
     produces: 'application/octet-stream',
     find: knowledgeBaseAt,
     answers: { 200: 'The points', 304: 'Not modified', ...NO_MAP },
@@ -96,7 +98,7 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
   })
   api.get(`${MAP_PATH}/values`, {
     id: 'getMapValues',
-    summary: 'Get a value for each point of a map, for colours',
+    summary: 'Get a value for each point of a map, to colour it',
     query: VALUES,
     find: knowledgeBaseAt,
     answers: { 200: ['The values', MAP_VALUES], ...NO_MAP },
@@ -131,7 +133,7 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
 
 function valuesOf({ column, query }: { column?: string | undefined; query?: string | undefined }) {
   if ((column === undefined) === (query === undefined)) {
-    throw new AppError('invalid_request', 'One of the parameters "column" and "query" is needed')
+    throw new AppError('invalid_request', 'One of the parameters "column" and "query" is required')
   }
   return column === undefined
     ? { kind: 'query' as const, query: query ?? '' }
@@ -146,13 +148,10 @@ async function mapAt(
 ): Promise<{ readonly kb: KnowledgeBase; readonly map: ChunkMap }> {
   const { map } = await maps.stateOf(kb)
   if (map === null) {
-    throw new AppError(
-      'map_not_ready',
-      `The map of ${kb.name} is being computed: ask for its state`,
-    )
+    throw new AppError('map_not_ready', `The map of ${kb.name} is being computed: get its state`)
   }
   if (wanted !== undefined && wanted !== map.version) {
-    throw new AppError('map_not_ready', `The map of ${kb.name} is a newer one now: read it again`)
+    throw new AppError('map_not_ready', `The map of ${kb.name} has changed: load it again`)
   }
   return { kb, map }
 }
@@ -184,7 +183,7 @@ function stateOf(kb: KnowledgeBase, { map, isCurrent, progress, failure }: MapSt
   if (map !== null && map.keys.length > 0) return 'ready'
   const neverHadAny = kb.dimensions === null || kb.revision === 0
   if (neverHadAny || (map !== null && isCurrent)) return 'empty'
-  // A failed one may already be retrying.
+  // A failed map may already be retried.
   return failure === null || progress !== null ? 'computing' : 'failed'
 }
 

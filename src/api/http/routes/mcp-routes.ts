@@ -1,5 +1,6 @@
 import { t } from 'elysia'
 import { ERRORS, toAppError } from '../../../core/errors.ts'
+import { refusal } from '../../mcp/refusal.ts'
 import { refuseForeignOrigin } from '../access/authentication.ts'
 import { streamedResponse } from '../answers/streamed-response.ts'
 import { isJsonType, readBody } from '../bodies/body.ts'
@@ -7,33 +8,33 @@ import { parseJson } from '../bodies/json-text.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
-import { FIELDS, named } from '../request/schema-words.ts'
+import { FIELDS, integer, named } from '../request/schema-words.ts'
 
-/** Messages of the protocol are short; documents in them need not be. */
+/** MCP messages are short, but the documents in them may be long. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 
 const PATH = '/mcp'
 const GONE = 'The session has ended, or belongs to another client'
 
-const MESSAGE = named('JsonRpcMessage', 'A JSON-RPC 2.0 request, notification or answer', {
+const MESSAGE = named('JsonRpcMessage', 'A JSON-RPC 2.0 request, notification or response', {
   jsonrpc: t.Literal('2.0'),
   id: t.Optional(t.Union([t.String(), t.Number(), t.Null()])),
   method: t.Optional(t.String()),
   params: t.Optional(FIELDS),
   result: t.Optional(FIELDS),
   error: t.Optional(
-    t.Object({ code: t.Integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
+    t.Object({ code: integer(), message: t.String(), data: t.Optional(t.Unknown()) }),
   ),
 })
 
-/** The Model Context Protocol as streamable HTTP. Its errors have the protocol's own shape. */
+/** The Model Context Protocol over streamable HTTP. Errors have the protocol's own form. */
 export const mcpOperations = resource('MCP', (api, context) => {
   const { authentication, deps } = context
   api.post(PATH, {
     id: 'sendMcp',
     summary: 'Send a Model Context Protocol message',
     description:
-      'One JSON-RPC 2.0 message, or a list before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`; requests without it need no session.',
+      'One JSON-RPC 2.0 message, or a list before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`. Requests without this header do not use a session.',
     needs: 'login',
     takes: ['application/json'],
     form: t.Union([MESSAGE, t.Array(MESSAGE)]),
@@ -41,7 +42,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
     produces: 'text/event-stream',
     answers: {
       200: ['The answer, as a stream of server-sent events', MESSAGE],
-      202: { description: 'A notification was accepted', isEmpty: true },
+      202: { description: 'The notification was accepted', isEmpty: true },
       404: GONE,
     },
     async run({ request, scope }) {
@@ -51,7 +52,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
   })
   api.get(PATH, {
     id: 'openMcp',
-    summary: 'Open a session’s stream',
+    summary: 'Open a session’s event stream',
     needs: 'login',
     failsAs: MESSAGE,
     produces: 'text/event-stream',
@@ -89,10 +90,6 @@ async function messageOf(
     if (status >= 500) throw error
     return refusal(status, code === 'invalid_json' ? -32700 : -32000, message)
   }
-}
-
-function refusal(status: number, code: number, message: string): Response {
-  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
 }
 
 async function answer(

@@ -1,4 +1,7 @@
-/** The web page: one HTML file for all its addresses, and the files it loads. It loads nothing from other sites. */
+/**
+ * Serves the web page: one HTML file for all its addresses, and the files it loads. Nothing comes
+ * from other sites.
+ */
 import { AppError } from '../../../core/errors.ts'
 import icon from '../../../ui/icon.svg' with { type: 'text' }
 import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../answers/static-file.ts'
@@ -10,7 +13,7 @@ const COMMON_HEADERS = {
   'referrer-policy': 'no-referrer',
 }
 
-/** Nothing of another host, and nothing inline: a text that looks like a script stays a text. */
+/** Nothing from other hosts and nothing inline: text that looks like a script stays text. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -23,7 +26,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** The addresses of the page besides `/`; `src/ui/page.tsx` says what each shows. */
+/** The page's addresses besides `/`; `src/ui/page.tsx` decides what each shows. */
 const ADDRESSES = [
   '/create',
   '/create/*',
@@ -39,12 +42,12 @@ const ADDRESSES = [
 
 const HTML_HEADERS = { 'content-security-policy': POLICY }
 
-/** A file with a hash of its content in its name never changes. */
+/** The name contains a hash of the content, so such a file never changes. */
 const FOR_EVER = 'public, max-age=31536000, immutable'
 
 export const pageOperations = pageOperationsOver(pageFiles())
 
-/** @param files a function that builds or has them */
+/** @param files builds the files or returns built ones */
 export function pageOperationsOver(files: () => Promise<PageFiles>): Operations {
   return resource('Server', (api, { deps, scopeOf }) => {
     const page = async (request: Request) => {
@@ -62,7 +65,7 @@ export function pageOperationsOver(files: () => Promise<PageFiles>): Operations 
     api.get('/', {
       ...about,
       id: 'getPage',
-      summary: 'The web page',
+      summary: 'Get the web page',
       answers: { 200: 'The file', 304: 'Not modified' },
       run: ({ request }) => page(request),
     })
@@ -96,7 +99,7 @@ export function pageOperationsOver(files: () => Promise<PageFiles>): Operations 
 
 /** The answer if the page could not be built. */
 function unmade(error: unknown): Response {
-  const words = error instanceof AppError ? error.message : 'The page could not be made'
+  const words = error instanceof AppError ? error.message : 'The page could not be built'
   return new Response(`<!doctype html><title>Eider</title><p>${words}. <a href="/docs">Docs</a>`, {
     status: 500,
     headers: {
@@ -108,9 +111,9 @@ function unmade(error: unknown): Response {
   })
 }
 
-/** The documentation: our own pages, and a reader for the OpenAPI document. The same for everyone, so open to everyone. */
+/** Serves the documentation: Eider's pages, and a viewer for the OpenAPI document. Public. */
 
-/** The browser's files, by name, with their paths from here; those of the reader are in its package. */
+/** The files for the browser, by relative name. The viewer's files come from its package. */
 const ASSETS: Readonly<Record<string, () => URL>> = {
   ...Object.fromEntries(
     ['design-tokens.css', 'base.css', 'shell-layout.css', 'components.css'].map((name) => {
@@ -131,7 +134,7 @@ const ASSET_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
 }
 
-/** Nothing of another host, nothing inline but the icons of the reader's style sheet. */
+/** Allows nothing from other hosts, and nothing inline except icons in the viewer's style sheet. */
 const DOCS_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -175,14 +178,14 @@ export const docsOperations = resource('Server', (api) => {
   api.get('/docs', {
     ...about,
     id: 'getDocs',
-    summary: 'The documentation and the error codes',
+    summary: 'Get the documentation and the error codes',
     answers,
     run: ({ request }) => page(request, ''),
   })
   api.get('/docs/api', {
     ...about,
     id: 'getApiReader',
-    summary: 'The API reader',
+    summary: 'Get the API reference',
     answers,
     run: ({ request }) => page(request, 'api'),
   })
@@ -210,5 +213,5 @@ function packaged(file: string): URL {
 }
 
 function noSuchPage(): AppError {
-  return new AppError('not_found', 'There is no such page. /docs lists those there are')
+  return new AppError('not_found', 'There is no such page. /docs lists them all')
 }

@@ -1,4 +1,4 @@
-/** Projects, what is in them, and views, the named SELECTs. */
+/** Projects, their contents, and views. */
 import { t } from 'elysia'
 import {
   agentsOf,
@@ -17,7 +17,7 @@ import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
 import { agentRecord, projectRecord, viewRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { type At, projectAt, resource } from '../openapi/operation.ts'
-import { named, strict } from '../request/schema-words.ts'
+import { integer, named, strict } from '../request/schema-words.ts'
 import { scheduleRecord } from './job-routes.ts'
 import { shownKnowledgeBase } from './knowledge-base-routes.ts'
 
@@ -27,7 +27,7 @@ const VIEW_PATH = `${VIEWS_PATH}/:view_name` as const
 
 const NEW_PROJECT = strict({ name: t.String() })
 const PROJECT_TO_CREATE = bodySchema(strict({ project: NEW_PROJECT }))
-/** The name without its wrapper is also accepted. */
+/** A body without the wrapper object is accepted too. */
 const CREATE_FLAT = bodySchema(
   strict({ name: t.Optional(t.String()), project: t.Optional(NEW_PROJECT) }),
 )
@@ -65,8 +65,8 @@ export const projectOperations = resource('Projects', (api, { deps }) => {
   })
 })
 
-/** Without its statement, which may be long or name what the caller may not see. */
-const LISTED_VIEW = named('ListedView', { id: t.Integer(), name: t.String(), project: t.String() })
+/** Without the view's statement, which may be long or name something the caller may not see. */
+const LISTED_VIEW = named('ListedView', { id: integer(), name: t.String(), project: t.String() })
 
 export const CATALOG = t.Array(
   named('ProjectContents', {
@@ -78,16 +78,17 @@ export const CATALOG = t.Array(
   }),
 )
 
-/** Knowledge bases whose warnings are read at once, sharing the database with others. */
+/** For how many knowledge bases warnings are read in parallel. */
 const READ_AT_ONCE = 4
 
-/** Everything with a name in one answer, instead of a request per project. */
+/** The whole catalog in one answer, without a request per project. */
 export const catalogOperations = resource('Projects', (api, context) => {
   api.get('/api/catalog', {
     id: 'getCatalog',
     summary: 'List the projects, each with its knowledge bases, agents, views and jobs',
-    description: 'All lists of all projects in one answer; views without their statements.',
-    answers: { 200: ['The projects with their contents', CATALOG] },
+    description:
+      'Returns the lists of all projects in one answer, with views but without their statements.',
+    answers: { 200: ['The projects and their contents', CATALOG] },
     async run({ snapshot, principal, signal }) {
       const { store } = context.deps.schedulesFor(principal)
       const scheduled = Map.groupBy(store.list(), (one) => one.projectId)
@@ -148,13 +149,13 @@ export const viewOperations = resource('Views', (api, { deps }) => {
   })
   api.put(VIEW_PATH, {
     id: 'replaceView',
-    summary: 'Replace the query of a view',
+    summary: 'Replace a view’s query',
     find: viewAt,
     body: ALTER_VIEW,
     answers: { 200: ['The view', VIEW], 400: NO_SELECT },
     async run({ found: view, body: { view: sent }, principal, signal }) {
       if (sent.name !== undefined && nameKey(sent.name) !== nameKey(view.name)) {
-        throw new AppError('invalid_request', 'A view cannot be renamed: "name" must be its own')
+        throw new AppError('invalid_request', 'A view cannot be renamed: "name" must not change')
       }
       return viewRecord(await views.alter(view, sent.query, principal, signal))
     },

@@ -1,6 +1,8 @@
-/** Logins; running requests, to see and cancel; and the latest answered requests. */
+/**
+ * Signing in and out; running requests, which can be cancelled; and the most recent finished
+ * requests.
+ */
 import { t } from 'elysia'
-import { mayDo, type Principal } from '../../../core/domain/access/principal.ts'
 import { AppError } from '../../../core/errors.ts'
 import { DAY_MS, timestampOfMillis } from '../../../core/time.ts'
 import type { Credentials } from '../access/authentication.ts'
@@ -18,7 +20,7 @@ import type { RouteContext } from '../request/route-context.ts'
 import type { RecentRequest, RequestScope } from '../request/running-requests.ts'
 import { documentedAs } from '../request/schema-words.ts'
 
-/** Types are checked in `credentialsOf`: existing clients know that wording, and they send more fields than these. */
+/** `credentialsOf` checks types: existing clients expect its wording and send more fields. */
 const LOGIN = bodySchema(
   documentedAs(
     t.Object({ username: t.Optional(t.Unknown()), password: t.Optional(t.Unknown()) }),
@@ -34,18 +36,18 @@ export const loginOperations = resource('Server', (api, context) => {
   const { authentication } = context
   api.post('/api/login', {
     id: 'login',
-    summary: 'Log in: get a token for a username and password',
+    summary: 'Log in with a username and password, and get a token',
     needs: 'nothing',
     body: LOGIN,
     answers: {
       200: ['The token; also set as the cookie "session"', TOKEN],
       400: 'A field is missing or not a string',
       401: 'Wrong username or password',
-      429: 'Too many failed logins under this name from this address',
+      429: 'Too many failed logins from this address with this name',
     },
     async run({ request, scope, body }) {
       const credentials = credentialsOf(body)
-      // A password may have been typed instead: only known names get into the log.
+      // A password may have been typed as the name by mistake, so only known names are logged.
       const known = authentication.knownName(credentials.username)
       if (authentication.isOn) scope.noteChange('login', known === undefined ? [] : [known])
       const { address, signal } = scope
@@ -56,7 +58,7 @@ export const loginOperations = resource('Server', (api, context) => {
   })
   api.post('/api/logout', {
     id: 'logout',
-    summary: 'Log out: revoke the token of the request',
+    summary: 'Log out and revoke the request’s token',
     needs: 'login',
     answers: { 200: ['An empty JSON string', NOTHING] },
     async run({ request }) {
@@ -78,7 +80,7 @@ function credentialsOf({ username, password }: Record<string, unknown>): Credent
 
 const REQUESTS = queryParameters({
   status: choice(['2xx', '3xx', '4xx', '5xx', 'failed'], {
-    description: 'Requests with this status; `failed`: with an error, under any status',
+    description: 'Requests with this status, or `failed` for any failure, even with status 200',
   }),
   route: text({ description: 'Requests whose route or path contains this', charsMax: 300 }),
   ms_min: wholeNumber({
@@ -86,9 +88,9 @@ const REQUESTS = queryParameters({
     description: 'Requests that took at least this many milliseconds',
   }),
   from: choice(['page', 'programs'], {
-    description: 'Requests of this server’s own page, or all others',
+    description: 'Requests from this server’s own page, or all others',
   }),
-  limit: wholeNumber({ min: 1, max: 1000, unset: 100, description: 'At most this many' }),
+  limit: wholeNumber({ min: 1, max: 1000, unset: 100, description: 'Maximum number of items' }),
 })
 
 export const requestOperations = resource('Server', (api, context) => {
@@ -96,7 +98,7 @@ export const requestOperations = resource('Server', (api, context) => {
   api.get('/api/requests', {
     id: 'listRequests',
     summary: 'List the latest requests, newest first',
-    description: 'The latest 1 000 since the server’s start.',
+    description: 'Up to 1,000 requests since the server started.',
     needs: 'admin',
     query: REQUESTS,
     answers: { 200: ['The requests', t.Array(ANSWERED_REQUEST)] },
@@ -108,7 +110,8 @@ export const requestOperations = resource('Server', (api, context) => {
   api.get('/api/requests/running', {
     id: 'listRunningRequests',
     summary: 'List running requests with their statements, oldest first',
-    description: 'Without this one. Only admins without a project limit see requests of others.',
+    description:
+      'This request is not listed. Only admins without a project limit see other users’ requests.',
     needs: 'login',
     answers: { 200: ['The requests', t.Array(RUNNING_REQUEST)] },
     run({ request }) {
@@ -119,7 +122,7 @@ export const requestOperations = resource('Server', (api, context) => {
   api.delete('/api/requests/:number', {
     id: 'cancelRequest',
     summary: 'Cancel a running request',
-    description: 'Its client gets the error "cancelled"; stored data stays.',
+    description: 'The client gets the error "cancelled". Data already stored stays.',
     needs: 'login',
     run({ request, params, scope }) {
       const found = seenBy(context, request).find((one) => String(one.number) === params.number)
@@ -135,14 +138,7 @@ export const requestOperations = resource('Server', (api, context) => {
 
 function seenBy(context: RouteContext, request: Request): readonly RequestScope[] {
   const own = context.scopeOf(request)
-  const seesAll = mayDo(own.principal, 'admin') && own.principal.namespaces === null
-  return context.requests.list().filter((one) => {
-    return one !== own && (seesAll || isSame(one.principal, own.principal))
-  })
-}
-
-function isSame(one: Principal, other: Principal): boolean {
-  return one.kind === other.kind && one.id === other.id
+  return context.requests.seenBy(own.principal).filter((one) => one !== own)
 }
 
 function isWanted(

@@ -11,6 +11,7 @@ import { knowledgeBaseAt, resource } from '../openapi/operation.ts'
 import {
   anObject,
   documentedAs,
+  integer,
   maybe,
   oneOf as oneOfThese,
   orNull,
@@ -31,12 +32,10 @@ export const searchOperations = resource('Knowledge bases', (api, context) => {
   })
 })
 
-/** The body of a search and its answer, in their wire format. */
-
 const K_MAX = 10_000
 const K_UNSET = 10
 const NEIGHBOURS_MAX = 10
-/** Numbers of a query vector. */
+/** The most dimensions of a query vector. */
 const VECTOR_MAX = 65_536
 const SHOWN_COLUMNS_MAX = 1000
 
@@ -44,7 +43,7 @@ const optionalPart = {
   flag: () => maybe(t.Boolean()),
   number: () => maybe(t.Number()),
   integer: (minimum: number, maximum: number) => {
-    return maybe(t.Number({ multipleOf: 1, minimum, maximum }))
+    return maybe(integer({ minimum, maximum }))
   },
 }
 
@@ -52,9 +51,7 @@ const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
     k: optionalPart.integer(1, K_MAX),
-    limit: maybe(
-      t.Number({ multipleOf: 1, minimum: 1, maximum: K_MAX, description: 'Another name for k' }),
-    ),
+    limit: maybe(integer({ minimum: 1, maximum: K_MAX, description: 'Another name for k' })),
     mode: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(SEARCH_MODES)))),
     alpha: optionalPart.number(),
     fusion: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(FUSIONS)))),
@@ -63,6 +60,7 @@ const SEARCH_SCHEMA = t.Object(
     min_relevance: optionalPart.number(),
     rerank: optionalPart.flag(),
     per_document: optionalPart.flag(),
+    allow_partial: optionalPart.flag(),
     explain: optionalPart.flag(),
     highlight: optionalPart.flag(),
     answerability: optionalPart.flag(),
@@ -82,7 +80,7 @@ const SEARCH = bodySchema(SEARCH_SCHEMA)
 
 type SentSearch = Static<typeof SEARCH_SCHEMA>
 
-/** @throws AppError `invalid_request` that names the field */
+/** @throws AppError `invalid_request` naming the field */
 function searchOrder(sent: SentSearch): SearchOrder {
   const mode = oneOf('mode', sent.mode, SEARCH_MODES)
   const fusion = oneOf('fusion', sent.fusion, FUSIONS)
@@ -95,6 +93,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
     isHighlighted: sent.highlight ?? sent.explain ?? false,
     neighbours: sent.neighbours ?? 0,
     isPerDocument: sent.per_document ?? false,
+    allowsPartial: sent.allow_partial ?? false,
     isJudged: sent.answerability ?? false,
     ...definedFields({ mode, fusion, alpha }),
     ...(typeof sent.feedback === 'boolean' ? { hasFeedback: sent.feedback } : {}),
@@ -104,7 +103,7 @@ function searchOrder(sent: SentSearch): SearchOrder {
   }
 }
 
-/** @throws AppError `invalid_request` if the two names give different counts */
+/** @throws AppError `invalid_request` if `k` and `limit` differ */
 function countOf({ k, limit }: Pick<SentSearch, 'k' | 'limit'>): number {
   if (typeof k === 'number' && typeof limit === 'number' && k !== limit) {
     throw new AppError('invalid_request', 'Fields "k" and "limit" differ; give one of them')
@@ -130,7 +129,7 @@ function unitNumber(field: string, sent: number | null | undefined): number | un
   throw new AppError('invalid_request', `Field "${field}" must be a number from 0 to 1`)
 }
 
-/** @param columns metadata keys to show, ignoring case; null: all */
+/** @param columns the metadata keys to show, ignoring case; null means all */
 function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
   const { results, warnings, explanation, answerable } = answer
   const shown = columns && new Set(columns.map((column) => column.toLowerCase()))

@@ -1,6 +1,3 @@
-import { anObject, strict } from '../request/schema-words.ts'
-/** Sources: what a knowledge base is synced from. */
-
 import { t } from 'elysia'
 import {
   alterSource,
@@ -14,11 +11,12 @@ import { jobRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { queryParameters, wholeNumber } from '../bodies/query-parameters.ts'
 import { knowledgeBaseAt, type Place, resource } from '../openapi/operation.ts'
+import { anObject, strict } from '../request/schema-words.ts'
 
 const SOURCES_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
 const SOURCE_PATH = `${SOURCES_PATH}/:source_id` as const
 
-/** Which fields exist depends on the kind; the catalog has the messages. */
+/** Fields depend on the kind of source, and the catalog checks them with its own messages. */
 const BODY = bodySchema(strict({ source: anObject(SOURCE_DEFINITION) }))
 const RUN_BODY = bodySchema(strict({ full: t.Optional(t.Boolean()) }))
 
@@ -53,7 +51,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     find: sourcesAt,
     body: BODY,
     answers: {
-      201: ['The source, which runs on request, on its schedule, or after changes', SOURCE],
+      201: ['The source. It runs on request, on its schedule, or after changes', SOURCE],
       400: 'A field is wrong, or the folder is not allowed',
       409: 'The name is already in use',
     },
@@ -81,7 +79,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
   })
   api.delete(SOURCE_PATH, {
     id: 'deleteSource',
-    summary: 'Remove a source; its documents stay',
+    summary: 'Remove a source; its documents are kept',
     needs: 'admin',
     find: sourceAt,
     run: ({ found: { source, sources } }) => sources.drop(source),

@@ -31,19 +31,21 @@ const STATEMENT = t.String({
   description: 'One SQL statement',
   examples: ["SELECT id, relevance FROM teas WHERE content = 'without caffeine' LIMIT 1"],
 })
-/** A text for generated clients: next to JSON, which most of them request, its parts would only blur the type. */
+/** Most generated clients request JSON; more detail here would only blur the type. */
 const LINES = t.String({
   description:
-    'A line (an event) with `type`, `column_names`, `column_types` (DuckDB’s names) and any `warnings`; then lists of rows; or a line with the error',
+    'A line (or event) with `type`, `column_names`, `column_types` (DuckDB’s names) and any `warnings`; then lists of rows; or a line with the error',
 })
 
-const PARAMS = t.Record(t.String(), t.Unknown(), { description: 'The values of `:name` in it' })
+const PARAMS = t.Record(t.String(), t.Unknown(), {
+  description: 'Values for `:name` in the statement',
+})
 
 const OTHER_TYPES = {
   context: maybe(
     t.Object(
       { db: maybe(t.String()) },
-      { additionalProperties: true, description: '`db`: the project of unqualified names' },
+      { additionalProperties: true, description: '`db` is the project for unqualified names' },
     ),
   ),
   params: maybe(anObject(PARAMS)),
@@ -52,12 +54,12 @@ const OTHER_TYPES = {
   }),
   exact: maybe(t.Boolean(), {
     description:
-      'Returns values that JSON numbers cannot express as text: NaN, Infinity, -Infinity, and DECIMALs with more than 15 digits',
+      'Returns as text what JSON numbers cannot hold: NaN, ±Infinity, DECIMALs of over 15 digits',
   }),
   response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
 }
 
-/** Existing clients know the words for a statement that is missing: the route has them. */
+/** The route checks for a missing statement, because existing clients expect its wording. */
 const QUERY = bodySchema(
   documentedAs(
     t.Object({ query: t.Optional(t.Unknown()), ...OTHER_TYPES }),
@@ -69,11 +71,11 @@ export const sqlOperations = resource('SQL', (api, context) => {
   api.get('/api/sql/functions', {
     id: 'listSqlFunctions',
     summary: 'List the available SQL functions',
-    description: 'For editors: every signature, with a description and an example.',
-    answers: { 200: ['By name', t.Array(SQL_FUNCTION)] },
+    description: 'For code editors. Lists every signature with a description and an example.',
+    answers: { 200: ['The functions, by name', t.Array(SQL_FUNCTION)] },
     async run({ signal }) {
       const functions = await context.deps.sqlFunctions(signal)
-      // They change with the version of the server alone.
+      // The list changes only with the server's version.
       return Response.json(functions, { headers: { 'cache-control': 'private, max-age=3600' } })
     },
   })
@@ -82,13 +84,13 @@ export const sqlOperations = resource('SQL', (api, context) => {
     summary: 'Run one SQL statement',
     needs: 'login',
     headers: {
-      'X-Session': 'The session whose variables the statement reads and sets',
+      'X-Session': 'The session whose variables the statement uses',
     },
     body: QUERY,
     answers: {
       200: {
         description:
-          'The rows, or in JSON an error with type "error". In CSV, NDJSON, Parquet and Arrow, an error is a problem with its own status',
+          'The rows. A failed statement returns 200 with type "error" in JSON, and a problem with an error status in CSV, NDJSON, Parquet and Arrow',
         schema: SQL_ANSWER,
         also: {
           ...ROWS_AS,
@@ -103,7 +105,7 @@ export const sqlOperations = resource('SQL', (api, context) => {
       }
       const format = requestedFormat(sent.response_format, request.headers.get('accept'))
       const db = sent.context?.db || DEFAULT_PROJECT
-      // The schema saw an object; JSON gives it no other keys than strings.
+      // The schema has checked that it is an object, and JSON keys are always strings.
       const params = (sent.params ?? {}) as Readonly<Record<string, unknown>>
       const session = await context.authentication.sessionOf(request)
       const statement = {
@@ -117,7 +119,7 @@ export const sqlOperations = resource('SQL', (api, context) => {
   })
 })
 
-/** @throws AppError `invalid_request` for a format that does not exist */
+/** @throws AppError `invalid_request` for an unknown format */
 function requestedFormat(named: unknown, accept: string | null): AnswerFormat {
   if (named === 'jsonlines' || named === 'sse') return named
   if (named !== null && named !== undefined) {
@@ -127,7 +129,7 @@ function requestedFormat(named: unknown, accept: string | null): AnswerFormat {
   return acceptedFormat(accept)
 }
 
-/** How each format is called in an address, and the ending of a file of it. */
+/** The name of each format in a URL, and its file extension. */
 const LINK_FORMATS = {
   json: 'json',
   csv: 'csv',
@@ -138,7 +140,7 @@ const LINK_FORMATS = {
 
 type LinkFormat = keyof typeof LINK_FORMATS
 
-/** `p.name=value`: the value of the placeholder `:name`. */
+/** `p.name=value` in a URL sets the placeholder `:name`. */
 const PLACEHOLDER = /^p\.(.+)$/s
 
 const LINK = queryParameters(
@@ -149,19 +151,20 @@ const LINK = queryParameters(
       examples: ['SELECT * FROM files.sales'],
     }),
     format: choice(['json', 'csv', 'ndjson', 'parquet', 'arrow'], {
-      description: '`arrow` is the IPC stream. Default: the format in `Accept`, else JSON',
+      description:
+        'The format; `arrow` is the IPC stream. The default is the format in `Accept`, else JSON',
     }),
-    db: text({ description: 'The project of unqualified names' }),
-    params: filters({ description: 'The values of placeholders `:name`, as a JSON object' }),
-    download: text({ description: 'A file name; `1` means result' }),
+    db: text({ description: 'The project for unqualified names' }),
+    params: filters({ description: 'Values for the placeholders `:name`, as a JSON object' }),
+    download: text({ description: 'Download under this file name; `1` means the name `result`' }),
     key: text({ description: 'A key with the single scope `read`, if EIDER_URL_KEYS allows it' }),
   },
   { ignoresOthers: true },
 )
 
-const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` is the value of the placeholder \`:name\`: numbers, \`true\`, \`false\`, \`null\` and other JSON as such, else text.
+const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` sets the placeholder \`:name\`: JSON, such as a number, \`true\` or \`null\`, or else plain text.
 
-Failures are problems with their own status, in every format. Pages of other sites may not send this. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
+Failures are problems with their own status, in every format. Pages of other sites cannot send this request. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
 
 export const sqlLinkOperations = resource('SQL', (api, context) => {
   const answer = async (request: Request) => {
@@ -189,13 +192,13 @@ export const sqlLinkOperations = resource('SQL', (api, context) => {
   })
 })
 
-/** The status and headers of the answer to GET. Ends the statement, whose rows are not needed. */
+/** The status and headers of the answer to GET. Ends the statement without reading rows. */
 async function headOf(response: Response, { isStreaming }: RequestScope): Promise<Response> {
   const { status } = response
   const headers = new Headers(response.headers)
   if (isStreaming) {
     await response.body?.cancel()
-    // Otherwise Bun would write a length of 0, which programs take for an empty answer.
+    // Without this header Bun would send a length of 0, which clients take for an empty answer.
     headers.set('transfer-encoding', 'chunked')
   } else headers.set('content-length', String((await response.arrayBuffer()).byteLength))
   return new Response(null, { status, headers })
@@ -215,7 +218,7 @@ function resultLink(request: Request): Link {
   checkNames(searchParams)
   const sent = LINK.read(request)
   if (sent.query === undefined || sent.query.trim() === '') {
-    throw new AppError('missing_parameter', 'The address needs query=…, one SELECT')
+    throw new AppError('missing_parameter', 'The URL needs the parameter "query" with one SELECT')
   }
   const accepted = acceptedFormat(request.headers.get('accept'))
   const format = sent.format ?? (isLinkFormat(accepted) ? accepted : 'json')
@@ -244,7 +247,7 @@ function isLinkFormat(name: string): name is LinkFormat {
   return Object.hasOwn(LINK_FORMATS, name)
 }
 
-/** Valid JSON is read as such; anything else is text, also a number that JavaScript would round. */
+/** Valid JSON is parsed; anything else is a string, as are numbers JavaScript would round. */
 function placeholderValue(sent: string): unknown {
   const value = parsedJson(sent)
   if (value === undefined) return sent
@@ -253,7 +256,7 @@ function placeholderValue(sent: string): unknown {
   return isRounded ? sent : value
 }
 
-/** What can be a file's name everywhere. */
+/** Characters to replace, so that the result is a valid file name everywhere. */
 const UNFIT = /[^\p{L}\p{N}._ -]+/gu
 const FILE_NAME_CHARS_MAX = 100
 
@@ -265,7 +268,7 @@ function headersOf(
   const named = (isNamed ? download : 'result').replaceAll(UNFIT, '_').slice(0, FILE_NAME_CHARS_MAX)
   const ending = `.${LINK_FORMATS[format]}`
   const name = named.toLowerCase().endsWith(ending) ? named : `${named}${ending}`
-  // Browsers show JSON; the others they can only store.
+  // Browsers can show JSON but only download the other formats.
   const isStored = download !== undefined || (format !== 'json' && format !== 'ndjson')
   const kind = isStored ? 'attachment' : 'inline'
   return {
@@ -277,14 +280,11 @@ function headersOf(
   }
 }
 
-/** Statements in addresses: whose they are, and which other sites may open them. None may. */
+/** Queries in URLs: whose rights they use, and protection against other sites opening them. */
 
 const SQL_PATH = '/api/sql/query'
 
-/**
- * The principal of a request with a key in its address; undefined without a key usable in this way.
- * @throws AppError `url_key_refused`, `unauthorized`, `rate_limited`
- */
+/** Undefined without one. @throws AppError `url_key_refused`, `unauthorized`, `rate_limited` */
 export function linkIdentity(
   request: Request,
   { authentication, deps }: Pick<RouteContext, 'authentication' | 'deps'>,
@@ -293,14 +293,14 @@ export function linkIdentity(
   if (key === undefined) return undefined
   const instead = 'send it as "Authorization: Bearer …"'
   if (!deps.settings.urlKeys) {
-    const detail = 'This server takes no keys in addresses, which others keep in their logs'
+    const detail = 'This server does not accept keys in URLs, because URLs are often logged'
     throw new AppError('url_key_refused', `${detail}; ${instead}, or set EIDER_URL_KEYS=1`)
   }
   const identity = authentication.identifyByKey(key)
   const { scopes } = identity.principal
   if (scopes.size === 1 && scopes.has('read')) return identity
-  const detail = 'Only a key with the single scope "read" may be part of an address'
-  throw new AppError('url_key_refused', `${detail}; ${instead}, or make such a key`)
+  const detail = 'Only a key with the single scope "read" may be part of a URL'
+  throw new AppError('url_key_refused', `${detail}; ${instead}, or create such a key`)
 }
 
 function keyInAddress({ method, url }: Request): string | undefined {
@@ -310,11 +310,12 @@ function keyInAddress({ method, url }: Request): string | undefined {
 }
 
 /**
- * Refuses a statement in an address that a page of another site opens, embeds or links to: it would run with the rights of
- * the user who is logged in there, or on the machine of the person who reads that page. Browsers send in `Sec-Fetch-Site`
- * where a request comes from: `none` is an address that was typed or bookmarked. They leave it out on unsafe connections
- * (plain HTTP to another machine); there the cookie alone does not count. Programs send none of this and need none. A
- * request with a key or token passes: a page that knows only the address has neither.
+ * Refuses a query URL that a page of another site opens, embeds or links to. It would run with the
+ * rights of the signed-in user, or on the machine of the person reading that page. Browsers send a
+ * request's origin in `Sec-Fetch-Site`; `none` means that the URL was typed or bookmarked. They
+ * omit the header on unsafe connections (plain HTTP to another machine), where a cookie alone is
+ * therefore not enough. Programs do not send it. A request with a key or token is allowed, because
+ * a page that knows only the URL has neither.
  * @throws AppError `forbidden_origin`
  */
 function refuseForeignLink(request: Request, { isOn }: Authentication): void {
@@ -326,10 +327,10 @@ function refuseForeignLink(request: Request, { isOn }: Authentication): void {
   const source = site === null ? (headers.get('origin') ?? headers.get('referer')) : null
   if (source !== null && isSameHost(source, request)) return
   if (source !== null || site !== null) throw refused('a page of another site opened it')
-  if (isOn) throw refused('nothing says that it was no page of another site that opened it')
+  if (isOn) throw refused('a page of another site may have opened it')
 }
 
-/** The scheme may differ: a proxy may speak HTTPS for the server. */
+/** Ignores the scheme, because a proxy may use HTTPS in front of the server. */
 function isSameHost(source: string, request: Request): boolean {
   if (!URL.canParse(source)) return false
   const { host, protocol } = new URL(source)
@@ -340,6 +341,6 @@ function isSameHost(source: string, request: Request): boolean {
 
 function refused(why: string): AppError {
   const detail = `The statement in this address was not run, because ${why}`
-  const how = 'type the address, or send a token as "Authorization: Bearer …"'
+  const how = 'type the URL, or send a token as "Authorization: Bearer …"'
   return new AppError('forbidden_origin', `${detail}; ${how}`)
 }

@@ -1,4 +1,7 @@
-/** Version, state, health and metrics of the server, its settings, backups, and what each knowledge base takes. */
+/**
+ * The server's version, state, health, metrics, settings and backups, and the sizes of knowledge
+ * bases.
+ */
 import { t } from 'elysia'
 import { requireProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayDo, type Principal, SCOPES } from '../../../core/domain/access/principal.ts'
@@ -52,7 +55,7 @@ export const statusOperations = resource('Server', (api, { authentication, deps 
         },
         indexes: deps.indexes.possible(),
         ...(principal === null ? {} : { principal: principalRecord(principal) }),
-        // How busy the server is, and with what, is for admins alone.
+        // Only admins may see how busy the server is, and with what.
         ...(isAdmin ? stateRecord(deps.serverState()) : {}),
       }
     },
@@ -60,7 +63,7 @@ export const statusOperations = resource('Server', (api, { authentication, deps 
   api.get('/api/settings', {
     id: 'listSettings',
     summary: 'List the settings, without secrets',
-    description: 'Settings are environment variables: a change takes effect after a restart.',
+    description: 'Settings are environment variables. Changes take effect after a restart.',
     needs: 'admin',
     answers: { 200: ['The settings', t.Array(SETTING)] },
     run: () => deps.shownSettings().map(settingRecord),
@@ -96,14 +99,14 @@ function mayAll(principal: Principal): boolean {
 export const backupOperations = resource('Backups', (api, { deps }) => {
   api.post('/api/backup', {
     id: 'createBackup',
-    summary: 'Make a backup of everything',
+    summary: 'Back up everything',
     needs: 'admin',
     answers: {
       201: ['The backup', BACKUP],
-      409: 'A backup is being made already',
-      507: 'No space',
+      409: 'A backup is already running',
+      507: 'Not enough disk space',
     },
-    // Without the request's signal: a backup continues when the client leaves.
+    // Without the request's signal, because a backup continues if the client disconnects.
     run: async () => backupRecord(await deps.backups.create()),
   })
   api.get('/api/backups', {
@@ -117,16 +120,16 @@ export const backupOperations = resource('Backups', (api, { deps }) => {
 
 const WHAT_FAILS: Readonly<Record<keyof HealthChecks, string>> = {
   database: 'the database does not answer',
-  disk: 'the disk of the data folder is full: nothing more is stored, reading goes on',
+  disk: 'the disk of the data folder is full: writes fail, but reads still work',
 }
 
 export const healthOperations = resource('Server', (api, context) => {
   const { deps } = context
   api.get('/metrics', {
     id: 'getMetrics',
-    summary: 'Metrics for Prometheus',
+    summary: 'Get metrics for Prometheus',
     description:
-      'Counts, durations, sizes and queues, without names chosen by users. OpenMetrics on request by `Accept`. With a login, it needs `admin` or EIDER_METRICS_OPEN=1.',
+      'Returns counts, durations, sizes and queues, without names chosen by users. Send `Accept: application/openmetrics-text` for OpenMetrics. If the server has a login, this needs `admin` or EIDER_METRICS_OPEN=1.',
     needs: deps.settings.metricsOpen ? 'nothing' : 'admin',
     produces: 'text/plain',
     answers: {
@@ -144,19 +147,19 @@ export const healthOperations = resource('Server', (api, context) => {
   })
   api.get('/api/util/ping', {
     id: 'ping',
-    summary: 'Liveness check: the process answers',
-    description: 'For supervisors that restart the server: never fails while the process runs.',
+    summary: 'Check that the process answers (liveness)',
+    description: 'For supervisors that restart the server. It never fails while the process runs.',
     needs: 'nothing',
-    answers: { 200: ['It answers', PING] },
+    answers: { 200: ['The process answers', PING] },
     run: () => ({ status: 'ok' }),
   })
   api.get('/healthz', {
     id: 'getHealth',
-    summary: 'Health check: the database answers, and the disk is not full',
+    summary: 'Check that the database answers and the disk is not full (health)',
     description:
-      'For alarms: fails until an operator acts. A restart does not free disk space, so supervisors should call `/api/util/ping`.',
+      'For alerts: it fails until an operator acts. A restart does not free disk space, so supervisors should call `/api/util/ping`.',
     needs: 'nothing',
-    answers: { 200: ['All is well', HEALTH], 503: 'What is wrong' },
+    answers: { 200: ['The server is healthy', HEALTH], 503: 'The problem' },
     async run() {
       const checks = await deps.health()
       const failing = failingOf(checks, context)
@@ -168,12 +171,12 @@ export const healthOperations = resource('Server', (api, context) => {
   })
   api.get('/api/util/readiness', {
     id: 'getReadiness',
-    summary: 'Readiness check: the server accepts requests',
+    summary: 'Check that the server accepts requests (readiness)',
     description: 'A full disk is only a warning here, because reads still work.',
     needs: 'login',
     answers: {
       200: ['Ready for requests', READINESS],
-      503: 'Shutting down, or the database does not answer',
+      503: 'The server is shutting down, or the database does not answer',
     },
     run: () => readiness(context),
   })
@@ -199,9 +202,9 @@ function failingOf(checks: HealthChecks, context: RouteContext): readonly string
 const USED = queryParameters({
   project: text({ description: 'Knowledge bases of this project' }),
   without_disk: truth({
-    description: 'Skip disk usage, which is slow to count; it is then null',
+    description: 'Leave out disk usage, which is slow to count; it is then null',
   }),
-  ...offsetPaging({ min: 1, description: 'At most this many' }),
+  ...offsetPaging({ min: 1, description: 'Maximum number of items' }),
 })
 
 export const usageOperations = resource('Server', (api, context) => {
@@ -209,7 +212,7 @@ export const usageOperations = resource('Server', (api, context) => {
     id: 'listUsage',
     summary: 'List the memory and disk usage of each knowledge base',
     description:
-      'Current values. Disk usage counts whole blocks of the database file; deleted rows free them at the next clean-up or VACUUM.',
+      'Current values. Disk usage counts whole blocks of the database file, which deleted rows free at the next clean-up or VACUUM.',
     query: USED,
     answers: { 200: ['A page of knowledge bases', USAGE_LIST] },
     async run({ snapshot, query: { project, without_disk: isWithoutDisk, ...paging }, signal }) {

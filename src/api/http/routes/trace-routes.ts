@@ -1,6 +1,3 @@
-import { maybe, strict } from '../request/schema-words.ts'
-/** The records of questions to agents. */
-
 import { t } from 'elysia'
 import {
   askerOf,
@@ -42,6 +39,7 @@ import {
   withoutUnset,
 } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
+import { maybe, strict } from '../request/schema-words.ts'
 
 const TRACES_PATH = '/api/traces'
 const TRACE_PATH = `${TRACES_PATH}/:trace_id` as const
@@ -61,11 +59,11 @@ const FILTERS = {
   project: words('Traces of this project'),
   agent: words('Traces of this agent'),
   conversation_id: words('Traces of this conversation'),
-  outcome: choice(RUN_OUTCOMES, { description: 'How it ended' }),
-  purpose: choice(RUN_PURPOSES, { description: 'What the question was for' }),
-  from: moment({ description: 'Started at this time or later' }),
-  to: moment({ description: 'Started before this time' }),
-  q: words('Part of the question; case is ignored'),
+  outcome: choice(RUN_OUTCOMES, { description: 'How the run ended' }),
+  purpose: choice(RUN_PURPOSES, { description: 'The purpose of the question' }),
+  from: moment({ description: 'Runs that started at this time or later' }),
+  to: moment({ description: 'Runs that started before this time' }),
+  q: words('Part of the question, ignoring case'),
 }
 const TRACES_QUERY = queryParameters({
   ...FILTERS,
@@ -73,12 +71,12 @@ const TRACES_QUERY = queryParameters({
 })
 const SELECTION = queryParameters({
   ...FILTERS,
-  all: truth({ description: 'Every trace; required without filters' }),
+  all: truth({ description: 'Delete every trace; required if there are no filters' }),
 })
 
 export const traceOperations = resource('Traces', (api, context) => {
   const { traces } = context.deps
-  /** An answer and its steps show what its agent may read: they are for those who may ask it. */
+  /** Answers show data of the agent, so only principals who may ask it see them. */
   const visibleTo = (principal: Principal) => {
     requireScope(principal, 'ask')
     const { namespaces } = principal
@@ -96,7 +94,7 @@ export const traceOperations = resource('Traces', (api, context) => {
     id: 'listTraces',
     summary: 'List the runs of agents, newest first',
     query: TRACES_QUERY,
-    answers: { 200: ['items, next (the cursor of the next page, or null)', TRACE_LIST] },
+    answers: { 200: ['`items`, and `next`: the cursor of the next page, or null', TRACE_LIST] },
     async run({ principal, query: sent }) {
       const filter = { ...filterOf(sent), ...visibleTo(principal) }
       const { items, next } = await traces.list(filter, pageBefore(sent))
@@ -109,13 +107,13 @@ export const traceOperations = resource('Traces', (api, context) => {
     needs: 'admin',
     query: SELECTION,
     answers: {
-      200: ['How many were deleted', DELETED],
-      400: 'Neither filters nor all=true',
+      200: ['Number of traces deleted', DELETED],
+      400: 'The request has neither filters nor all=true',
     },
     async run({ query: sent }) {
       const filter = filterOf(sent)
       if ((Object.keys(filter).length === 0) !== sent.all) {
-        const how = 'Send filters for some of the traces, or "all=true" for every one'
+        const how = 'Send filters to select traces, or "all=true" for all'
         throw new AppError('missing_parameter', how)
       }
       return { deleted: await traces.removeAll(filter) }
@@ -137,17 +135,20 @@ export const traceOperations = resource('Traces', (api, context) => {
   api.post(`${TRACE_PATH}/feedback`, {
     id: 'rateTrace',
     summary: 'Rate an answer',
-    description: 'Replaces an earlier rating of this run',
+    description: 'Replaces an earlier rating of this run.',
     needs: 'ask',
     body: FEEDBACK,
     answers: { 200: ['The feedback', FEEDBACK_RECORD] },
     async run({ principal, params, body: { rating, comment = null } }) {
       await visibleTrace(principal, params.trace_id)
       if (!(rating >= -1 && rating <= 1)) {
-        throw new AppError('invalid_request', 'rating must be a number from -1 to 1')
+        throw new AppError('invalid_request', '"rating" must be a number from -1 to 1')
       }
       if ((comment?.length ?? 0) > COMMENT_CHARS_MAX) {
-        throw new AppError('invalid_request', `comment has at most ${COMMENT_CHARS_MAX} characters`)
+        throw new AppError(
+          'invalid_request',
+          `"comment" may have at most ${COMMENT_CHARS_MAX} characters`,
+        )
       }
       const plain = comment?.replaceAll('\0', '\uFFFD').toWellFormed() ?? null
       const feedback = await traces.rate(params.trace_id, { rating, comment: plain })
@@ -156,7 +157,6 @@ export const traceOperations = resource('Traces', (api, context) => {
   })
 })
 
-/** The filters that were sent. */
 function filterOf(sent: ReturnType<typeof TRACES_QUERY.read> | ReturnType<typeof SELECTION.read>) {
   const { project, agent, conversation_id: conversationId, outcome, purpose, from, to, q } = sent
   const [projectName, agentName, questionPart] = [project, agent, q]

@@ -1,4 +1,7 @@
-/** Files that go into a knowledge base, what would become of them, and its export and import. */
+/**
+ * Uploads files into a knowledge base, previews their chunks, and exports and imports knowledge
+ * bases.
+ */
 import { type Static, t } from 'elysia'
 import { requireKnowledgeBase } from '../../../core/domain/access/catalog-snapshot.ts'
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
@@ -23,14 +26,14 @@ import { MODEL, PREPROCESSING } from '../bodies/definition-shapes.ts'
 import { queryParameters, truth } from '../bodies/query-parameters.ts'
 import { READING_FORM, type ReceivedFile, receivedFiles } from '../bodies/received-files.ts'
 import { knowledgeBaseAt, projectAt, resource } from '../openapi/operation.ts'
-import { anObject, maybe, strict } from '../request/schema-words.ts'
+import { anObject, integer, maybe, strict } from '../request/schema-words.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name'
 const PARQUET = 'application/vnd.apache.parquet'
 const BYTES = 'application/octet-stream'
 
 const IMPORT = queryParameters({
-  background: truth({ description: 'Stores them in a job; the answer is 202' }),
+  background: truth({ description: 'Imports in a job and returns 202' }),
 })
 
 export const transferOperations = resource('Documents', (api, context) => {
@@ -43,7 +46,7 @@ export const transferOperations = resource('Documents', (api, context) => {
     answers: {
       200: {
         description: 'A Parquet file with a row per chunk, and the definition without secrets',
-        // Generators know it by this name.
+        // Code generators recognize the format by this name.
         also: { [BYTES]: t.String({ format: 'binary' }) },
       },
     },
@@ -61,17 +64,17 @@ export const transferOperations = resource('Documents', (api, context) => {
     id: 'importKnowledgeBase',
     summary: 'Import an exported knowledge base without embedding',
     description:
-      'The file is the body, or the part `file` of a form. A missing knowledge base is created. Its documents replace those with the same ids, all of them or none.',
+      'Send the file as the body, or as the form part `file`. A missing knowledge base is created. Imported documents replace those with the same ids, all of them or none.',
     query: IMPORT,
-    // PARQUET is taken, too: generators know the general name.
+    // The Parquet type is accepted too, but code generators only support the general one.
     takes: [BYTES, 'multipart/form-data'],
     find: projectAt,
     answers: {
-      200: ['How many documents and chunks were stored', IMPORT_RESULT],
-      202: ['With background=true, the job that stores them', JOB],
-      201: ['The same; the knowledge base was created', IMPORT_RESULT],
+      200: ['Number of documents and chunks stored', IMPORT_RESULT],
+      202: ['The job, with background=true', JOB],
+      201: ['As for 200; the knowledge base was created', IMPORT_RESULT],
       400: 'The file is not an export, or is damaged',
-      409: 'The file holds vectors of another model',
+      409: 'The file has vectors of another model',
     },
     async run({ request, params, query: { background: isBackground }, signal }) {
       const { project_name: projectName, knowledge_base_name: name } = params
@@ -105,16 +108,16 @@ export const insertFilesOperations = resource('Knowledge bases', (api, context) 
   const { fileBytes, insertFiles } = context.deps
   api.post(`${KB}/files`, {
     id: 'insertFiles',
-    summary: 'Insert the files of a form as documents',
+    summary: 'Insert files as documents',
     description: DESCRIPTION,
     takes: ['multipart/form-data'],
     form: READING_FORM,
-    answers: { 200: ['The stored and the unreadable files', INSERT_FILES_RESULT] },
+    answers: { 200: ['The stored files and the unreadable ones', INSERT_FILES_RESULT] },
     find: knowledgeBaseAt,
     async run({ request, params, scope }) {
       const outcome = await fileBytes.withFolder(async (folder) => {
         const { files, fields } = await receivedFiles(context, request, folder)
-        // Looked up again: it may have changed while the files came in.
+        // Looked up again, because it may have changed while the files arrived.
         const kb = knowledgeBaseAt({ params, snapshot: context.snapshot() })
         return insertFiles({ kb, files: files.map(sentFile), fields }, scope.signal)
       })
@@ -148,19 +151,19 @@ const PREVIEWED = strict({
   text: TEXT,
   rows: maybe(t.Array(anObject())),
   file: TEXT,
-  /** The layout of the text. */
+  /** The syntax of the text. */
   syntax: t.Optional(
     t.Union([t.Literal('text'), t.Literal('markdown'), t.Literal('code'), t.Null()]),
   ),
   title: TEXT,
-  /** The knowledge base whose settings apply by default. */
+  /** The knowledge base whose settings are used as defaults. */
   knowledge_base: TEXT,
   preprocessing: maybe(anObject(PREPROCESSING)),
   embedding_model: maybe(anObject(MODEL)),
   content_columns: maybe(t.Array(t.String())),
   id_column: TEXT,
   language: TEXT,
-  limit: maybe(t.Number({ multipleOf: 1, minimum: 1, maximum: CHUNKS_SHOWN_MAX })),
+  limit: maybe(integer({ minimum: 1, maximum: CHUNKS_SHOWN_MAX })),
 })
 const PREVIEW = bodySchema(PREVIEWED)
 
@@ -186,21 +189,21 @@ export const previewOperations = resource('Knowledge bases', (api, context) => {
   })
 })
 
-/** @throws AppError `missing_parameter` unless there is exactly one source, `invalid_request` */
+/** @throws AppError `missing_parameter` unless exactly one source is given; `invalid_request` */
 function sourceOf(sent: Static<typeof PREVIEWED>): PreviewRequest['source'] {
   const { text, rows, file, syntax, title } = sent
   const sources: PreviewRequest['source'][] = []
   if (typeof text === 'string') {
     sources.push({ kind: 'text', text, syntax: syntax ?? 'text', title: title ?? null })
   }
-  // JSON objects hold nothing but what a RowValue is; the schema saw that each is an object.
+  // A JSON object contains only row values, and the schema has checked that each row is an object.
   if (rows) sources.push({ kind: 'rows', rows: rows as readonly Row[] })
   if (typeof file === 'string') sources.push({ kind: 'file', name: file })
   const [source] = sources
   if (source !== undefined && sources.length === 1) {
     if (source.kind === 'text' || (syntax ?? title ?? null) === null) return source
     const name = syntax == null ? 'title' : 'syntax'
-    throw new AppError('invalid_request', `Field "${name}" needs "text" beside it`)
+    throw new AppError('invalid_request', `Field "${name}" needs "text" as well`)
   }
   throw new AppError('missing_parameter', 'Must provide exactly one of "text", "rows" and "file"')
 }

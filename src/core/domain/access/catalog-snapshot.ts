@@ -7,11 +7,11 @@ import { FILES_DATABASE, nameKey, type Project, type ProjectTable, type View } f
 import { type FileTable, fileTableNamed, type UploadedFile } from '../uploaded-file.ts'
 import { type Rights, requireSeen } from './principal.ts'
 
-/** Everything with a name, as of the last committed change. Names ignore case. */
+/** All named definitions as of the last committed change. Names ignore case. */
 export interface CatalogSnapshot {
-  /** Grows with each change: what was derived from another version is stale. */
+  /** Increases with every change, so anything derived from an older version is stale. */
   readonly version: number
-  /** Grows with each change of a definition, and not where only documents of a knowledge base have changed. */
+  /** Increases when a definition changes, but not when only a knowledge base's documents change. */
   readonly definitionsVersion: number
   readonly projects: readonly Project[]
   readonly knowledgeBases: readonly KnowledgeBase[]
@@ -19,13 +19,13 @@ export interface CatalogSnapshot {
   readonly files: readonly UploadedFile[]
   readonly views: readonly View[]
   readonly tables: readonly ProjectTable[]
-  /** Running requests, jobs and questions, for tables that show them; unset: not requested. */
+  /** Running requests, jobs and questions for tables that list them; unset if not requested. */
   readonly activity?: Activity
   readonly dataSources: readonly DataSource[]
-  /** Set if the reader may not see or read everything: what they may not name is left out. */
+  /** Set if the reader has limited rights: names the reader may not use are left out. */
   readonly limits?: {
     readonly rights: Rights
-    /** The same for the same rights. */
+    /** Equal for readers with the same rights. */
     readonly key: string
   }
 }
@@ -39,7 +39,7 @@ function findNamed<T extends Named>(things: readonly T[], name: string): T | und
   return things.find((thing) => nameKey(thing.name) === key)
 }
 
-/** @throws AppError `forbidden` for names outside of the snapshot's limits */
+/** @throws AppError `forbidden` for a name the reader may not use */
 export function findProject(snapshot: CatalogSnapshot, name: string): Project | undefined {
   requireSeen(snapshot.limits?.rights, name)
   return findNamed(snapshot.projects, name)
@@ -99,21 +99,18 @@ export function findAgent(
   return findNamed(agentsOf(snapshot, project), name)
 }
 
-/** @throws AppError `forbidden` for names outside of the snapshot's limits */
+/** @throws AppError `forbidden` for a name the reader may not use */
 export function findDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
   requireSeen(snapshot.limits?.rights, name)
   return seenDataSource(snapshot, name)
 }
 
-/** The same for a name that may belong to no database. */
+/** Like `findDataSource`, but returns undefined instead of throwing. */
 export function seenDataSource(snapshot: CatalogSnapshot, name: string): DataSource | undefined {
   return findNamed(snapshot.dataSources, name)
 }
 
-/**
- * What `context.db` may name: a project, `files` or a data source, in its own case.
- * @throws AppError `project_not_found`
- */
+/** A project, `files` or a data source, as stored. @throws AppError `project_not_found` */
 export function requireDatabase(snapshot: CatalogSnapshot, name: string): string {
   requireSeen(snapshot.limits?.rights, name)
   if (nameKey(name) === FILES_DATABASE) return FILES_DATABASE
@@ -122,13 +119,13 @@ export function requireDatabase(snapshot: CatalogSnapshot, name: string): string
   throw notFound('project', name)
 }
 
-/** By its whole name, or without its ending. @throws AppError `file_ambiguous` */
+/** Finds a file by its full name or without its extension. @throws AppError `file_ambiguous` */
 export function findFile(snapshot: CatalogSnapshot, name: string): UploadedFile | undefined {
   const table = findFileTable(snapshot, name)
   return table?.index === 0 ? table.file : undefined
 }
 
-/** The same for a table of a file; sheets have their own names. @throws AppError `file_ambiguous` */
+/** A table; each sheet has its own name. @throws AppError `file_ambiguous` */
 export function findFileTable(snapshot: CatalogSnapshot, name: string): FileTable | undefined {
   return fileTableNamed(snapshot.files, name)
 }
@@ -139,16 +136,16 @@ export function requireProject(snapshot: CatalogSnapshot, name: string): Project
   if (project !== undefined) return project
   const source = findDataSource(snapshot, name)
   if (source === undefined) throw notFound('project', name)
-  const why = `${source.name} is a connected database, which is only read; name a project`
+  const why = `${source.name} is a connected database, which is read-only; use a project`
   throw new AppError('project_not_found', `${notFound('project', name).message}: ${why}`)
 }
 
-/** @throws AppError `sql_not_supported` for the name of a data source */
+/** Data sources are read-only. @throws AppError `sql_not_supported` if `name` is one */
 export function refuseToWrite(snapshot: CatalogSnapshot, name: string): void {
   const source = findDataSource(snapshot, name)
   if (source === undefined) return
   const copy = `CREATE TABLE … AS SELECT … FROM ${source.name}.…`
-  const message = `Database ${source.name} is read only here: change its tables with a client of its own, or copy rows into a project with ${copy}`
+  const message = `Database ${source.name} is read-only here: change its tables with another client, or copy rows into a project with ${copy}`
   throw new AppError('sql_not_supported', message)
 }
 
@@ -198,12 +195,12 @@ export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileT
   throw notFound('file', name)
 }
 
-/** Whether all its rows are here. */
+/** Whether all rows of the knowledge base are stored locally. */
 export function isHere({ remote }: Pick<KnowledgeBase, 'remote'>): boolean {
   return remote?.isCopied !== false
 }
 
-/** For what needs all rows. @throws AppError `sql_too_costly` where they are not copied to here */
+/** Call before work that needs all rows. @throws AppError `sql_too_costly` if they are not local */
 export function requireHere(
   kb: Pick<KnowledgeBase, 'name' | 'vectorDatabase' | 'vectorDatabaseTable' | 'remote'>,
 ): void {

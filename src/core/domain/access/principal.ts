@@ -1,19 +1,18 @@
 import { AppError } from '../../errors.ts'
 import { nameKey } from '../names.ts'
 
-/** Who makes a request, and what it may do. */
+/** Who is making a request, and what the caller may do. */
 
 /**
- * What a caller may do. None includes another, except that `admin` includes all:
+ * What a caller may do. No scope includes another, except that `admin` includes all:
  * - `read`: definitions, searches, SELECT, documents, files
- * - `write`: changes of what projects and files hold: documents, rows, knowledge bases, tables, views, agents
+ * - `write`: changes in projects and files: documents, rows, knowledge bases, tables, views, agents
  * - `ask`: questions to agents, including the data they read
  * - `admin`: everything else too: keys, users, the audit log, data sources, scheduled work, backups
  */
 export const SCOPES = ['read', 'write', 'ask', 'admin'] as const
 export type Scope = (typeof SCOPES)[number]
 
-/** The scopes of each role. */
 export const ROLE_SCOPES = {
   admin: SCOPES,
   editor: ['read', 'write', 'ask'],
@@ -21,22 +20,21 @@ export const ROLE_SCOPES = {
 } as const satisfies Readonly<Record<string, readonly Scope[]>>
 export type Role = keyof typeof ROLE_SCOPES
 
-/** `open`: a server without a login, for a client that did not identify itself. */
+/** `open`: a client that did not identify itself, on a server without a login. */
 export type PrincipalKind = 'open' | 'user' | 'key'
 
-/** The user or key that makes a request. */
 export interface Principal {
   readonly kind: PrincipalKind
   /** The id of a user or key, unique within its kind; empty for `open`. */
   readonly id: string
-  /** As people know it, for messages and the audit log. */
+  /** The name shown in messages and the audit log. */
   readonly name: string
   readonly scopes: ReadonlySet<Scope>
-  /** The namespaces of SQL that it may name: projects, `files`, data sources; in lower case. null: all. */
+  /** Projects, `files`, data sources, in lower case; null means all. */
   readonly namespaces: ReadonlySet<string> | null
 }
 
-/** Everyone, on a server without a login. */
+/** The principal of every request on a server without a login. */
 export const ANYONE: Principal = {
   kind: 'open',
   id: '',
@@ -55,38 +53,38 @@ export function requireScope(principal: Principal, scope: Scope): void {
   const missing = `${principal.name} lacks the scope "${scope}" that this needs`
   throw new AppError(
     'forbidden',
-    `${missing}; an admin can make a key that has it (POST /api/keys)`,
+    `${missing}; an admin can create a key that has it (POST /api/keys)`,
   )
 }
 
-/** For things beyond single projects: an admin of some projects is not enough. @throws AppError `forbidden` */
+/** For actions on the whole server, as an unlimited admin. @throws AppError `forbidden` */
 export function requireEverything(principal: Principal): void {
   requireScope(principal, 'admin')
   if (principal.namespaces === null) return
-  const message = `${principal.name} may use some projects only, and this reaches beyond them`
+  const message = `${principal.name} is limited to some projects, and this affects others too`
   throw new AppError('forbidden', message)
 }
 
-/** Whether it may name a project, `files` or a data source. */
+/** Whether the principal may use a project, `files` or a data source. */
 export function mayName({ namespaces }: Principal, namespace: string): boolean {
   return namespaces === null || namespaces.has(namespace.toLowerCase())
 }
 
-/** The same answer whether the namespace exists or not. @throws AppError `forbidden` */
+/** Throws the same error whether or not the namespace exists. @throws AppError `forbidden` */
 export function requireNamespace(principal: Principal, namespace: string): void {
   if (mayName(principal, namespace)) return
   throw new AppError('forbidden', `${principal.name} may not use "${namespace.slice(0, 100)}"`)
 }
 
-/** The asker of a question, as stored with it. */
+/** Who asked a question, stored with the question. */
 export interface Asker {
-  /** `key 3`, `user 1`. null: unknown. */
+  /** For example `key 3` or `user 1`; null if unknown. */
   readonly by: string | null
-  /** Including what others asked. */
+  /** Whether this asker also sees questions from others. */
   readonly seesAll: boolean
 }
 
-/** The server itself. */
+/** The server itself, for work without a caller. */
 export const NOBODY: Asker = { by: null, seesAll: false }
 
 export function askerOf(principal: Principal): Asker {
@@ -94,23 +92,23 @@ export function askerOf(principal: Principal): Asker {
   return { by: kind === 'open' ? null : `${kind} ${id}`, seesAll: mayDo(principal, 'admin') }
 }
 
-/** Questions without a known asker are for principals that see all. */
+/** Only principals that see all may see a question whose asker is unknown. */
 export function maySeeAsked({ by, seesAll }: Asker, askedBy: string | null): boolean {
   return seesAll || (askedBy !== null && askedBy === by)
 }
 
-/** A principal's rights, stored with work that continues without it. JSON. */
+/** A principal's rights as JSON, stored with work that runs on after the request. */
 
 export interface Rights {
-  /** The right to read knowledge bases, tables, views and definitions. */
+  /** Whether knowledge bases, tables, views and definitions may be read. */
   readonly read: boolean
-  /** The right to read agents' answers. */
+  /** Whether agents' answers may be read. */
   readonly ask: boolean
-  /** In lower case, in their order; null: all. */
+  /** In lower case, sorted; null means all. */
   readonly namespaces: readonly string[] | null
 }
 
-/** null: everything. */
+/** Returns null if the principal may use everything. */
 export function rightsOf(principal: Principal): Rights | null {
   const { namespaces } = principal
   const [read, ask] = [mayDo(principal, 'read'), mayDo(principal, 'ask')]
@@ -118,7 +116,7 @@ export function rightsOf(principal: Principal): Rights | null {
   return read && ask && named === null ? null : { read, ask, namespaces: named }
 }
 
-/** Whether the owner of the first may have done what the second was needed for. */
+/** Whether `own` includes every right in `needed`. */
 export function covers(own: Rights | null, needed: Rights | null): boolean {
   if (own === null) return true
   if (needed === null) return false
@@ -128,7 +126,7 @@ export function covers(own: Rights | null, needed: Rights | null): boolean {
   return isNamed === true && (own.read || !needed.read) && (own.ask || !needed.ask)
 }
 
-/** The namespaces of every MySQL-like database, besides projects. Each caller sees their own part. */
+/** MySQL-like databases have these; each caller sees only its own rows. */
 const EVERYBODYS: ReadonlySet<string> = new Set(['information_schema', 'log'])
 
 export function sees(rights: Rights | null | undefined, namespace: string): boolean {
@@ -138,7 +136,7 @@ export function sees(rights: Rights | null | undefined, namespace: string): bool
   return EVERYBODYS.has(key) || namespaces.includes(key)
 }
 
-/** The same answer whether the namespace exists or not. @throws AppError `forbidden` */
+/** Throws the same error whether or not the namespace exists. @throws AppError `forbidden` */
 export function requireSeen(rights: Rights | null | undefined, namespace: string): void {
   if (sees(rights, namespace)) return
   throw new AppError('forbidden', `This key or user may not use "${namespace.slice(0, 100)}"`)
@@ -150,6 +148,6 @@ export function requireRight(rights: Rights | null | undefined, right: 'read' | 
   const missing = `This key or user lacks the scope "${right}" that this needs`
   throw new AppError(
     'forbidden',
-    `${missing}; an admin can make a key that has it (POST /api/keys)`,
+    `${missing}; an admin can create a key that has it (POST /api/keys)`,
   )
 }

@@ -3,18 +3,14 @@ import { FILES_DATABASE, fullName, nameKey, type View } from '../names.ts'
 import type { CatalogSnapshot } from './catalog-snapshot.ts'
 import { type Rights, sees } from './principal.ts'
 
-/** Rights under which a catalog is looked at, at the same time. */
 const VIEWS_MAX = 64
 
-/** The relations that a text of SQL names, in lower case. It throws for what cannot be read. */
+/** Returns the relations in an SQL text, in lower case. Throws if it cannot be parsed. */
 type RelationsNamed = (
   sql: string,
 ) => readonly { readonly database: string | null; readonly name: string }[]
 
-/**
- * The catalog for callers who may not see all of it: names they may not use are missing, also within what they see. Names,
- * suggestions, lists and information_schema follow from that. Each view of a catalog is built once.
- */
+/** Names they may not use are left out, also inside definitions. Each is built once. */
 export class VisibleCatalogs {
   readonly #views = new WeakMap<CatalogSnapshot, Map<string, CatalogSnapshot>>()
   readonly #relationsNamed: RelationsNamed
@@ -23,7 +19,7 @@ export class VisibleCatalogs {
     this.#relationsNamed = relationsNamed
   }
 
-  /** @param rights null: everything is seen */
+  /** @param rights null if the caller sees everything */
   of(snapshot: CatalogSnapshot, rights: Rights | null): CatalogSnapshot {
     if (rights === null) return snapshot
     const key = JSON.stringify(rights)
@@ -37,14 +33,14 @@ export class VisibleCatalogs {
     return view
   }
 
-  /** Whether statements name nothing that is hidden, also not in a string, which may hold anything. */
+  /** Whether the statements mention no hidden name, not even inside a string literal. */
   isOpen(sql: string, snapshot: CatalogSnapshot, rights: Rights): boolean {
     if (mentionsHidden(sql, snapshot, rights)) return false
     const named = this.#named(sql)
     return named?.every(({ database }) => database === null || sees(rights, database)) === true
   }
 
-  /** null: it cannot be read. */
+  /** Returns null if the text cannot be parsed. */
   #named(text: string): ReturnType<RelationsNamed> | null {
     try {
       return this.#relationsNamed(text)
@@ -76,7 +72,7 @@ export class VisibleCatalogs {
     }
   }
 
-  /** A view over a hidden one has its columns, so these are hidden too. */
+  /** A view over a hidden view would expose that view's columns, so it is hidden too. */
   #visibleViews(views: readonly View[], rights: Rights): readonly View[] {
     const read = views.map((view) => {
       const named = this.#named(view.sql)?.map(({ database, name }) => {
@@ -97,7 +93,7 @@ export class VisibleCatalogs {
   }
 }
 
-/** Whether any text has the words of a hidden name. */
+/** Whether the text contains all words of any hidden name. */
 export function mentionsHidden(text: string, snapshot: CatalogSnapshot, rights: Rights): boolean {
   const words = new Set(wordsOf(text))
   return [...snapshot.projects, ...snapshot.dataSources].some(({ name }) => {
@@ -109,7 +105,7 @@ function wordsOf(text: string): readonly string[] {
   return nameKey(text).match(/[\p{L}\p{N}_]+/gu) ?? []
 }
 
-/** Shown in place of a view's text that names something its reader may not see. */
+/** Replaces the text of a view that names something the reader may not see. */
 const HIDDEN_VIEW = '-- Hidden: this view reads other projects or databases'
 
 function hiddenView(view: View): View {
@@ -120,11 +116,11 @@ export function isHidden({ sql }: Pick<View, 'sql'>): boolean {
   return sql === HIDDEN_VIEW
 }
 
-/** Questions are answered from all of its data, see `AgentData.isPart`. */
+/** Questions still use all of the agent's data, see `AgentData.isPart`. */
 function visibleAgent(agent: Agent, rights: Rights): Agent {
   const { data } = agent
   if (data === null) return agent
-  // A name alone is one of the agent's own project.
+  // An unqualified name belongs to the agent's own project.
   const isNamed = (name: string) => !name.includes('.') || sees(rights, name.split('.')[0] ?? '')
   const { knowledgeBases, tables } = data
   const seen = { knowledgeBases: knowledgeBases.filter(isNamed), tables: tables.filter(isNamed) }

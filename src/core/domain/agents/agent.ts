@@ -3,23 +3,21 @@ import type { ModelRef } from '../model-ref.ts'
 import { FILES_DATABASE, nameKey } from '../names.ts'
 import { namesWithoutEnding } from '../uploaded-file.ts'
 
-/** What an agent may read: `<project>.<knowledge base>`, `<data source>.<table>`, globs allowed. */
+/** What an agent may read: `<project>.<knowledge base>`, `<data source>.<table>`, or globs. */
 export interface AgentData {
   readonly knowledgeBases: readonly string[]
   readonly tables: readonly string[]
-  /** The names are whole: a `*` in one is its own. */
+  /** Set if the names are literal, so a `*` in a name is not a wildcard. */
   readonly isExact?: true
-  /** Servers whose tools it may call. Missing: none. */
+  /** MCP servers whose tools the agent may call; none if missing. */
   readonly mcp?: readonly McpServer[]
-  /**
-   * The namespaces of the user who named this data: its views can read nothing else. Missing: all.
-   */
+  /** Of the user who defined this data: its views read nothing else. Missing means all. */
   readonly within?: readonly string[]
-  /** What its reader may not name is left out. Never stored. */
+  /** Set if names the reader may not use were left out. Never stored. */
   readonly isPart?: true
 }
 
-/** The tables behind an agent's `data` at one moment: all its statements may read. */
+/** At one moment; the agent's statements may read only these. */
 export interface AllowedData {
   readonly knowledgeBases: readonly KnowledgeBase[]
   /** `files.<name>`, `<project>.<table or view>`. */
@@ -38,7 +36,7 @@ export interface Agent {
   readonly name: string
   readonly projectId: number
   readonly projectName: string
-  /** null: the default of the settings, else the built-in one. */
+  /** null means the default from the settings, or the built-in model. */
   readonly model: ModelRef | null
   readonly data: AgentData | null
   readonly promptTemplate: string | null
@@ -51,31 +49,30 @@ export type AgentDraft = Omit<Agent, 'id' | 'projectName' | 'createdAt' | 'updat
 
 export type AgentChanges = Partial<Omit<AgentDraft, 'projectId'>>
 
-/** One turn of the conversation that a client sends. */
 export interface ConversationTurn {
   readonly role: 'user' | 'assistant'
   readonly content: string
 }
 
-/** An external server whose tools an agent may call, over the Model Context Protocol (streamable HTTP). */
+/** Over the Model Context Protocol (streamable HTTP). */
 export interface McpServer {
-  /** Its tools are called `<name>__<tool>`. */
+  /** The prefix of its tools, which are called `<name>__<tool>`. */
   readonly name: string
   /** May contain secrets, see `shownUrl`. */
   readonly url: string
-  /** All secret. */
+  /** All values are treated as secret. */
   readonly headers: Readonly<Record<string, string>>
-  /** Names or globs of tools it may call. */
+  /** Names or globs of the tools the agent may call. */
   readonly tools: readonly string[]
 }
 
-/** How a stored secret is shown. Sent back by a client that saves what it read, it means "leave as it is". */
+/** Clients send it back for a stored secret to mean "leave unchanged". */
 export const MCP_MASK = '******'
 
-/** A part of a path that looks like a key: long, with a digit, and no word. */
+/** A path segment that looks like a key: long, with a digit. */
 const KEY_PART = /^(?=.*\d)[\w.~=-]{20,}$/
 
-/** The address without what may be a key: every value of the query, and what looks like one in the path. */
+/** The address with possible secrets masked: query values, and path segments like keys. */
 export function shownUrl({ url }: Pick<McpServer, 'url'>): string {
   const shown = new URL(url)
   const path = shown.pathname.split('/').map((part) => (KEY_PART.test(part) ? MCP_MASK : part))
@@ -85,9 +82,7 @@ export function shownUrl({ url }: Pick<McpServer, 'url'>): string {
   return `${shown.origin}${path.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`
 }
 
-/**
- * The secrets to remove from texts. Not every header is a key, and a word such as `issues` in one would vanish everywhere.
- */
+/** Without short header values: removing a word like `issues` would garble texts. */
 export function secretsOfMcpServer({ url, headers }: McpServer): readonly string[] {
   const { searchParams, pathname } = new URL(url)
   const named = [...Object.entries(headers), ...searchParams]
@@ -104,12 +99,13 @@ function isKeyLike(text: string): boolean {
   return text.length >= 12 && /\d/.test(text)
 }
 
-/** Names of what an agent may read, as models write them. */
+/** Matches the names that models write to the data an agent may read. */
 
 /**
- * The existing name that is meant: complete, without the home project, without `files`, or without its qualifier if that is
- * unambiguous. Ignores quotes, white space around dots, and case.
- * @param home the project of names without a qualifier
+ * The existing name that `written` refers to. It may be the full name, omit the home project or
+ * `files`, or be unqualified if that is unambiguous. Quotes, white space around dots, and case are
+ * ignored.
+ * @param home the project for unqualified names
  */
 export function nameMeant(
   written: string,
@@ -136,10 +132,10 @@ function looseKey(name: string): string {
     .join('.')
 }
 
-/** A name has up to three parts of 128 characters, or it is none. */
+/** Enough for three parts of 128 characters each. */
 const DATA_NAME_CHARS_MAX = 1_000
 
-/** A name without its qualifier, a file's also without its ending. */
+/** A name without its qualifier; for a file also without its extension. */
 function shortKeys(name: string): readonly string[] {
   const [first = '', ...rest] = name.split('.')
   const short = rest.join('.')
@@ -148,7 +144,7 @@ function shortKeys(name: string): readonly string[] {
   return [short, ...endless, ...endless.map((one) => `${first}.${one}`)].map(looseKey)
 }
 
-/** The hint for a model that named an unknown or forbidden table: the existing names, best match first. */
+/** For a model that named another one: the existing names, most similar first. */
 export function notAvailable(written: string, names: readonly string[]): string {
   const shown = namesLike(written, names).slice(0, NAMES_SHOWN_MAX)
   const rest = names.length - shown.length
@@ -158,7 +154,7 @@ export function notAvailable(written: string, names: readonly string[]): string 
 
 const NAMES_SHOWN_MAX = 50
 
-/** Best match first; ties keep their order. */
+/** Most similar first; ties keep their order. */
 function namesLike(written: string, names: readonly string[]): readonly string[] {
   const wanted = pairsOf(looseKey(written).slice(0, PAIRS_MAX))
   const ranked = names.map((name, index) => {
@@ -170,7 +166,7 @@ function namesLike(written: string, names: readonly string[]): readonly string[]
 
 const PAIRS_MAX = 200
 
-/** All pairs of adjacent letters (Dice 1945, Adamson and Boreham 1974). */
+/** All pairs of adjacent letters, for Dice similarity (Dice 1945, Adamson and Boreham 1974). */
 function pairsOf(text: string): ReadonlySet<string> {
   const parts = text.split('.')
   const last = parts.at(-1) ?? ''

@@ -1,19 +1,22 @@
-/** What happens during one question to an agent: its record, as `GET /api/traces/{trace_id}` returns it, and its events. */
+/**
+ * The record of one question to an agent, as `GET /api/traces/{trace_id}` returns it, and the
+ * events it sends.
+ */
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { ModelRef } from '../model-ref.ts'
 import type { ResultValue } from '../query-result.ts'
 
 /** Tokens as the provider counted them. */
 export interface TokenUsage {
-  /** All input, including `cachedTokens`. */
+  /** All input tokens, including `cachedTokens`. */
   readonly inputTokens: number
-  /** All output, including reasoning. */
+  /** All output tokens, including reasoning. */
   readonly outputTokens: number
-  /** The part of the input that the provider had cached. */
+  /** Input tokens that the provider read from its cache. */
   readonly cachedTokens: number
 }
 
-/** The sum of two turns; null: one is unknown. */
+/** The sum of two turns; null if either is unknown. */
 export function addedUsage(first: TokenUsage | null, second: TokenUsage | null): TokenUsage | null {
   if (first === null || second === null) return null
   return {
@@ -26,22 +29,21 @@ export function addedUsage(first: TokenUsage | null, second: TokenUsage | null):
 /** Why a turn ended. `length`: token limit. `filter`: content withheld. `refusal`: the model refused. */
 export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'filter' | 'refusal'
 
-/** One turn of the model. Times are milliseconds; `startMs` counts from the start of the question. */
+/** One turn of the model. Times are milliseconds; `startMs` counts from the question's start. */
 export interface ModelTurn {
   readonly startMs: number
-  /** Until the first piece of the answer; null: there was none. */
+  /** Time until the first piece of the answer; null if there was none. */
   readonly firstPieceMs: number | null
   readonly tookMs: number
   readonly finish: FinishReason
-  /** null: the provider did not say. */
+  /** null if the provider did not report it. */
   readonly usage: TokenUsage | null
-  /** The model's thoughts, apart from its text; cut. */
+  /** The model's reasoning, truncated. It is not part of `text`. */
   readonly reasoning: string
-  /** Tool calls it requested. */
+  /** How many tool calls the model requested. */
   readonly callCount: number
 }
 
-/** One tool call. */
 export interface ToolStep {
   readonly startMs: number
   readonly tookMs: number
@@ -50,7 +52,7 @@ export interface ToolStep {
   readonly observation: string
 }
 
-/** `evaluation`: of a set of questions that measures the agent (`EVALUATE AGENT`). */
+/** `evaluation`: asked by `EVALUATE AGENT` to measure the agent. */
 export const RUN_PURPOSES = ['question', 'evaluation'] as const
 
 export type RunPurpose = (typeof RUN_PURPOSES)[number]
@@ -59,9 +61,7 @@ export const RUN_OUTCOMES = ['answered', 'failed', 'cancelled'] as const
 
 export type RunOutcome = (typeof RUN_OUTCOMES)[number]
 
-/** The facts known at the start of a question. */
 export interface RunStart {
-  /** A UUID. */
   readonly traceId: string
   readonly agentId: number
   readonly agentName: string
@@ -70,27 +70,26 @@ export interface RunStart {
   readonly question: string
   readonly purpose: RunPurpose
   readonly conversationId: string | null
-  /** `Asker.by`. */
+  /** See `Asker.by`. */
   readonly askedBy: string | null
-  /** With its key, which is never stored: code that records the run removes it from every text. */
+  /** Contains the model's key, which is never stored: the recorder removes it from every text. */
   readonly model: ModelRef
-  /** The `traceparent` of the request (W3C Trace Context); null: there was none. */
+  /** The request's `traceparent` header (W3C Trace Context); null if it had none. */
   readonly traceParent: string | null
 }
 
-/** How it ended. */
 export interface RunEnd {
   readonly outcome: RunOutcome
   readonly answer: string | null
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** null: there is no answer. */
+  /** null if there was no answer. */
   readonly evidence: EvidenceLevel | null
   readonly errorCode: ErrorCode | null
   readonly errorMessage: string | null
 }
 
-/** One question from its start to its end, without secrets, its texts bounded: what is stored and exported. */
+/** A finished question as it is stored and exported: without secrets, with its texts truncated. */
 export interface FinishedRun extends Omit<RunStart, 'model'>, RunEnd {
   readonly provider: string
   readonly modelName: string
@@ -99,25 +98,25 @@ export interface FinishedRun extends Omit<RunStart, 'model'>, RunEnd {
   readonly endedAtMs: number
   readonly turns: readonly ModelTurn[]
   readonly steps: readonly ToolStep[]
-  /** For all turns; null: none was counted. */
+  /** For all turns; null if none was counted. */
   readonly usage: TokenUsage | null
-  /** By the price table; null: the model has no price there, or a turn was not counted. */
+  /** From the price table; null if the model has no price or a turn's tokens were not counted. */
   readonly cost: number | null
 }
 
-/** Also if it is one that the asker may not see. */
+/** Also thrown for a trace the asker may not see. */
 export function traceNotFound(traceId: string): AppError {
-  const why = 'it never was, its question is still being answered, or it was kept long enough'
+  const why = 'it never existed, its question is still being answered, or it has expired'
   return new AppError('trace_not_found', `There is no trace ${traceId.slice(0, 100)}: ${why}`)
 }
 
-/** Also if it is one that the asker may not see. */
+/** Also thrown for a run the asker may not see. */
 export function runNotFound(traceId: string): AppError {
   const message = `No question with the trace_id ${traceId.slice(0, 80)} is running or waiting`
   return new AppError('run_not_found', message)
 }
 
-/** The wire format of `/completions/stream` (docs/contract.md 3): each event is one `data: {json}` chunk. */
+/** (docs/contract.md 3): each event is one `data: {json}` chunk. */
 
 export interface Action {
   readonly tool: string
@@ -135,14 +134,14 @@ interface Message {
   readonly content: string
 }
 
-/** The evidence for a statement of the answer: a passage of a document. */
+/** A document passage that supports a statement in the answer. */
 export interface Citation {
   readonly knowledge_base: string
   readonly document_id: string
   readonly chunk_id: string
   /** Quoted verbatim from the chunk. */
   readonly text: string
-  /** Offsets of the quote in the document's column, in UTF-16 code units; null if unknown. */
+  /** Where the quote is in the document's column, in UTF-16 code units; null if unknown. */
   readonly start: number | null
   readonly end: number | null
   readonly page: number | null
@@ -155,36 +154,35 @@ export const EVIDENCE_LEVELS = ['answer', 'closest', 'none'] as const
 
 export type EvidenceLevel = (typeof EVIDENCE_LEVELS)[number]
 
-/** A statement over tables whose rows the answer uses. */
+/** A SQL statement and the rows that the answer uses. */
 export interface StatementRows {
   readonly sql: string
   readonly column_names: readonly string[]
-  /** The rows as far as the model was shown them. */
+  /** The rows given to the model. */
   readonly data: readonly (readonly ResultValue[])[]
-  /** Whether the statement gives more rows than these. */
+  /** Whether the statement returned more rows than `data` holds. */
   readonly is_cut: boolean
 }
 
-/** A chart in the answer. */
 export interface Chart {
-  /** Vega-Lite 5 with inline rows: it loads nothing and has no expressions. */
+  /** Vega-Lite 5 with inline rows; it loads nothing and contains no expressions. */
   readonly spec: Readonly<Record<string, unknown>>
   readonly sql: string
   readonly column_names: readonly string[]
   readonly data: readonly (readonly ResultValue[])[]
 }
 
-/** The basis of an answer besides its citations. Empty lists are left out. */
+/** What an answer is based on besides its citations. Empty lists are left out. */
 export interface AnswerFindings {
   readonly statements?: readonly StatementRows[]
   readonly charts?: readonly Chart[]
-  /** The last statement that the model ran and its rows, for an agent of the mode `sql`; null: it ran none. */
+  /** The last statement and its rows, for an agent in `sql` mode; null if it ran none. */
   readonly result?: StatementRows | null
 }
 
-/** For a question with watchers besides its client. */
+/** Extra fields sent when the question is stored or watched by other clients. */
 interface Watched {
-  /** Milliseconds since the question. */
+  /** Milliseconds since the question arrived. */
   readonly at_ms?: number
 }
 
@@ -192,7 +190,7 @@ export interface StartEvent extends Watched {
   readonly type: 'start'
   readonly prompt: string
   readonly trace_id: string
-  /** Where the conversation is stored. */
+  /** The stored conversation that contains this question. */
   readonly conversation_id?: string
 }
 
@@ -208,10 +206,10 @@ export interface StepsEvent extends Watched {
   readonly trace_id: string
 }
 
-/** How well what was read answers the question. */
+/** How well the retrieved passages answer the question. */
 export interface AnswerEvidence {
   readonly evidence: EvidenceLevel
-  /** A model answered, though nothing it read seems to answer the question. */
+  /** Set if a model answered although no retrieved passage seems to answer the question. */
   readonly low_evidence?: true
 }
 
@@ -224,14 +222,14 @@ export interface OutputEvent extends AnswerFindings, AnswerEvidence, Watched {
   readonly warnings: readonly string[]
 }
 
-/** Sent only to a client that asked for it by `stream_options.deltas`. */
+/** Sent only if the client set `stream_options.deltas`. */
 export interface DeltaEvent extends Watched {
   readonly type: 'delta'
   readonly content: string
   readonly trace_id: string
 }
 
-/** In the order of the API's document. */
+/** In the order of docs/contract.md. */
 export const FAILURE_NAMES = [
   'general',
   'rate_limit',
@@ -244,9 +242,7 @@ export const FAILURE_NAMES = [
 
 export type FailureType = (typeof FAILURE_NAMES)[number]
 
-/**
- * The client's view of a failure after `start`; every other code is `general`. A provider's own status says more, if known.
- */
+/** After `start`; other codes become `general`. A provider's own status is more specific. */
 export const FAILURE_TYPES: Partial<Readonly<Record<ErrorCode, FailureType>>> = {
   rate_limited: 'rate_limit',
   too_many_questions: 'rate_limit',
@@ -263,7 +259,7 @@ export interface ErrorEvent {
   readonly type: 'error'
   readonly content: string
   readonly error_type: FailureType
-  /** The `error_code` of the stored turn; `cancelled` if it was stopped. */
+  /** The stored turn's error code; `cancelled` if the question was stopped. */
   readonly error_code: ErrorCode
   readonly trace_id: string
 }
@@ -281,27 +277,27 @@ export type CompletionEvent =
   | ErrorEvent
   | EndEvent
 
-/** For a question, in UTF-16 code units. */
+/** The maximum length of a title, in UTF-16 code units. */
 export const TITLE_CHARS_MAX = 120
 
-/** The title of a conversation in a list: the start of its first question. */
+/** A conversation's title in lists: the start of its first question. */
 export function conversationTitle(question: string): string {
   const title = question.slice(0, TITLE_CHARS_MAX).replace(/\s+/g, ' ').trim().toWellFormed()
   return question.length > TITLE_CHARS_MAX ? `${title}…` : title
 }
 
-/** The pages or slides of a chunk, from which a quote finds its own. */
+/** The pages or slides that a chunk covers, used to find the page of a quote. */
 export interface ChunkPages {
-  /** Page of the chunk's first character. */
+  /** The page of the chunk's first character. */
   readonly first: number
-  /** The start of each further page, in code units of the chunk's content, ascending. */
+  /** Where each following page starts, in code units of the chunk's content, ascending. */
   readonly starts: readonly number[]
 }
 
-/** What has a number that a citation shows as its page. */
+/** Units whose number a citation shows as the page. */
 const NUMBERED = ['page', 'slide'] as const
 
-/** Reads them from the metadata of a chunk; null if it has none. Values may be text. */
+/** Reads a chunk's pages from its metadata; null if it has none. Values may be strings. */
 export function pagesIn(cell: (name: string) => unknown): ChunkPages | null {
   for (const unit of NUMBERED) {
     const first = wholeNumberIn(cell(unit))
@@ -310,12 +306,12 @@ export function pagesIn(cell: (name: string) => unknown): ChunkPages | null {
   return null
 }
 
-/** The name under which `ChunkPages.starts` is stored. */
+/** The metadata name under which `ChunkPages.starts` is stored. */
 export function startsName(unit: string): string {
   return `${unit}_starts`
 }
 
-/** The page of the character at this offset of the chunk. */
+/** The page of the character at this offset in the chunk. */
 export function pageAt({ first, starts }: ChunkPages, at: number): number {
   return first + starts.filter((start) => start <= at).length
 }

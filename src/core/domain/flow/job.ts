@@ -1,40 +1,46 @@
 import { shortened } from '../../short-text.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 
-/** Background work that survives a restart and can be watched. */
+/** Background work that survives a restart and reports progress. */
 export interface Job {
   readonly id: number
   readonly kind: JobKind
   readonly state: JobState
   readonly projectName: string
-  /** The knowledge base it writes to, or null. */
+  /** The knowledge base the job writes to, if any. */
   readonly knowledgeBase: string | null
-  /** A description for people: one line, without values. */
+  /** A one-line description for people, without data values. */
   readonly title: string
-  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: not yet. */
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. The other times are null until they are reached. */
   readonly createdAt: string
   readonly startedAt: string | null
   readonly finishedAt: string | null
   readonly progress: JobProgress
-  /** Recent rows per second; null: unknown, or finished. */
+  /** Recent rows per second; null if unknown or finished. */
   readonly rate: number | null
-  /** null: unknown. */
+  /** null if unknown. */
   readonly remainingSeconds: number | null
-  /** Why it failed; null: it did not. */
+  /** Chunks embedded since the job started or continued, stored or not; null if none or finished. */
+  readonly embeddedChunks: number | null
+  /** Why the job failed; null if it did not. */
   readonly error: string | null
-  /** The first items left out; `errorCount` counts all. */
+  /** The first skipped items; `errorCount` counts all of them. */
   readonly errors: readonly JobError[]
   readonly errorCount: number
 }
 
-/** A stored job. */
-export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds'>
+export type StoredJob = Omit<Job, 'rate' | 'remainingSeconds' | 'embeddedChunks'>
 
-/**
- * insert: rows into a knowledge base; sync: a run of a source; schedule: scheduled statements; import: an export file;
- * evaluation: questions to an agent; rechunk: new chunks for stored documents.
- */
-export const JOB_KINDS = ['insert', 'sync', 'schedule', 'import', 'evaluation', 'rechunk'] as const
+/** sync: one run of a source; evaluation: test questions; move: to another storage. */
+export const JOB_KINDS = [
+  'insert',
+  'sync',
+  'schedule',
+  'import',
+  'evaluation',
+  'rechunk',
+  'move',
+] as const
 
 export type JobKind = (typeof JOB_KINDS)[number]
 
@@ -42,27 +48,27 @@ export const JOB_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] a
 
 export type JobState = (typeof JOB_STATES)[number]
 
-/** The state on disk, exact at any moment. */
+/** Progress as stored on disk, exact at any moment. */
 export interface JobProgress {
-  /** Read from the source. */
+  /** Rows read from the source. */
   readonly rows: number
   readonly documents: number
   readonly chunks: number
-  /** Rows among `rows` not stored because their content is empty; missing: none. */
+  /** Rows counted in `rows` but not stored because their content is empty; missing if none. */
   readonly skipped?: number
-  /** Total rows; null: unknown. */
+  /** Total rows; null if unknown. */
   readonly total: number | null
 }
 
 export const NO_PROGRESS: JobProgress = { rows: 0, documents: 0, chunks: 0, total: null }
 
 export interface JobError {
-  /** An id, a row's number, a path or an address. */
+  /** An id, a row number, a path or an address. */
   readonly item: string
   readonly message: string
 }
 
-/** Items left out: the first of them, and their number. */
+/** Skipped items: the first few, and how many there are. */
 export interface LeftOutItems {
   readonly errors: readonly JobError[]
   readonly errorCount: number
@@ -90,7 +96,7 @@ export function joinedLeftOut(all: LeftOutItems, next: LeftOutItems): LeftOutIte
   return { errors, errorCount: all.errorCount + next.errorCount }
 }
 
-/** Items left out and not stored yet. */
+/** Skipped items that are not yet stored. */
 export class PendingLeftOut {
   #items: LeftOutItems = NOTHING_LEFT_OUT
 
@@ -98,7 +104,7 @@ export class PendingLeftOut {
     this.#items = withLeftOut(this.#items, error)
   }
 
-  /** Everything the job has left out, to be stored now. */
+  /** Everything the job has skipped, to be stored now. */
   taken({ errors, errorCount }: LeftOutItems): { readonly leftOut?: LeftOutItems } {
     const items = this.#items
     if (items.errorCount === 0) return {}
@@ -111,33 +117,32 @@ export function isOver({ state }: Pick<Job, 'state'>): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
-/** The last insert into a knowledge base, or the one at work. */
+/** The running or most recent insert into a knowledge base. */
 export interface InsertState {
   readonly knowledgeBaseId: number
-  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC; null: still running. */
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. The end is null while it runs. */
   readonly startedAt: string | null
   readonly finishedAt: string | null
-  /** Stored rows. */
   readonly processedRows: number
   /** Rows skipped because their content is empty. */
   readonly skippedRows: number
+  /** Chunks embedded so far, including those not stored yet. */
+  readonly embeddedChunks: number
   readonly error: string | null
-  /** The id of its job; null: a request waits for it. */
+  /** The id of the insert's job; null if a request is waiting for it instead. */
   readonly jobId: number | null
 }
 
-/** The work running at this moment. */
 export interface Activity {
-  /** Grows with every change. */
+  /** Increases with every change. */
   readonly version: number
   readonly inserts: readonly InsertState[]
-  /** In creation order. */
   readonly jobs: readonly StoredJob[]
 }
 
 export const NO_ACTIVITY: Activity = { version: 0, inserts: [], jobs: [] }
 
-/** null: no insert is known. After a restart only jobs are known. */
+/** Returns null if no insert is known. After a restart, only jobs are known. */
 export function lastInsertInto(kb: KnowledgeBase, { inserts, jobs }: Activity): InsertState | null {
   const known = inserts.findLast(({ knowledgeBaseId }) => knowledgeBaseId === kb.id)
   if (known !== undefined) return known
@@ -148,7 +153,7 @@ export function lastInsertInto(kb: KnowledgeBase, { inserts, jobs }: Activity): 
   return job === undefined ? null : insertOfJob(kb, job)
 }
 
-/** Rows stored by an insert, without those left out or skipped. */
+/** The number of rows an insert stored, without skipped ones. */
 export function storedRowsOf({ progress, errorCount }: Pick<StoredJob, 'progress' | 'errorCount'>) {
   return Math.max(progress.rows - errorCount, 0)
 }
@@ -157,6 +162,6 @@ export function insertOfJob({ id }: Pick<KnowledgeBase, 'id'>, job: StoredJob): 
   const { startedAt, finishedAt, error, progress } = job
   const { skipped: skippedRows = 0 } = progress
   const processedRows = storedRowsOf(job)
-  const rows = { processedRows, skippedRows }
+  const rows = { processedRows, skippedRows, embeddedChunks: progress.chunks }
   return { knowledgeBaseId: id, startedAt, finishedAt, ...rows, error, jobId: job.id }
 }

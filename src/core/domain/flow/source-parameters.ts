@@ -1,13 +1,13 @@
 import { AppError } from '../../errors.ts'
 
-/** The parameters of `CREATE DATABASE … PARAMETERS` for each engine: names, kinds, and which are secret. */
+/** Of `CREATE DATABASE … PARAMETERS`: names, types, and which are secret. */
 
 interface SourceParameter {
   readonly name: string
-  /** Other names for it, sent by existing clients. */
+  /** Alternative names that existing clients send. */
   readonly aliases: readonly string[]
-  readonly kind: 'text' | 'port' | 'boolean' | 'numeric' | readonly string[]
-  /** Answers show `******` for it, and it is stored encrypted. */
+  readonly kind: 'text' | 'port' | 'ports' | 'boolean' | 'numeric' | readonly string[]
+  /** Whether the value is stored encrypted and shown as `******`. */
   readonly isSecret: boolean
   readonly help: string
 }
@@ -22,7 +22,7 @@ function parameter(name: string, help: string, extra: Extra = {}): SourceParamet
   return { name, help, aliases: [], kind: 'text', isSecret: false, ...extra }
 }
 
-/** The modes of PostgreSQL's clients. `require` checks the certificate and its name, like `verify-full`. */
+/** Here `require` also checks the certificate and host name, like `verify-full`. */
 const SSL_MODES = [
   'disable',
   'allow',
@@ -33,42 +33,54 @@ const SSL_MODES = [
   'verify-full',
 ] as const
 
-const USER = parameter('user', 'Name of the login', { aliases: ['username'] })
-const PASSWORD = parameter('password', 'Password of the login', { isSecret: true })
-const HOST = parameter('host', 'Host name or address of the server', {
-  aliases: ['hostname', 'server'],
-})
+const USER = parameter('user', 'User name', { aliases: ['username'] })
+const PASSWORD = parameter('password', 'Password', { isSecret: true })
+const HOST_NAMES = { aliases: ['hostname', 'server'] }
+const HOST = parameter('host', 'Host name or address of the server', HOST_NAMES)
+/** Which of several servers to connect to, as in PostgreSQL clients. */
+const SERVER_KINDS = ['any', 'read-write', 'read-only', 'primary', 'standby'] as const
 const URL_PARAMETER = { aliases: ['connection_string', 'uri', 'dsn'], isSecret: true } as const
 const CERTIFICATES = 'as PEM text'
 
 export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly SourceParameter[]>> = {
   postgres: [
     parameter('url', 'All in one: postgresql://user:password@host:port/database', URL_PARAMETER),
-    HOST,
-    parameter('port', 'Port of the server; 5432 unless set', { kind: 'port' }),
+    parameter(
+      'host',
+      'Host name or address; if several, separated by commas, the first that fits',
+      HOST_NAMES,
+    ),
+    parameter('port', 'One port, or one for each host; default 5432', { kind: 'ports' }),
+    parameter('target_session_attrs', 'Which of the hosts fit; default any', {
+      kind: SERVER_KINDS,
+    }),
     USER,
     PASSWORD,
-    parameter('database', 'Name of the database; that of the user unless set', {
+    parameter('database', 'Database name; default: the user name', {
       aliases: ['dbname', 'db'],
     }),
-    parameter('schema', 'Schemas that are looked in first, separated by commas', {
+    parameter('schema', 'Schemas to search first, separated by commas', {
       aliases: ['search_path'],
     }),
     parameter(
       'numeric_as',
-      "How numeric without digits is read: 'decimal(38,10)' or 'text'; as DOUBLE unless set",
+      "How to read numeric without a precision: 'decimal(38,10)' or 'text'; default DOUBLE",
       {
         kind: 'numeric',
       },
     ),
-    parameter('storage', 'true: knowledge bases may be stored here; otherwise nothing is written', {
-      kind: 'boolean',
-    }),
-    parameter('sslmode', 'How the connection is encrypted; prefer unless set', {
+    parameter(
+      'storage',
+      'true: knowledge bases can be stored here; otherwise, nothing is written',
+      {
+        kind: 'boolean',
+      },
+    ),
+    parameter('sslmode', 'How the connection is encrypted; default prefer', {
       aliases: ['ssl_mode'],
       kind: SSL_MODES,
     }),
-    parameter('ssl', 'true: the same as sslmode require; false: as disable', { kind: 'boolean' }),
+    parameter('ssl', 'true: same as sslmode require; false: same as disable', { kind: 'boolean' }),
     parameter('sslrootcert', `Certificates that are trusted, ${CERTIFICATES}`, {
       aliases: ['ssl_ca'],
     }),
@@ -81,7 +93,7 @@ export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly Sourc
   mysql: [
     parameter('url', 'All in one: mysql://user:password@host:port/database', URL_PARAMETER),
     HOST,
-    parameter('port', 'Port of the server; 3306 unless set', { kind: 'port' }),
+    parameter('port', 'Server port; default 3306', { kind: 'port' }),
     USER,
     PASSWORD,
     parameter('database', 'Name of the database', { aliases: ['db', 'dbname', 'schema'] }),
@@ -110,7 +122,7 @@ export function isSourceEngine(engine: string): engine is DataSourceEngine {
   return Object.hasOwn(SOURCE_PARAMETERS, engine)
 }
 
-/** The engine's name under another spelling or alias; undefined: unknown. */
+/** The engine for any spelling or alias; undefined if unknown. */
 export function sourceEngineOf(name: string): DataSourceEngine | undefined {
   const sent = name.toLowerCase()
   const engine = Object.hasOwn(ENGINE_ALIASES, sent) ? (ENGINE_ALIASES[sent] ?? sent) : sent
@@ -123,11 +135,7 @@ const ENGINE_ALIASES: Readonly<Record<string, DataSourceEngine | undefined>> = {
   sqlite3: 'sqlite',
 }
 
-/**
- * The parameters under their own names, with values of their kinds; empty and null ones are left out.
- * @throws AppError `unknown_field` for a name that the engine does not have, `missing_field`, `invalid_request`; none shows
- * a value
- */
+/** Main names, typed values, none empty. @throws AppError, whose message has no value */
 export function sourceParameters(
   engine: DataSourceEngine,
   given: Readonly<Record<string, unknown>>,
@@ -151,7 +159,7 @@ export function sourceParameters(
   return parameters
 }
 
-/** `given` with `******` for secrets. Unknown names count as secret. */
+/** `given` with secrets shown as `******`. Unknown names count as secret. */
 export function maskedParameters(
   engine: DataSourceEngine,
   given: Readonly<Record<string, unknown>>,
@@ -166,7 +174,7 @@ export function maskedParameters(
 const UNCHECKED: readonly unknown[] = ['prefer', 'allow', 'no-verify']
 const OPTIONAL: readonly unknown[] = ['disable', 'prefer', 'allow']
 
-/** What would be accepted and then have no effect. */
+/** Parameters that would be accepted but have no effect. */
 const IDLE: Partial<
   Readonly<
     Record<
@@ -177,9 +185,16 @@ const IDLE: Partial<
 > = {
   postgres: [
     {
+      isIdle: ({ host = '', port = 0 }) => {
+        const [hosts, ports] = [host, port].map((list) => listedParameter(String(list)).length)
+        return ports !== 1 && ports !== hosts
+      },
+      message: 'Parameter port: expected one port, or as many as there are hosts',
+    },
+    {
       isIdle: ({ ssl, sslmode = ssl === true ? 'require' : 'disable' }) =>
         (ssl === true && OPTIONAL.includes(sslmode)) || (ssl === false && sslmode !== 'disable'),
-      message: 'Parameters ssl and sslmode say different things; send sslmode alone',
+      message: 'Parameters ssl and sslmode contradict each other; send only sslmode',
     },
     {
       isIdle: ({ ssl, sslmode, sslrootcert, sslcert }) =>
@@ -190,7 +205,7 @@ const IDLE: Partial<
       isIdle: ({ sslmode, sslrootcert }) =>
         sslrootcert !== undefined && UNCHECKED.includes(sslmode),
       message:
-        'Parameter sslrootcert has no effect where sslmode checks no certificate; set sslmode to verify-full or verify-ca',
+        'Parameter sslrootcert has no effect if sslmode does not check the certificate; set sslmode to verify-full or verify-ca',
     },
     {
       isIdle: ({ sslcert, sslkey }) => (sslcert === undefined) !== (sslkey === undefined),
@@ -205,7 +220,7 @@ const IDLE: Partial<
     },
     {
       isIdle: ({ ssl_verify, ssl_ca }) => ssl_verify === false && ssl_ca !== undefined,
-      message: 'Parameter ssl_ca has no effect where ssl_verify is false; leave one of them out',
+      message: 'Parameter ssl_ca has no effect if ssl_verify is false; leave one of them out',
     },
     {
       isIdle: ({ ssl_cert, ssl_key }) => (ssl_cert === undefined) !== (ssl_key === undefined),
@@ -214,7 +229,7 @@ const IDLE: Partial<
   ],
 }
 
-/** The display form of a secret. */
+/** Shown in place of a secret. */
 export const MASK = '******'
 
 function engineParameter(engine: DataSourceEngine, name: string): SourceParameter | undefined {
@@ -232,17 +247,19 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
   const refuse = (expected: string) => {
     return new AppError('invalid_request', `Parameter ${name}: expected ${expected}`)
   }
-  if (kind === 'port') {
-    const port = Number(value)
-    if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
-    throw refuse('a port from 1 to 65535')
+  if (kind === 'port' || kind === 'ports') {
+    const ports = kind === 'port' ? [value] : listedParameter(String(value))
+    const [port = 0, ...others] = ports.map(Number)
+    const isPort = (one: number) => Number.isInteger(one) && one >= 1 && one <= 65_535
+    if (![port, ...others].every(isPort)) throw refuse('a port from 1 to 65535')
+    return others.length === 0 ? port : [port, ...others].join(',')
   }
   if (kind === 'boolean') {
     const truth = BOOLEANS[String(value).toLowerCase()]
     if (truth !== undefined) return truth
     throw refuse('true or false')
   }
-  // A password of digits or a database's name may arrive as a number.
+  // A password or database name made only of digits may arrive as a number.
   const text = typeof value === 'number' ? String(value) : value
   if (typeof text !== 'string') throw refuse('a text')
   if (text.includes('\0')) throw refuse('a text without the character NUL')
@@ -260,6 +277,11 @@ function parsedValue({ name, kind }: SourceParameter, value: unknown): SourcePar
   throw refuse(`one of ${kind.join(', ')}`)
 }
 
+/** The items of a comma-separated text. */
+export function listedParameter(text: string): readonly string[] {
+  return text.split(',').map((part) => part.trim())
+}
+
 const DECIMAL_DIGITS_MAX = 38
 
 function isNumericType(text: string): boolean {
@@ -269,17 +291,20 @@ function isNumericType(text: string): boolean {
   return isInRange && Number(scale) <= Number(digits)
 }
 
-/** A chain of certificates is the longest. */
+/** Large enough for the longest value, a certificate chain. */
 const PARAMETER_CHARS_MAX = 100_000
 const HOST_CHARS_MAX = 255
 
-/** Displayed values must not be addresses with a password. */
+/** Refuses an address that contains a password, because these values are displayed. */
 function checkPlace(engine: DataSourceEngine, name: string, value: SourceParameterValue): void {
   const text = String(value)
   if (name === 'host') {
-    const host = text.includes(':') && !text.startsWith('[') ? `[${text}]` : text
-    const isHost = text.length <= HOST_CHARS_MAX && !/[\s/@?#\\%]/.test(text)
-    if (isHost && URL.canParse(`http://${host}/`)) return
+    const isHost = (one: string) => {
+      const host = one.includes(':') && !one.startsWith('[') ? `[${one}]` : one
+      const isName = one.length <= HOST_CHARS_MAX && !/[\s/@?#\\%]/.test(one)
+      return isName && URL.canParse(`http://${host}/`)
+    }
+    if ((engine === 'postgres' ? listedParameter(text) : [text]).every(isHost)) return
     const how = 'a port and a login have parameters of their own'
     throw new AppError(
       'invalid_request',
@@ -316,12 +341,12 @@ function requirePlace(
   throw new AppError('missing_field', `Engine ${engine} needs the parameter ${needed}${how}`)
 }
 
-/** A remote database, or a database file, whose tables SQL reads as `<data source>.<table>`. */
+/** A remote database or a database file, whose tables SQL reads as `<data source>.<table>`. */
 export interface DataSource {
   readonly id: number
   readonly name: string
   readonly engine: DataSourceEngine
-  /** As given, with names in lower case. Contains plaintext secrets: answers show `******`. */
+  /** Names in lower case. Secrets are plain here; answers show `******`. */
   readonly parameters: Readonly<Record<string, unknown>>
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
   readonly createdAt: string
@@ -332,11 +357,11 @@ export type DataSourceDraft = Pick<DataSource, 'name' | 'engine' | 'parameters'>
 
 export type DataSourceChanges = Partial<Pick<DataSource, 'engine' | 'parameters'>>
 
-/** MariaDB is a `mysql`. */
+/** MariaDB counts as `mysql`. */
 export type DataSourceEngine = 'postgres' | 'mysql' | 'sqlite' | 'duckdb'
 
 export interface SourceTableName {
-  /** null: the source's default schema, or it has no schemas. */
+  /** null for the source's default schema, or if it has no schemas. */
   readonly schema: string | null
   readonly name: string
 }
@@ -351,48 +376,9 @@ export interface DescribedSourceTable extends SourceTable {
 
 export interface SourceColumn {
   readonly name: string
-  /** DuckDB's name of the type that its values get here. */
+  /** The DuckDB type of the column's values. */
   readonly type: string
-  /** The source's own name of its type. */
+  /** The type's name in the source. */
   readonly nativeType: string
   readonly isNullable: boolean
-}
-
-/** What people see of statements with secrets. Every pattern is bounded, because texts are long and hostile. */
-
-const SECRET_NAME = String.raw`(?:(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?|\bidentified\s{1,20}by)\s{0,20}`
-
-/** `'password': 'x'`, `api_key = "x"`, also with the sign between them missing, and `password: x`. */
-const NAMED = new RegExp(
-  String.raw`(${SECRET_NAME}[:=]?\s{0,20})('(?:[^']|'')*'|"(?:[^"\\]|\\.)*")|(${SECRET_NAME}:(?!:)\s{0,20})([^\s,'"(){}[\]]{1,2000})`,
-  'gi',
-)
-
-/** `scheme://user:password@host`. */
-const USER_OF_URL = /(:\/\/)[^\s'"/]{1,300}@/g
-
-const PARAMETER_OF_URL =
-  /([?&][\w-]{0,40}(?:key|token|secret|passw|pwd|signature)[\w-]{0,40}=)[^&\s'"]{1,2000}/gi
-
-/** The statement with `******` for every secret and for every address that contains a login. */
-export function withoutSecrets(sql: string): string {
-  return sql
-    .replaceAll(NAMED, (_all, quoted: string | undefined, _text, bare: string | undefined) => {
-      return quoted === undefined ? `${bare}******` : `${quoted}'******'`
-    })
-    .replaceAll(USER_OF_URL, '$1******@')
-    .replaceAll(PARAMETER_OF_URL, '$1******')
-}
-
-/** As other databases write it. */
-const OF_USERS = String.raw`\b(?:create|alter)\s{1,20}(?:users?|role)\b|\bset\s{1,20}password\b`
-
-const HOLDING = new RegExp(
-  String.raw`${OF_USERS}|${SECRET_NAME}[:=]?\s{0,20}["']|${SECRET_NAME}:(?!:)|parameters["'\`]?\s{0,20}[=:]?\s{0,20}["'{]`,
-  'i',
-)
-
-/** Whether no part of the text may be shown, because it may be cut anywhere: errors then give only the position. */
-export function mayHoldSecrets(sql: string): boolean {
-  return HOLDING.test(sql) || withoutSecrets(sql) !== sql
 }

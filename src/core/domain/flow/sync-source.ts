@@ -1,7 +1,5 @@
 import type { JobError } from './job.ts'
 
-/** The sources that a knowledge base syncs with, and their runs. */
-
 export const SOURCE_KINDS = ['folder', 'url', 'sitemap', 'site', 'query', 'table'] as const
 
 export type SourceKind = (typeof SOURCE_KINDS)[number]
@@ -11,13 +9,13 @@ export interface SyncSource {
   readonly knowledgeBaseId: number
   readonly name: string
   readonly kind: SourceKind
-  /** By their names in the API. Contains plaintext secrets: answers show `******`. */
+  /** By their API names. Secrets are in plain text here; answers show them as `******`. */
   readonly parameters: Readonly<Record<string, unknown>>
-  /** A cron expression (UTC) or `every 15 minutes`; null: it runs only on request. */
+  /** A cron expression (UTC) or `every 15 minutes`; null if it runs only on request. */
   readonly schedule: string | null
-  /** Folders only: changes start a run. */
+  /** Folders only: whether changes start a run. */
   readonly isWatched: boolean
-  /** Its documents go when the source does not have them any more. */
+  /** Whether documents are deleted once they are gone from the source. */
   readonly removesVanished: boolean
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
   readonly createdAt: string
@@ -30,7 +28,7 @@ export type SyncSourceChanges = Partial<
   Pick<SyncSource, 'name' | 'parameters' | 'schedule' | 'isWatched' | 'removesVanished'>
 >
 
-/** The cause of a run. */
+/** What started a run. */
 export type RunTrigger = 'request' | 'schedule' | 'change'
 
 export interface SyncRun {
@@ -38,25 +36,23 @@ export interface SyncRun {
   readonly sourceId: number
   readonly trigger: RunTrigger
   readonly state: 'running' | 'done' | 'failed' | 'cancelled'
-  /** The job that does it. */
   readonly jobId: number | null
   readonly startedAt: string
   readonly finishedAt: string | null
   readonly counts: SyncCounts
-  /** Why it failed; null: it did not. */
   readonly error: string | null
   /** The first items that could not be read or stored. */
   readonly errors: readonly JobError[]
 }
 
-/** Counts of items: files, pages, or rows. */
+/** How many items (files, pages or rows) were read, stored and so on. */
 export interface SyncCounts {
   readonly added: number
   readonly changed: number
   readonly unchanged: number
   readonly removed: number
   readonly failed: number
-  /** The size of files and pages read. */
+  /** Total size of the files and pages read. */
   readonly bytes: number
   /** Pages and files requested over HTTP. */
   readonly pages: number
@@ -72,71 +68,65 @@ export const NO_COUNTS: SyncCounts = {
   pages: 0,
 }
 
-/** The remembered state of one file, page or row of a source. */
 export interface SyncItem {
-  /** Its path, address or id. */
+  /** The item's path, address or id. */
   readonly item: string
   readonly documentIds: readonly string[]
-  /**
-   * Hash of the stored content. Empty: read it again. null: storing was interrupted, or it was never readable.
-   */
+  /** Empty: read the item again. null: storing was interrupted, or it was never readable. */
   readonly hash: string | null
-  /** Shows without reading that it is unchanged; null: must be read. */
+  /** Tells whether the item changed without reading it; null if it must be read. */
   readonly stamp: string | null
-  /** Why the current content could not be read, so that none is stored; null: it could. */
+  /** Why the item could not be read, so that nothing is stored for it; null if it could. */
   readonly failure: string | null
-  /** The run that stored it and how it counted it: after a crash, the run counts it the same way again. */
+  /** And how it counted it: after a crash, the run counts it the same way again. */
   readonly runId: number
   readonly outcome: SyncOutcome
 }
 
 export type SyncOutcome = 'added' | 'changed'
 
-/** Scheduled statements: `CREATE JOB`. Each run is a job of the kind `schedule`. */
+/** Scheduled statements (`CREATE JOB`). Each run is a job of kind `schedule`. */
 export interface Schedule {
   readonly id: number
   readonly name: string
   readonly projectId: number
   readonly projectName: string
-  /** Statements separated by semicolons, as they were written. May hold secrets: answers show it by `withoutSecrets`. */
+  /** As written. May contain secrets: answers show it through `withoutSecrets`. */
   readonly query: string
-  /** Runs only if the last of these returns a row; null: always. */
+  /** Runs only if the last of these statements returns a row; null if it always runs. */
   readonly ifQuery: string | null
   /** `YYYY-MM-DD HH:MM:SS.ffffff`, UTC. */
   readonly startAt: string
   readonly endAt: string | null
-  /** `2 hours`, or a cron expression; null: it runs once. */
+  /** `2 hours`, or a cron expression; null if it runs once. */
   readonly every: string | null
   readonly createdAt: string
 }
 
 export type ScheduleDraft = Omit<Schedule, 'id' | 'projectName' | 'createdAt'>
 
-/** Progress. */
 export interface ScheduleState {
-  /** null: it does not run any more. */
+  /** null if the schedule will not run again. */
   readonly nextRunAt: string | null
-  /** Time for which the last run was due; null: none yet. */
+  /** The time the last run was due; null if there was none yet. */
   readonly lastDueAt: string | null
-  /** Its current or last job. */
+  /** The running or most recent job. */
   readonly lastJobId: number | null
   readonly lastStartedAt: string | null
-  /** Of the run before that. */
   readonly previousStartedAt: string | null
-  /** The value of LAST, by the position of its statement. */
+  /** The current value of LAST for each statement, by the statement's position. */
   readonly marks: Readonly<Record<string, LastMark>>
 }
 
-/** The highest value read so far of a column. */
+/** The highest value of a column read so far. */
 export interface LastMark {
   readonly value: string
-  /** DuckDB's name of its type. */
+  /** The DuckDB name of its type. */
   readonly type: string
 }
 
 export interface StoredSchedule extends Schedule, ScheduleState {}
 
-/** What became of one run. */
 export interface ScheduleRun {
   readonly id: number
   readonly scheduleId: number

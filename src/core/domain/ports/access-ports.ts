@@ -1,22 +1,22 @@
-/** Who has access: keys, and users with a password. And the log of what they changed. */
+/** API keys, users with passwords, and the audit log. */
 import type { Principal, PrincipalKind, Role, Scope } from '../access/principal.ts'
 
-/** A key without its secret. */
+/** An API key without its secret. */
 export interface AccessKey {
   readonly id: number
   readonly name: string
-  /** The start of its text. */
+  /** The start of the key's text. */
   readonly prefix: string
   readonly scopes: readonly Scope[]
-  /** As given; null: all. */
+  /** As given; null means all. */
   readonly namespaces: readonly string[] | null
-  /** null: the default of the settings; 0: unlimited. */
+  /** null means the default from the settings; 0 means unlimited. */
   readonly requestsPerMinute: number | null
-  /** Who made it, as people know them. */
+  /** The name of the principal that created the key. */
   readonly createdBy: string
   readonly createdAt: string
   readonly expiresAt: string | null
-  /** To the minute. */
+  /** Accurate to the minute. */
   readonly lastUsedAt: string | null
 }
 
@@ -25,7 +25,7 @@ export type NewAccessKey = Pick<
   'name' | 'scopes' | 'namespaces' | 'requestsPerMinute' | 'createdBy' | 'expiresAt'
 >
 
-/** A key that was presented, with its rights. The same object as long as the key exists. */
+/** A presented key with its rights. The same object is returned as long as the key exists. */
 export interface KnownKey {
   readonly id: number
   readonly principal: Principal
@@ -35,15 +35,18 @@ export interface KnownKey {
 }
 
 export interface AccessKeys {
-  /** The oldest first. */
+  /** Oldest first. */
   list(): readonly AccessKey[]
-  /** @returns the key, and its text, which is not stored @throws AppError `key_exists`, `too_many_keys` */
+  /**
+   * @returns the key's record, and its text, which is not stored @throws AppError `key_exists`,
+   * `too_many_keys`
+   */
   create(draft: NewAccessKey): Promise<{ readonly key: AccessKey; readonly text: string }>
-  /** Once this resolves, the key no longer works. @throws AppError `key_not_found` */
+  /** The key stops working before this resolves. @throws AppError `key_not_found` */
   remove(id: number): Promise<void>
-  /** From memory. undefined: no key has this text. */
+  /** Looks the key up in memory; undefined if there is none with this text. */
   find(text: string): KnownKey | undefined
-  /** Needs no separate write. */
+  /** Records that the key was used, along with the next write. */
   noteUse(id: number): void
 }
 
@@ -54,7 +57,7 @@ export interface User {
   readonly id: number
   readonly name: string
   readonly role: Role
-  /** As given; null: all. */
+  /** As given; null means all. */
   readonly namespaces: readonly string[] | null
   readonly createdBy: string
   readonly createdAt: string
@@ -65,20 +68,20 @@ export type NewUser = Pick<User, 'name' | 'role' | 'namespaces' | 'createdBy'> &
   readonly password: string
 }
 
-/** Missing fields stay as they are. */
+/** Missing fields stay unchanged. */
 export type UserChanges = Partial<Pick<NewUser, 'role' | 'namespaces' | 'password'>>
 
 export interface KnownUser {
   readonly id: number
   readonly principal: Principal
-  /** Another one after each change of the password: what was given out before is void. */
+  /** Changes with the password, which invalidates all earlier tokens. */
   readonly mark: string
 }
 
 export interface Users {
-  /** The oldest first. */
+  /** Oldest first. */
   list(): readonly User[]
-  /** @throws AppError `user_exists`, `too_many_logins` while too many passwords are hashed */
+  /** @throws AppError `user_exists`, or `too_many_logins` if too many passwords are being hashed */
   create(draft: NewUser, signal: AbortSignal): Promise<User>
   /** @throws AppError `user_not_found`, `too_many_logins` */
   change(id: number, changes: UserChanges, signal: AbortSignal): Promise<User>
@@ -89,41 +92,41 @@ export interface Users {
   /** From memory. */
   named(name: string): KnownUser | undefined
   /**
-   * @param client whose turn it is: one client has one password hashed at a time
-   * @throws AppError `too_many_logins`
+   * @param client each client can have only one password hashed at a time @throws AppError
+   * `too_many_logins`
    */
   isPassword(id: number, password: string, client: string, signal: AbortSignal): Promise<boolean>
 }
 
-/** A change, or an attempt at one. It contains names, never the content of a statement or body. */
+/**
+ * A change, or an attempt to make one. Contains names, but never the content of a statement or
+ * body.
+ */
 export interface AuditEntry {
   readonly principal: Pick<Principal, 'kind' | 'id' | 'name'>
   /** `POST /api/keys`, `DROP KNOWLEDGE_BASE`, `log in`. */
   readonly action: string
-  /** The names of what it was done to. */
   readonly targets: readonly string[]
-  /** `ok`, or the code of the error. */
+  /** `ok`, or the error code. */
   readonly outcome: string
-  /** The client's network address. */
   readonly address: string
   readonly requestId: string
-  /** Rows of an insert not stored because their content is empty; missing: none. */
+  /** Rows of an insert not stored because their content is empty; missing if none. */
   readonly skippedRows?: number
 }
 
 export interface AuditRecord extends Required<Omit<AuditEntry, 'principal'>> {
-  /** It grows with each entry. */
+  /** Increases with each entry. */
   readonly number: number
   readonly happenedAt: string
   readonly principalKind: PrincipalKind
   readonly principalId: string
   readonly principalName: string
-  /** How often: failures alike within a minute are counted together. */
+  /** How often this happened: identical failures within a minute share one entry. */
   readonly occurrences: number
 }
 
 export interface AuditFilter {
-  /** The name of who did it. */
   readonly principal?: string
   readonly action?: string
   readonly outcome?: string
@@ -133,16 +136,16 @@ export interface AuditFilter {
 
 export interface AuditPage {
   readonly items: readonly AuditRecord[]
-  /** Cursor of the next page; null: none. */
+  /** The cursor of the next page; null if there is none. */
   readonly next: number | null
 }
 
 export interface AuditLog {
-  /** On disk within a second. Never throws. */
+  /** Written to disk within a second. Never throws. */
   note(entry: AuditEntry): void
-  /** Resolves when everything noted is stored. */
+  /** Resolves once all noted entries are stored. */
   settled(): Promise<void>
-  /** The newest first. */
+  /** Newest first. */
   list(
     filter: AuditFilter,
     page: { readonly limit: number; readonly before: number | null },

@@ -12,30 +12,28 @@ import type {
   ToolStep,
 } from '../agents/completion-event.ts'
 
-/** Where conversations with agents are kept. */
-
-/** The agent that owns a conversation. A later agent of the same name does not inherit it. */
+/** The agent that owns a conversation. A new agent with the same name does not inherit it. */
 export type Owner = Pick<Agent, 'id' | 'projectId'>
 
-/** The stored parts of an answer besides its text and citations. */
+/** The parts of an answer that are stored besides its text and citations. */
 export interface KeptFindings extends AnswerFindings {
-  /** Missing from turns of older versions. */
+  /** Missing in turns stored by older versions. */
   readonly evidence?: EvidenceLevel
   readonly warnings: readonly string[]
 }
 
 /** One question and its outcome. */
 export interface KeptTurn {
-  /** Grows with each turn of any conversation. */
+  /** Increases with each turn, across all conversations. */
   readonly number: number
   readonly traceId: string
   readonly question: string
-  /** null: there was none. */
+  /** null if the question was not answered. */
   readonly answer: string | null
   readonly outcome: RunOutcome
   readonly errorCode: string | null
   readonly citations: readonly Citation[]
-  /** null: none, or asked before findings were stored. */
+  /** null if there are none, or if the turn is older than stored findings. */
   readonly findings: KeptFindings | null
   /** `YYYY-MM-DD HH:MM:SS.ffffff`. */
   readonly startedAt: string
@@ -47,7 +45,7 @@ export interface NewTurn extends Omit<KeptTurn, 'number'> {
   readonly owner: Owner
   /** Who asked the conversation's first question. */
   readonly askedBy: string | null
-  /** The summary of the oldest turns made for this question. */
+  /** A summary of the oldest turns, written while answering this question. */
   readonly summary: TurnSummary | null
 }
 
@@ -57,12 +55,11 @@ interface TurnSummary {
   readonly lastTurn: number
 }
 
-/** The base of a further question. */
 export interface KeptHistory {
   readonly askedBy: string | null
   readonly turnCount: number
   readonly summary: TurnSummary | null
-  /** Answered turns after the summary, oldest first; if they are very long, only the newest. */
+  /** Answered turns after the summary, oldest first. If they are very long, only the newest. */
   readonly turns: readonly {
     readonly number: number
     readonly question: string
@@ -72,35 +69,36 @@ export interface KeptHistory {
 
 export interface ConversationSummary {
   readonly conversationId: string
-  /** The start of its first question. */
+  /** The start of the first question. */
   readonly title: string
   readonly turnCount: number
   readonly startedAt: string
-  /** The end of its last turn. */
+  /** When the last turn ended. */
   readonly endedAt: string
 }
 
 export interface KeptConversation extends ConversationSummary {
   readonly summary: string | null
-  /** The newest before the cursor, oldest first. */
   readonly turns: readonly KeptTurn[]
-  /** Cursor of the turns before them; null: none. */
+  /** The cursor for older turns; null if there are none. */
   readonly next: number | null
 }
 
 export interface Page {
   readonly limit: number
-  /** `next` of the page before. */
+  /** `next` from the previous page. */
   readonly before: number | null
 }
 
-/** A conversation is visible to the asker of its first question, and to principals that see all. */
+/**
+ * Conversations are visible to the asker of the first question, and to principals that see all.
+ */
 export interface ConversationStore {
   /** @throws AppError `conversation_not_found` for an unknown id of this agent */
   history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory>
-  /** Resolves once it is on disk. Stores nothing if the agent was dropped meanwhile. */
+  /** Resolves once the turn is on disk. Stores nothing if the agent was dropped meanwhile. */
   add(turn: NewTurn): Promise<void>
-  /** Most recent question first. */
+  /** Sorted by the latest question, newest first. */
   list(
     owner: Owner,
     page: Page,
@@ -111,7 +109,7 @@ export interface ConversationStore {
   /** @throws AppError `conversation_not_found` */
   requireOwn(owner: Owner, conversationId: string, asker: Asker): Promise<void>
   /**
-   * Removes a turn and those after it; a conversation without turns disappears.
+   * Removes a turn and all later ones. A conversation without turns is removed.
    * @throws AppError `conversation_not_found`, `trace_not_found` for an unknown turn
    */
   removeFrom(owner: Owner, conversationId: string, traceId: string): Promise<void>
@@ -119,57 +117,49 @@ export interface ConversationStore {
   remove(owner: Owner, conversationId: string): Promise<void>
 }
 
-/** Records runs of agents. */
-
 export interface RunTraces {
-  /** Records the start of a question. Never throws or waits: a trace that cannot be stored delays no answer. */
+  /** Records the start of a question. Never throws or waits, so that answers are not delayed. */
   begin(start: RunStart): RunTrace
 }
 
-/** The record of one running question. Its methods never throw and never wait. */
+/** Records one running question. Its methods never throw or wait. */
 export interface RunTrace {
   turn(turn: ModelTurn): void
   step(step: ToolStep): void
-  /** Once; later calls are ignored. */
+  /** Calls after the first are ignored. */
   end(end: RunEnd): void
-}
-
-/** Keeps nothing. */
-export const NO_TRACES: RunTraces = {
-  begin: () => ({ turn() {}, step() {}, end() {} }),
 }
 
 /** Receives finished runs. */
 export interface RunSink {
-  /** Never throws and never waits. */
+  /** Never throws or waits. */
   keep(run: FinishedRun): void
 }
 
-/** Which traces are meant; what is missing does not matter. */
+/** Selects traces; a missing field matches everything. */
 export interface TraceFilter {
   readonly projectName?: string
-  /** In lower case; any of these. */
+  /** In lower case; matches any of them. */
   readonly projectNames?: readonly string[]
   readonly agentName?: string
-  /** Only those that this asker may see. */
+  /** Only traces that this asker may see. */
   readonly asker?: Asker
   readonly conversationId?: string
   readonly purpose?: FinishedRun['purpose']
   readonly outcome?: FinishedRun['outcome']
-  /** `YYYY-MM-DD HH:MM:SS.ffffff`: started then or later, and before then. */
+  /** `YYYY-MM-DD HH:MM:SS.ffffff`: traces that started at `from` or later, and before `to`. */
   readonly from?: string
   readonly to?: string
-  /** Part of the question; case is ignored. */
+  /** A part of the question, ignoring case. */
   readonly questionPart?: string
 }
 
-/** A run in a list. */
 export interface TraceSummary {
   readonly traceId: string
   readonly projectName: string
   readonly agentName: string
   readonly conversationId: string | null
-  /** `Asker.by`. */
+  /** See `Asker.by`. */
   readonly askedBy: string | null
   readonly provider: string
   readonly modelName: string
@@ -188,7 +178,6 @@ export interface TraceSummary {
   readonly feedback: Feedback | null
 }
 
-/** A whole run. */
 export interface StoredTrace
   extends TraceSummary,
     Pick<FinishedRun, 'answer' | 'evidence' | 'errorMessage'> {
@@ -198,9 +187,8 @@ export interface StoredTrace
   readonly steps: readonly ToolStep[]
 }
 
-/** A user's rating of an answer. */
 export interface Feedback {
-  /** -1 to 1. */
+  /** From -1 to 1. */
   readonly rating: number
   readonly comment: string | null
   readonly createdAt: string
@@ -208,23 +196,23 @@ export interface Feedback {
 
 export interface TracePage {
   readonly items: readonly TraceSummary[]
-  /** Cursor of the next page; null: none. */
+  /** The cursor of the next page; null if there is none. */
   readonly next: number | null
 }
 
-/** Stored traces. A read includes every run finished before it. */
+/** Stores traces. A read includes every run that finished before it. */
 export interface TraceStore extends RunSink {
-  /** The newest first. @param before `next` of the page before */
+  /** Newest first. @param before `next` from the previous page */
   list(
     filter: TraceFilter,
     page: { readonly limit: number; readonly before: number | null },
   ): Promise<TracePage>
-  /** @throws AppError `trace_not_found`, as the next two */
+  /** @throws AppError `trace_not_found`, like the next two */
   get(traceId: string): Promise<StoredTrace>
   remove(traceId: string): Promise<void>
-  /** Replaces the earlier rating. */
+  /** Replaces an earlier rating. */
   rate(traceId: string, feedback: Pick<Feedback, 'rating' | 'comment'>): Promise<Feedback>
-  /** @returns how many were removed */
+  /** @returns the number of removed traces */
   removeAll(filter: TraceFilter): Promise<number>
   /** Resolves once all finished runs can be read with SQL. */
   settled(): Promise<void>

@@ -1,4 +1,4 @@
-/** The documents and chunks of a knowledge base, without a search. */
+/** Reads documents and chunks of a knowledge base directly, without a search. */
 import type { Row, TextLayout } from '../document.ts'
 import type { ExportDefinition, KnowledgeBase } from '../knowledge-base.ts'
 import type { ExportedRows } from './engine-ports.ts'
@@ -7,12 +7,11 @@ import type { ReadTable } from './reading-ports.ts'
 /** A stored document without its text. */
 export interface StoredDocument {
   readonly id: string
-  /** The key of its first chunk: later documents have a larger one. */
+  /** The key of the first chunk; documents added later have larger keys. */
   readonly firstKey: bigint
   readonly chunkCount: number
-  /** Content columns with text, each with the end of its last chunk. */
+  /** Content columns that have text, each with the end offset of its last chunk. */
   readonly columns: readonly { readonly name: string; readonly endChar: number }[]
-  /** The document's own metadata. */
   readonly metadata: Row
 }
 
@@ -21,25 +20,25 @@ export interface StoredChunk {
   readonly documentId: string
   readonly chunkId: string
   readonly content: string
-  /** As answers show it: the standard keys and the document's own. */
+  /** As shown in answers: the standard keys, then the document's own. */
   readonly metadata: Row
 }
 
 /** A stored chunk with details of the chunking. */
 export interface CutChunk extends StoredChunk {
-  /** The text embedded before it. */
+  /** The text put in front of the content when it is embedded. */
   readonly context: string
-  /** On the first chunk of a text, its layout; null: unknown. */
+  /** On a text's first chunk, its layout; null if unknown. */
   readonly layout: TextLayout | null
-  /** On the first chunk of a text, the text outside its chunks; null: unknown. */
+  /** On a text's first chunk, the text between its chunks; null if unknown. */
   readonly between: string | null
-  /** The document's own metadata with typed values, including what `metadata` does not show. */
+  /** The document's metadata with typed values, including what `metadata` does not show. */
   readonly own: Row
 }
 
 /** One page of keys, in insertion order. */
 export interface KeyPage {
-  /** After this key. */
+  /** Only keys greater than this. */
   readonly afterKey: bigint
   readonly limit: number
 }
@@ -51,53 +50,51 @@ export interface ContentCounts {
 
 /** Every method throws AppError `knowledge_base_not_found` after a drop. */
 export interface StoredDocuments {
-  /** How many documents there are. */
   count(kb: KnowledgeBase): Promise<number>
   /**
-   * Free if nothing was written since; for a large one with writes, up to a few seconds old.
-   * @throws AppError if it is gone
+   * Costs nothing if there was no write since the last count; for a large knowledge base being
+   * written to, a few seconds old.
+   * @throws AppError if the knowledge base is gone
    */
   counts(kb: KnowledgeBase): Promise<ContentCounts>
-  /** How many chunks there are. */
   chunkCount(kb: KnowledgeBase): Promise<number>
   page(kb: KnowledgeBase, page: KeyPage): Promise<readonly StoredDocument[]>
-  /** The existing documents among these, in storing order. */
+  /** Those of these documents that exist, in the order they were stored. */
   find(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly StoredDocument[]>
   chunkPage(kb: KnowledgeBase, page: KeyPage): Promise<readonly StoredChunk[]>
-  /** The existing chunks among these, ordered by key. */
+  /** Those of these chunks that exist, in key order. */
   chunks(kb: KnowledgeBase, keys: readonly bigint[]): Promise<readonly StoredChunk[]>
   /** All chunks of a document, ordered by key; empty for an unknown document. */
   chunksOf(kb: KnowledgeBase, documentId: string): Promise<readonly StoredChunk[]>
   /** All chunks of these documents, in key order. */
   cutChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly CutChunk[]>
-  /** The vectors of those chunks that exist. */
+  /** The vectors of these chunks; chunks without one are left out. */
   vectorsOf(kb: KnowledgeBase, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
 }
 
-/** Chunks from a file that replace those stored for their documents. */
+/** Chunks from a file. They replace the stored chunks of their documents. */
 export interface ChunkFile {
   /** For an export: a Parquet file written by Eider's own DuckDB. */
   readonly table: ReadTable
   readonly definition: ExportDefinition
 }
 
-/** Knowledge bases as files. */
 export interface KnowledgeBaseFiles {
   /**
    * All chunks with their vectors, as of one moment.
-   * @param definition what the file says of the knowledge base
+   * @param definition the definition to store in the file
    * @throws AppError `timeout`, `out_of_memory`, `storage_full`
    */
   export(kb: KnowledgeBase, definition: string, signal: AbortSignal): Promise<ExportedRows>
   /**
-   * Checks the file at this path against its checksum, which exports of earlier versions do not have.
+   * Verifies the file's checksum. Exports of older versions have none.
    * @throws AppError `file_unreadable` if it does not match
    */
   checkSeal(path: string, signal: AbortSignal): Promise<void>
   /**
    * Stores the chunks in one transaction.
-   * @throws AppError `file_unreadable` for a row that no export holds, `insert_failed` for a value that does not fit the
-   * declared type of its column, `dimension_mismatch`, `storage_full`
+   * @throws AppError `file_unreadable` for a row that no export can contain, `insert_failed` for a
+   * value that does not fit its column's declared type, `dimension_mismatch`, `storage_full`
    */
   import(
     kb: KnowledgeBase,
@@ -106,9 +103,9 @@ export interface KnowledgeBaseFiles {
   ): Promise<{ readonly documents: number; readonly chunks: number }>
 }
 
-/** Files that jobs import. */
+/** Files waiting to be imported by a job. */
 export interface ImportFiles {
-  /** Takes over a file from the same disk. @returns its name here */
+  /** Moves a file from the same disk into the folder. @returns its name there */
   keep(path: string): Promise<string>
   /** @throws AppError `job_items_missing` */
   pathOf(name: string): Promise<string>

@@ -9,9 +9,12 @@ import type {
 import type { RowStream } from '../query-result.ts'
 import type { RestartState } from '../server-state.ts'
 
-/** What running SQL needs of the engine below it: statements in, rows out. `store/duckdb/` implements it. */
+/**
+ * What SQL execution needs from the engine: it runs statements and returns rows. Implemented in
+ * `store/duckdb/`.
+ */
 
-/** A value bound to a placeholder `$name`. A Float32Array is a vector. */
+/** A value bound to a placeholder `$name`. A Float32Array is bound as a vector. */
 export type BoundValue =
   | null
   | boolean
@@ -22,106 +25,121 @@ export type BoundValue =
   | readonly BoundValue[]
 
 export interface BoundSql {
-  /** `key IN ($name)` with a list of bigint uses the column's index, if it has one. */
+  /** With a list of bigint values, `key IN ($name)` uses the column's index, if there is one. */
   readonly sql: string
   readonly values: Readonly<Record<string, BoundValue>>
-  /** True when its answer has few rows, which are then made all at once. */
+  /** Whether the result has few rows, so that all are read at once. */
   readonly isShort?: boolean
 }
 
-/** A SELECT of the keys of the chunks that conditions keep, as `__chunk_key`. */
+/** A SELECT that returns the keys of matching chunks as `__chunk_key`. */
 export interface PrefilterSql extends BoundSql {
-  /** False if repeating the statement may select other chunks without a write: its conditions read the clock. */
+  /**
+   * False if the conditions read the clock: the same statement may then select other chunks
+   * although nothing was written.
+   */
   readonly isCacheable: boolean
-  /** The same conditions, for memory to check; null: only the database can. */
+  /** The same conditions for checking in memory; null if only the database can check them. */
   readonly condition: ColumnCondition | null
 }
 
 export interface RunLimits {
-  /** Covers waiting, running and reading the rows. */
+  /** Covers waiting, execution and reading the rows. */
   readonly timeoutMs: number
-  /** How much of it is already spent; unset: nothing. */
+  /** How much of the limit is already spent; unset means none. */
   readonly spentMs?: number
-  /** Name of the setting behind it, for the message; unset: none. */
+  /** The setting that the message names; unset if there is none. */
   readonly setting?: string
-  /** When set, `timeoutMs` ends with the first rows, and this counts from them: for a reader that works on the rows. */
+  /**
+   * If set, `timeoutMs` ends at the first rows and this limit starts there. For readers that
+   * process rows as they arrive.
+   */
   readonly readingMs?: number
 }
 
-/** DuckDB as a reader of SQL and a runner of guarded SELECTs. */
+/** Parses SQL and runs guarded SELECTs in DuckDB. */
 export interface SqlEngine {
   /**
    * The syntax tree of one SELECT as JSON text (`json_serialize_sql`).
    * @throws AppError `sql_syntax` (with line and column), `sql_not_supported` for anything but a SELECT
    */
   parse(sql: string): Promise<string>
-  /** Turns a syntax tree back into SQL. */
   print(tree: string): Promise<string>
   /**
-   * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a slot first; the deadline covers waiting
-   * and reading the rows. The caller must have guarded the statement. Between rows it holds no slot. A statement that proves
+   * Runs one statement in a READ ONLY transaction and streams its rows. Waits for a concurrency
+   * slot first; the deadline includes waiting and reading the rows. The caller must have guarded
+   * the statement. The slot is free while no rows are being fetched. A statement that turns out
    * slow in a slot for short ones is restarted in another.
    * @throws AppError `timeout`, `too_busy`, `out_of_memory`, `sql_failed`, `sql_unknown_name`
    */
   run(statement: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<RowStream>
   /**
-   * Gives rows that did not come from `run` an `encoded`, which reads all of them first: each column gets the type of its
-   * values.
+   * Adds `encoded` to rows that did not come from `run`. It reads all rows first, to find each
+   * column's type.
    */
   withEncoding(rows: RowStream): RowStream
-  /** Runs one SELECT like `run` and gives all its rows as a Parquet file, with DuckDB's own types. */
+  /** Runs one SELECT like `run` and returns all rows as a Parquet file, with DuckDB's own types. */
   exportParquet(select: BoundSql, limits: RunLimits, signal: AbortSignal): Promise<ExportedRows>
 }
 
-/** A complete file that no longer has a name: a caller that begins to read must read to its end, or return. */
+/** A complete, unlinked file. A caller that starts reading must read to the end or return. */
 export interface ExportedRows {
   readonly pieces: AsyncGenerator<Uint8Array, void, void>
 }
 
-/** Records running work, to be known after a crash. Recording costs a microsecond. */
+/** Records running work, so that it is known after a crash. Recording takes about a microsecond. */
 export interface RunningWork {
-  /** @param what a method and a path, for people */
+  /** @param what describes the work for people, for example by the request's method and path */
   begin(what: string): RunningEntry
-  /** @throws AppError `sql_too_costly` for a statement like one that ended the server, for a while */
+  /**
+   * Refuses, for a while, a statement similar to one that crashed the server. @throws AppError
+   * `sql_too_costly`
+   */
   refuseSuspect(sql: string): void
   restarts(): RestartState
 }
 
 export interface RunningEntry {
-  /** Starts recording this statement. Values are not recorded, and only two words of statements other than SELECT. */
+  /**
+   * Records that this statement is starting. Values are never recorded, and only the first two
+   * words of statements other than SELECT.
+   */
   statement(sql: string): void
   end(): void
 }
 
 const NO_ENTRY: RunningEntry = { statement: () => {}, end: () => {} }
 
-/** Nothing is noted. */
+/** Used where nothing needs recording. */
 export const NOTHING_NOTED: RunningWork = {
   begin: () => NO_ENTRY,
   refuseSuspect: () => {},
   restarts: () => ({ count: 0, last: null }),
 }
 
-/** SQL's requirements on remote databases. `sources/` implements it. Everything is read-only. */
+/** What SQL execution needs from remote databases, all read-only. Implemented in `sources/`. */
 
-/** A SELECT in the source's own SQL. */
+/** A SELECT in the source's SQL dialect. */
 export interface SourceSelect {
   readonly sql: string
-  /** The values of its placeholders, in the source's own notation. */
+  /** Values of the placeholders, which are in the source's notation. */
   readonly values: readonly SourceValue[]
+  /** More rows are not needed. null or unset: all are. */
+  readonly rowsMax?: number | null
 }
 
 export type SourceValue = null | boolean | number | bigint | string
 
 /**
- * Each method throws AppError `source_failed` that names the source and the cause without a secret, `address_refused`,
- * `timeout`; aborting the signal ends the work within a second, on the server, too.
+ * Each method throws AppError `source_failed` with the source's name and a cause without secrets,
+ * `address_refused`, or `timeout`. Aborting the signal stops the work within a second, also on the
+ * remote server.
  */
 export interface DataSources {
-  /** Connects and asks for nothing. */
+  /** Only tests the connection. */
   check(source: DataSource, signal: AbortSignal): Promise<void>
   tables(source: DataSource, signal: AbortSignal): Promise<readonly SourceTable[]>
-  /** All tables with their columns, in one request if the source can. */
+  /** All tables with their columns, in one request if the source supports it. */
   describeTables(source: DataSource, signal: AbortSignal): Promise<readonly DescribedSourceTable[]>
   /** @throws AppError `table_not_found` */
   columns(
@@ -129,34 +147,26 @@ export interface DataSources {
     table: SourceTableName,
     signal: AbortSignal,
   ): Promise<readonly SourceColumn[]>
-  /** The columns of a caller's own SELECT, without running it. */
+  /** The columns of a user's SELECT, without running it. */
   describe(source: DataSource, sql: string, signal: AbortSignal): Promise<readonly SourceColumn[]>
-  /** Streams rows from a cursor, their values as answers show them. A reader that leaves early closes it. */
-  read(
-    source: DataSource,
-    select: SourceSelect,
-    limits: RunLimits,
-    signal: AbortSignal,
-  ): Promise<RowStream>
-  /** Writes the rows into a file for DuckDB, for statements that read more than this. */
+  /** Writes the rows into a file for DuckDB. */
   stage(
     source: DataSource,
     select: SourceSelect,
     limits: RunLimits,
     signal: AbortSignal,
   ): Promise<StagedRows>
-  /** Forgets this source's cached tables, which may have changed there. */
+  /** Drops the cached table list, because the source's tables may have changed. */
   forgetTables(source: Pick<DataSource, 'id'>): void
-  /** Forgets connections and what is known of this source's tables: it was changed or dropped. */
+  /** Drops connections and cached tables, because the data source was changed or dropped. */
   forget(source: Pick<DataSource, 'id'>): Promise<void>
   close(): Promise<void>
 }
 
 export interface StagedRows {
-  /** A SELECT of DuckDB over the file, with these columns and types. */
+  /** A DuckDB SELECT over the file, with these columns and types. */
   readonly select: string
   readonly columns: readonly SourceColumn[]
   readonly sizeBytes: number
-  /** Removes the file. */
   release(): Promise<void>
 }

@@ -2,15 +2,15 @@ import type { Principal } from '../access/principal.ts'
 import type { McpServer } from '../agents/agent.ts'
 
 /**
- * Tools of MCP servers, as agents use them. `mcp/` implements it. Only the reason of an aborted signal is thrown: faults of
- * an external server are returned as results.
+ * Tools of MCP servers, for agents. Implemented in `mcp/`. Throws only the reason of an aborted
+ * signal; failures of an external server are returned as results.
  */
 
-/** As the server describes it: untrusted. */
+/** As described by the server, so untrusted. */
 export interface ForeignTool {
   readonly name: string
   readonly description: string
-  /** null: there is none, or it is too large. */
+  /** null if missing or too large. */
   readonly schema: Readonly<Record<string, unknown>> | null
 }
 
@@ -25,7 +25,7 @@ export interface ForeignListing {
   readonly tools: readonly ForeignTool[]
 }
 
-/** `isError`: the tool itself reported a failure. */
+/** `isError` is set if the tool itself reported a failure. */
 export interface ForeignResult {
   readonly kind: 'result'
   readonly text: string
@@ -33,7 +33,10 @@ export interface ForeignResult {
 }
 
 export interface ForeignCall {
-  /** State that calls leave on the server is visible to this session only. */
+  /**
+   * Identifies the caller: state that its calls leave on the server is visible only to this
+   * session.
+   */
   readonly session: string
   readonly server: McpServer
   readonly tool: string
@@ -41,33 +44,32 @@ export interface ForeignCall {
 }
 
 export interface ForeignTools {
-  /** The tools of a server, as they were some minutes ago at most. */
+  /** The server's tools, cached for at most a few minutes. */
   list(server: McpServer, signal: AbortSignal): Promise<ForeignListing | ForeignFailure>
   call(call: ForeignCall, signal: AbortSignal): Promise<ForeignResult | ForeignFailure>
-  /** Leaves the servers of a session, and ends what still runs for it. */
+  /** Closes a session's connections and stops its running calls. */
   end(session: string): void
 }
 
-/** The door for clients of the Model Context Protocol, as the HTTP server sees it. */
-
-/** Who makes one request of the protocol. */
+/** The caller of one MCP request. */
 export interface McpCaller {
   readonly principal: Principal
   /** The client's network address. */
   readonly address: string
   /** Aborted when the client disconnects or the server stops. */
   readonly signal: AbortSignal
-  /** Scheme, host and port that the client used for the server: links in answers start with it. */
+  /** Scheme, host and port that the client used to reach the server, for links in answers. */
   readonly origin: string
 }
 
 export interface McpDoor {
   /**
-   * Answers one request; its body may be a stream of server-sent events. Never rejects for what a client sent.
+   * Answers one request; the response body may be a stream of server-sent events. Never rejects
+   * because of invalid input.
    * @param body the parsed JSON of a POST
    */
   handle(request: Request, body: unknown, caller: McpCaller): Promise<Response>
-  /** Ends the idle streams because the server is stopping. */
+  /** Called when the server is stopping. */
   endIdleStreams(): void
   close(): Promise<void>
 }

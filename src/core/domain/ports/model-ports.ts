@@ -1,6 +1,7 @@
 /**
- * The use cases' requirements on models: embedding, chat, agents and reranking. `models/` and `agents/` implement it. Every
- * method with a signal stops within a second of its abort and throws its reason.
+ * What the use cases need from models for embedding, chat, agents and reranking. Implemented in
+ * `models/` and `agents/`. When its signal aborts, every method stops within a second and throws
+ * the signal's reason.
  */
 import type { Agent } from '../agents/agent.ts'
 import type {
@@ -12,57 +13,65 @@ import type {
 } from '../agents/completion-event.ts'
 import type { ModelRef, RefusedFeatures } from '../model-ref.ts'
 
-/** Counts the tokens of texts. */
 export interface TokenCounter {
-  /** At least the model's number of tokens, without the special ones around every text. */
+  /** An upper bound for the model's token count, without the special tokens around each text. */
   count(text: string): number
   /**
-   * How far `tokensMax` tokens reach: the end of the last whole word that fits, at most `end`; `start` if not even the first
-   * word fits.
+   * How far `tokensMax` tokens reach: the end of the last whole word that fits, at most `end`, or
+   * `start` if not even the first word fits.
    */
   fit(text: string, start: number, end: number, tokensMax: number): number
 }
 
-/** `word_piece`: counts like the built-in model; `bytes`: no tokenizer makes more tokens than a text has bytes. */
-export type TokenizerName = 'word_piece' | 'bytes'
+/**
+ * `word_piece` counts like the built-in model. `bytes` is an upper bound, because no tokenizer
+ * makes more tokens than a text has bytes.
+ */
+type TokenizerName = 'word_piece' | 'bytes'
 
-/** How much of a text an embedding model reads. The rest is in no vector. */
+/** How much of a text an embedding model can read. The rest does not affect the vector. */
 export interface EmbedderReach {
-  /** Including the special tokens around every text. */
+  /** Including the special tokens around each text. */
   readonly tokensMax: number
-  /** The special tokens around every text. */
+  /** The number of special tokens around each text. */
   readonly frameTokens: number
   readonly tokenizer: TokenizerName
   /**
-   * A text with more tokens, not counting the special ones, is read in parts of at most this many, and its vector is their
-   * mean. Missing: every text is read at once.
+   * Longer texts, not counting special tokens, are read in parts of at most this many tokens, and
+   * the vector is the mean of the parts. If missing, every text is read in one piece.
    */
   readonly tokensAtOnce?: number
 }
 
-/** Text → vectors, by one loaded model. */
+/** Turns texts into vectors with one loaded model. */
 export interface Embedder {
-  /** Missing: unknown. */
+  /** Missing if unknown. */
   readonly reach?: EmbedderReach
   /**
-   * One vector per text, in the order of the texts, all of one length.
+   * Returns one vector per text, in the same order and all of equal length.
+   * @param onEmbedded called with the number of texts in each part once it is embedded
    * @throws AppError `provider_failed`, `provider_refused`; messages name URL and status
    */
-  embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>
+  embed(
+    texts: readonly string[],
+    signal: AbortSignal,
+    onEmbedded?: (textCount: number) => void,
+  ): Promise<readonly Float32Array[]>
 }
 
-/** What kinds of embedding model there are. */
 export interface EmbedderRegistry {
   readonly providers: readonly string[]
   /**
-   * @param withinMs limit for one embedding, retries included: longer for background work; unset: the default for stored
-   * vectors
-   * @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a missing setting
+   * @param withinMs the limit for one embedding including retries, longer for background work; if
+   * unset, the default for stored vectors
+   * @throws AppError `unknown_provider` listing the known ones, `invalid_knowledge_base` for a
+   * missing setting
    */
   embedder(ref: ModelRef, withinMs?: number): Embedder
   /**
-   * Tries the model once, without retries: its dimensions, or a warning if it cannot be reached.
-   * @throws AppError `provider_refused` on a definite refusal (bad key, no such model)
+   * Tries the model once, without retries, and returns its dimensions, or a warning if it cannot be
+   * reached.
+   * @throws AppError `provider_refused` if the provider refuses (bad key, no such model)
    */
   probe(ref: ModelRef, timeoutMs: number): Promise<EmbedderProbe>
 }
@@ -71,27 +80,33 @@ export type EmbedderProbe =
   | { readonly kind: 'ready'; readonly dimensions: number }
   | { readonly kind: 'unreachable'; readonly warning: string }
 
-/** A call of one tool. */
+/** A model's call of one tool. */
 export interface ToolCall {
   readonly id: string
   readonly name: string
-  /** The text for a tool that takes one; for a tool with a `schema`, its arguments as a JSON object. */
+  /**
+   * The text, for a tool that takes one; for a tool with a `schema`, its arguments as a JSON
+   * object.
+   */
   readonly input: string
-  /** What is wrong with the model's arguments. The model gets this message, and the tool does not run. */
+  /** What is wrong with the arguments. The model gets this message, and the tool does not run. */
   readonly malformed?: string
-  /** Opaque data that the provider wants back with the call (signed thoughts). */
+  /** Opaque provider data to send back with the call, such as signed reasoning. */
   readonly kept?: Readonly<Record<string, unknown>>
 }
 
-/** A JSON schema (draft 2020-12), as providers accept it. */
+/** A JSON schema (draft 2020-12) that providers accept. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
 export interface ToolSpec {
   readonly name: string
   readonly description: string
-  /** Name and description of the one text argument; null for a tool without, or with a `schema`. */
+  /**
+   * Name and description of the only argument, a text; null for a tool with none, or with a
+   * `schema`.
+   */
   readonly input: { readonly name: string; readonly description: string } | null
-  /** For a tool with several arguments: the schema of an object. */
+  /** For a tool with several arguments: the schema of the arguments object. */
   readonly schema?: JsonSchema
 }
 
@@ -100,7 +115,7 @@ export type ChatMessage =
   | {
       readonly role: 'user'
       readonly content: string
-      /** For vision models; others reject them. */
+      /** Only for vision models; others reject images. */
       readonly images?: readonly {
         readonly mediaType: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
         readonly base64: string
@@ -116,19 +131,20 @@ export type ChatMessage =
 export interface ChatRequest {
   readonly messages: readonly ChatMessage[]
   readonly tools: readonly ToolSpec[]
-  /** The form of an answer without tool calls, if the provider can enforce it. */
+  /** The required form of an answer without tool calls, if the provider can enforce it. */
   readonly responseFormat?: ResponseFormat
 }
 
-/** `response_format` of the type `json_schema`. */
+/** A `response_format` of type `json_schema`. */
 export interface ResponseFormat {
   readonly name: string
   readonly schema: JsonSchema
 }
 
 /**
- * A chat model's output as it arrives: text in pieces, then whole tool calls. Without a tool call, the text is the answer.
- * `reasoning` is not part of the answer. `end` comes last and once, or never if the model reports nothing.
+ * A chat model's output as it arrives: text in pieces, then whole tool calls. If there is no tool
+ * call, the text is the answer. `reasoning` is not part of the answer. `end` comes once, at the
+ * end, or never if the model reports nothing.
  */
 export type ChatDelta =
   | { readonly kind: 'text'; readonly text: string }
@@ -137,15 +153,18 @@ export type ChatDelta =
   | {
       readonly kind: 'end'
       readonly finish: FinishReason
-      /** null: the server did not say. */
+      /** null if the server did not report it. */
       readonly usage: TokenUsage | null
-      /** What the answer lost or had to do without, in plain words: cut at a limit, filtered, no tools on that server. */
+      /**
+       * What the answer lost or had to do without, in plain words: truncated at a limit, filtered,
+       * no tools on that server.
+       */
       readonly warnings: readonly string[]
-      /** Set by the built-in model. */
+      /** Only the built-in model sets it. */
       readonly judged?: JudgedAnswer
     }
 
-/** What a model says about its own answer. */
+/** A model's own assessment of its answer. */
 export interface JudgedAnswer {
   readonly evidence: EvidenceLevel
   /** Quotes that are cited but not part of the text. */
@@ -153,21 +172,27 @@ export interface JudgedAnswer {
 }
 
 export interface ChatModel {
-  /** The URL, safe for messages; missing: none is called. */
+  /** The URL to show in messages; missing if the model makes no requests. */
   readonly url?: string
   /** @throws AppError `provider_failed`, `provider_refused`, `timeout` */
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
 }
 
-/** Chat models for the server's own questions; agents have theirs in threads. */
+/** Chat models for the server's own prompts; agents create theirs in worker threads. */
 export interface ChatModels {
-  /** The default of the settings; null: only the built-in one, which quotes and cannot write. */
+  /**
+   * The default from the settings; null means only the built-in model, which quotes but cannot
+   * write.
+   */
   readonly defaultModel: ModelRef | null
-  /** The known features of model servers, also for agents. */
+  /** Features that model servers have refused, shared with agents. */
   readonly features?: RefusedFeatures
   /** @throws AppError `unknown_provider`, `invalid_agent` for a missing setting */
   chatModel(ref: ModelRef, withinMs?: number): Promise<ChatModel>
-  /** Why the model cannot be called, judging by its definition: no key, no address; null: nothing is missing. */
+  /**
+   * Why the model cannot be called, judged by its definition only (no key, no address); null if
+   * nothing is missing.
+   */
   problemOf?(ref: ModelRef): string | null
 }
 
@@ -177,21 +202,22 @@ export interface AgentAnswer {
   readonly traceId: string
   readonly citations: readonly Citation[]
   readonly warnings: readonly string[]
-  /** For all turns; null: not reported by the provider. */
+  /** For all turns; null if the provider did not report it. */
   readonly usage: TokenUsage | null
-  /** By the price table; null: no price for the model, or unknown tokens. */
+  /** From the price table; null if the model has no price or its tokens are unknown. */
   readonly cost: number | null
-  /** From the start of its work to its answer, without waiting for a place. */
+  /** From the start of the agent's work to its answer, without the wait for a slot. */
   readonly seconds: number
 }
 
 export interface AgentAnswers {
-  /** What an agent's definition lacks; calls nothing. */
+  /** What an agent's definition lacks. Makes no requests. */
   warningsOf(agent: Agent): readonly string[]
   /**
-   * @param purpose unset: a user's question. An evaluation's question waits, however long, for a slot that no user needs,
-   * and leaves half of the slots to users
-   * @throws AppError as the question failed: `timeout`, `too_busy`, `provider_failed`, `agent_crashed`, …
+   * @param purpose if unset, a user's question. An evaluation's questions wait as long as needed
+   * for slots that users do not need, and leave half of the slots to users
+   * @throws AppError with the cause of the failure: `timeout`, `too_busy`, `provider_failed`,
+   * `agent_crashed`, …
    */
   ask(
     agent: Agent,
@@ -201,10 +227,10 @@ export interface AgentAnswers {
   ): Promise<AgentAnswer>
 }
 
-/** A query text and passages → how well each passage answers it, by one loaded model. */
+/** Scores with one loaded model how well each passage answers a query. */
 export interface Reranker {
   /**
-   * One score per passage in [0, 1], larger is better, in the order of the passages.
+   * One score per passage in [0, 1], higher is better, in the order of the passages.
    * @throws AppError `provider_failed`, `provider_refused`; messages name URL and status
    */
   rerank(
@@ -214,19 +240,19 @@ export interface Reranker {
   ): Promise<readonly number[]>
 }
 
-/** A search result with the values it is judged by. */
+/** A search result with the values for judging it. */
 export interface FoundPassage {
   readonly documentId: string
   readonly text: string
   readonly heading: string
   readonly relevance: number
-  /** Cosine of its vector and the question's; missing: not compared. */
+  /** Cosine similarity of its vector and the question's; missing if not compared. */
   readonly cosine?: number
 }
 
-/** How well the best of some passages answers a question. */
+/** How well the best of several passages answers a question. */
 export interface Answerability {
-  /** 0 to 1: the probability that it answers. */
+  /** The probability from 0 to 1 that the passage answers the question. */
   readonly score: number
   readonly evidence: EvidenceLevel
 }
@@ -236,9 +262,8 @@ export type JudgeAnswerability = (
   passages: readonly FoundPassage[],
 ) => Promise<Answerability>
 
-/** What kinds of reranker there are. */
 export interface RerankerRegistry {
   readonly providers: readonly string[]
-  /** @throws AppError `unknown_provider` listing those there are, `invalid_knowledge_base` for a wrong setting */
+  /** @throws AppError `unknown_provider` listing the known ones, `invalid_knowledge_base` for a wrong setting */
   reranker(ref: ModelRef): Reranker
 }

@@ -1,68 +1,66 @@
 /**
- * Reading uploaded files: bytes to tables and documents. It may take long, use much memory or never end, so it runs in
- * separate processes.
+ * Reads uploaded files into tables and documents. Reading can take long, use much memory or never
+ * end, so it runs in separate processes.
  */
 import type { Row, TextLayout } from '../document.ts'
 import type { DocumentFormat, FileFormat, Recognized } from '../uploaded-file.ts'
 
 export type { Recognized }
 
-/** What the sender knows about a file better than its bytes. */
 export interface ReadingOptions {
   readonly format?: FileFormat
-  /** A name that the WHATWG Encoding Standard knows. */
+  /** A label from the WHATWG Encoding Standard. */
   readonly encoding?: string
-  /** Between two values of a line. */
   readonly delimiter?: string
-  /** Whether the first line holds the names of the columns. */
   readonly header?: boolean
-  /** Every column of a table is text. */
+  /** Whether all columns are read as text. */
   readonly allText?: boolean
-  /** The only sheet to read, by its name or its number, from 1. */
+  /** The only sheet to read, by name or by number from 1. */
   readonly sheet?: string
-  /** Whether a model reads pages and pictures without text; missing: `yes` if one is configured. */
+  /**
+   * Whether a model reads pages and pictures without text. If missing, it does if one is
+   * configured.
+   */
   readonly ocr?: OcrWish
 }
 
 export const OCR_WISHES = ['yes', 'no', 'ask'] as const
-/** `ask`: a file that needs it is refused, with the expected cost. */
+/** `ask`: refuse a file that needs OCR, with an error that states the expected cost. */
 export type OcrWish = (typeof OCR_WISHES)[number]
 
-/** A file to read, on disk. */
 export interface SourceFile {
   readonly path: string
-  /** The sender's own name for it: its ending says something about the format. Never a path. */
+  /** The sender's name for the file; its extension hints at the format. Never used as a path. */
   readonly name: string
-  /** The `Content-Type` it was sent with. */
+  /** The `Content-Type` sent with the file. */
   readonly contentType: string | null
-  /** Its origin, which its links are relative to. */
+  /** The file's URL, which its relative links are resolved against. */
   readonly url: string | null
   readonly options: ReadingOptions
-  /** Pictures of text are written to files, for a model to read. */
+  /** Whether to write pictures of text to files, for a model to read. */
   readonly takesScans?: boolean
 }
 
-/** The content of a file. Its Parquet files exist while it is used. */
 export interface ReadFile {
   readonly format: FileFormat
   readonly recognized: Recognized
-  /** Problems for the sender, in whole sentences with numbers: what could not be read or was changed. */
+  /** For the sender, in full sentences with numbers: what could not be read or was changed. */
   readonly warnings: readonly string[]
   /** Empty if the file contains documents. */
   readonly tables: readonly ReadTable[]
-  /** For a ZIP of other files; else null. Its files exist while it is used. */
+  /** The members of a ZIP file, null for other files. They exist only while it is used. */
   readonly archive: ReadArchive | null
-  /** Can be gone through once. */
+  /** Can be iterated only once. */
   readonly documents: AsyncIterable<ReadDocument>
-  /** Pictures of text, in order; missing: none. They exist while the file is used. */
+  /** Pictures of text in order, if any. They exist only while the file is used. */
   readonly scans?: readonly ScanImage[]
 }
 
-/** A picture of text. Its text belongs where `scanMark` of its index is in the document. */
+/** A picture of text. The recognized text goes where `scanMark` of its index is in the document. */
 export interface ScanImage {
   readonly path: string
   readonly mediaType: ScanMediaType
-  /** `page 3`, `a picture on slide 2`. */
+  /** For example `page 3` or `a picture on slide 2`. */
   readonly place: string
 }
 
@@ -70,7 +68,7 @@ export const SCAN_MEDIA_TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/
 
 export type ScanMediaType = (typeof SCAN_MEDIA_TYPES)[number]
 
-/** No text holds these, as they are not characters (Unicode 23.7). */
+/** These code points never occur in texts: Unicode defines them as noncharacters (Unicode 23.7). */
 export const SCAN_MARK = /\uFDD0(\d+)\uFDD1(\n\n)?/g
 
 export function scanMark(index: number): string {
@@ -79,79 +77,83 @@ export function scanMark(index: number): string {
 
 export interface ReadArchive {
   readonly members: readonly ReadMember[]
-  /** Folders, and system files in a ZIP. */
+  /** How many members were skipped: folders and system files. */
   readonly skipped: number
 }
 
 export interface ReadMember {
-  /** As in the ZIP, with `/` between folders: untrusted. */
+  /** As in the ZIP, with `/` between folders, so untrusted. */
   readonly name: string
   readonly path: string
   readonly sizeBytes: number
-  /** Why it is not there; null: it is. */
+  /** Why the member could not be unpacked; null if it was. */
   readonly failure: string | null
 }
 
 export interface ReadTable {
-  /** Name of a sheet; null: the file's only table. */
+  /** The sheet's name; null if the file has only one table. */
   readonly name: string | null
-  /** A Parquet file that our own DuckDB wrote. */
+  /** A Parquet file written by Eider's own DuckDB. */
   readonly path: string
   readonly columns: readonly { readonly name: string; readonly type: string }[]
   readonly rowCount: number
-  /** Value of a Parquet file's key `eider`; missing: none. */
+  /** The value of the Parquet key `eider`; missing if there is none. */
   readonly note?: string
 }
 
-/** One text with the facts known about it. A mailbox holds one per message, most other files one. */
+/** One text and what is known about it. A mailbox has one per message, most files just one. */
 export interface ReadDocument extends TextLayout {
-  /** Within its file; null: the only one. */
+  /** The document's id within the file; null if there is only one. */
   readonly id: string | null
   /** Empty if the document has no text. */
   readonly content: string
-  /** What else is known: author, date, sender … Names in lower case. */
+  /** Other metadata, such as author, date or sender, with names in lower case. */
   readonly columns: Row
-  /** Absolute addresses it links to, not part of `content`. */
+  /** Absolute URLs that the document links to. They are not part of `content`. */
   readonly links: readonly string[]
-  /** For a web page. */
+  /** Set for a web page. */
   readonly page?: PageFacts
 }
 
-/** A page's metadata for crawlers. */
+/** Instructions in a page that crawlers follow. */
 export interface PageFacts {
-  /** The canonical address it names on its own host; null: none. */
+  /** The canonical URL that the page names on its own host; null if none. */
   readonly canonical: string | null
-  /** Target of an immediate redirect. */
+  /** The target of an immediate redirect. */
   readonly refresh: string | null
-  /** Whether it may be kept, and its links followed. */
+  /** Whether crawlers may store the page and follow its links. */
   readonly isKept: boolean
   readonly isFollowed: boolean
-  /** Links it asks not to follow; missing: none. */
+  /** Links that the page marks as nofollow; missing if none. */
   readonly notFollowed?: readonly string[]
 }
 
-/** A document's bytes as its reader gets them. */
+/** A document's bytes and what its reader needs to know. */
 export interface RawDocument {
   readonly bytes: Uint8Array
   readonly format: DocumentFormat
-  /** The sender's name for the file, with its ending, if any. */
+  /** The sender's name for the file, with its extension, if any. */
   readonly name?: string
-  /** The encoding it was sent with, as in `Content-Type: …; charset=…`. */
+  /** The encoding from `Content-Type: …; charset=…`. */
   readonly charset: string | null
-  /** Its origin, which its links are relative to. null: unknown, links stay as they are. */
+  /**
+   * The document's URL, which relative links are resolved against; null if unknown, so that links
+   * stay unchanged.
+   */
   readonly url: string | null
 }
 
-/** A file not on disk yet. */
+/** A file that is not on disk yet. */
 export interface SentFile extends Omit<SourceFile, 'path'> {
   readonly bytes: Uint8Array
 }
 
-/** Reads whole files in separate processes: any damage a file does is limited to one error of one request. */
+/** Reads files in separate processes, so that a harmful file causes at most one failed request. */
 export interface FileReading {
   /**
-   * Reads a file and gives what it holds to `use`; tables and documents are gone afterwards.
-   * @throws AppError `file_unreadable`, `storage_full`, `too_busy`, `shutting_down`; what `use` throws; the signal's reason
+   * Reads a file and passes its content to `use`; its tables and documents are deleted afterwards.
+   * @throws AppError `file_unreadable`, `storage_full`, `too_busy`, `shutting_down`; errors of
+   * `use`; the signal's reason
    */
   readFile<T>(
     source: SourceFile | SentFile,
@@ -160,13 +162,13 @@ export interface FileReading {
   ): Promise<T>
 }
 
-/** Reading uploaded files may never end, so it runs outside the server, with a deadline. */
+/** Reads documents outside the server with a deadline, because reading may never end. */
 export interface DocumentReading extends FileReading {
   /** @throws AppError `file_unreadable`, `too_busy`, `shutting_down` */
   read(document: RawDocument, signal: AbortSignal): Promise<ReadDocument>
   /**
-   * The texts in which one of the regular expressions is found.
-   * @throws AppError `insert_failed` for an invalid or slow expression
+   * The texts that match at least one of the regular expressions.
+   * @throws AppError `insert_failed` if an expression is invalid or too slow
    */
   matching(
     texts: readonly string[],

@@ -6,72 +6,80 @@ import type { PrefilterSql, RunLimits, SourceSelect } from './engine-ports.ts'
 
 export interface NearestSearch {
   readonly knowledgeBase: KnowledgeBase
-  /** Of unit length. */
+  /** With length 1. */
   readonly queryVector: Float32Array
   readonly count: number
-  /** A SELECT of the keys to search among; null: all. */
+  /** A SELECT of the keys to search among; null means all. */
   readonly prefilter: PrefilterSql | null
   /**
-   * The prefilter as a condition of PostgreSQL, where that holds the chunks.
-   * @throws AppError `sql_not_supported` for what it would not decide as DuckDB does
+   * The prefilter as a PostgreSQL condition, if PostgreSQL stores the chunks.
+   * @param isSpread whether the chunks are spread over several nodes
+   * @throws AppError `sql_not_supported` if PostgreSQL would decide differently from DuckDB
    */
-  readonly condition?: () => Promise<SourceSelect>
-  /** For the prefilter and the keyword SELECTs. */
+  readonly condition?: (isSpread: boolean) => Promise<SourceSelect>
+  /** Limits for the prefilter and the keyword SELECTs. */
   readonly limits: RunLimits
-  /** Set for a hybrid search. */
+  /** Set in a hybrid search. */
   readonly keywordSearch?: KeywordSearch
+  /** Whether nodes of the storage that cannot be reached are left out. */
+  readonly allowsPartial?: boolean
 }
 
 export interface NearestChunk {
   readonly key: bigint
-  /** Cosine distance, 0 to 2. */
+  /** Cosine distance, from 0 to 2. */
   readonly distance: number
 }
 
 export interface KeywordHits {
-  /** Best first: `count` of them or all, plus ties with the last. */
+  /** Best first: `count` hits or all, plus ties with the last. */
   readonly best: readonly KeywordHit[]
-  /** What no score reaches. */
+  /** Higher than any possible score. */
   readonly scoreBound: number
-  /** For chunks that pass the conditions; 0 for one not found. */
+  /** Scores of chunks that meet the conditions; 0 for a chunk without a hit. */
   scoresOf(keys: readonly bigint[]): readonly number[]
   /**
-   * `best` with another count, for the same state; null if they are too many.
-   * @throws AppError those of `SqlEngine.run`
+   * `best` with another count, on the same state; null if that is too many.
+   * @throws AppError like `SqlEngine.run`
    */
   bestOf(count: number, signal: AbortSignal): Promise<readonly KeywordHit[] | null>
   /**
-   * Their distances, or those of any other chunks. Deleted ones may be left out.
-   * @throws AppError those of `SqlEngine.run`
+   * The distances of these chunks, which need not be hits. Deleted chunks may be left out.
+   * @throws AppError like `SqlEngine.run`
    */
   distancesOf(keys: readonly bigint[], signal: AbortSignal): Promise<readonly NearestChunk[]>
 }
 
 export interface NearestFound {
-  /** Nearest first: `count` of them or all, plus ties with the last. */
+  /** Nearest first: `count` chunks or all, plus ties with the last. */
   readonly neighbours: readonly NearestChunk[]
-  /** Set for a hybrid search. */
+  /** Set in a hybrid search. */
   readonly keywordHits?: KeywordHits
-  /** Set for a hybrid search. */
+  /** Set in a hybrid search. */
   readonly feedback?: FeedbackSource
-  /** Has the rows of these chunks here while the work runs; unset: all rows are here. */
+  /** The rows of found chunks as of the search; null if some are unknown. Unset: use `ChunkRows`. */
+  shown?(keys: readonly bigint[], columns: readonly string[]): readonly ShownChunk[] | null
+  /** Runs the work while these chunks' rows are kept locally; unset if all rows are local. */
   withRows?<T>(keys: readonly bigint[], work: () => Promise<T>): Promise<T>
-  /** Belongs to one state of the knowledge base: false once a new transaction may see a later one. */
+  /** What was left out; unset if nothing was. */
+  readonly warnings?: readonly string[]
+  /** Returns false once a new transaction may see a later state than these results. */
   isCurrent(): boolean
 }
 
-/** What a search needs to run again with another vector on the same state. */
+/** Repeats a search with another vector on the same state. */
 export interface FeedbackSource {
-  /** Deleted ones may be left out. @throws AppError those of `SqlEngine.run` */
+  /** Deleted chunks may be left out. @throws AppError like `SqlEngine.run` */
   vectorsOf(
     keys: readonly bigint[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, Float32Array>>
   /**
-   * The nearest to another vector, with the distances to it, and those that the search found by its own vector.
-   * @param queryVector of unit length
-   * @returns null as `nearest`
-   * @throws AppError those of `SqlEngine.run`
+   * The nearest chunks to another vector, and the new distances of those that the search found with
+   * its own vector.
+   * @param queryVector with length 1
+   * @returns null in the same cases as `nearest`
+   * @throws AppError like `SqlEngine.run`
    */
   searchBy(
     queryVector: Float32Array,
@@ -79,26 +87,26 @@ export interface FeedbackSource {
   ): Promise<(Pick<NearestFound, 'neighbours'> & { readonly keywordHits: KeywordHits }) | null>
 }
 
-/** How the next search of a knowledge base is answered. */
+/** How the next vector search of a knowledge base will run. */
 export interface VectorAccess {
   readonly kind: 'memory' | 'scan'
-  /** What is searched, or why memory is not used: a clause. */
+  /** One clause: what is searched, or why memory is not used. */
   readonly detail: string
 }
 
-/** The nearest chunks by their vectors, found by something faster than measuring each in SQL. */
 export interface NearestChunks {
   /**
-   * Exactly the chunks that comparing all of them would find.
-   * @returns null if nothing faster is available now
-   * @throws AppError those of `SqlEngine.run` for the SELECT of the keys; `too_busy`, `dimension_mismatch`
+   * Finds exactly the chunks that comparing all of them would find.
+   * @returns null if nothing faster is available right now
+   * @throws AppError like `SqlEngine.run` for the SELECT of the keys; `too_busy`,
+   * `dimension_mismatch`
    */
   nearest(search: NearestSearch, signal: AbortSignal): Promise<NearestFound | null>
-  /** @param isPrefiltered true for a search among some of the chunks */
+  /** @param isPrefiltered whether the search is limited to some of the chunks */
   access(knowledgeBase: KnowledgeBase, isPrefiltered?: boolean): VectorAccess
 }
 
-/** The row of a chunk, its values as answers show them. */
+/** A chunk's row, with values as shown in answers. */
 export interface ShownChunk {
   readonly id: string
   readonly chunkId: string
@@ -116,12 +124,11 @@ export interface ChunkRowsRequest {
   readonly limits: RunLimits
 }
 
-/** The rows of chunks, from memory if possible. */
 export interface ChunkRows {
   /**
-   * In key order, from the last committed state.
-   * @returns null if one is gone, or this way is not possible
-   * @throws AppError those of `SqlEngine.run`
+   * Rows in key order, from the last committed state.
+   * @returns null if a chunk no longer exists, or if memory cannot answer
+   * @throws AppError like `SqlEngine.run`
    */
   rowsOf(request: ChunkRowsRequest, signal: AbortSignal): Promise<readonly ShownChunk[] | null>
 }
@@ -132,12 +139,13 @@ export interface DocumentRequest {
   readonly limits: RunLimits
 }
 
-/** The existing chunks, known without asking the database. From the last committed state. */
+/** Which chunks exist as of the last committed state, without asking the database. */
 export interface KnownChunks {
-  /** null: it is not known. */
+  /** Returns null if unknown. */
   chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
   /**
-   * The keys of a document's chunks, ascending, perhaps with keys of others. null: unknown.
+   * The keys of a document's chunks, ascending, possibly with keys of other documents among them;
+   * null if unknown.
    * @throws the signal's reason
    */
   keysOfDocument(
@@ -146,63 +154,63 @@ export interface KnownChunks {
   ): Promise<{ readonly keys: BigInt64Array; isCurrent(): boolean } | null>
 }
 
-/** The known state of vector indexes. */
 export interface VectorIndexStates {
-  /** One for each knowledge base. */
   states(): readonly VectorIndexState[]
-  /** Whether each type is available in this process. */
+  /** Whether each index type is available in this process. */
   possible(): Readonly<Record<VectorIndexType, IndexPossibility>>
 }
 
-/** The state of a knowledge base while it lasts. */
+/** A knowledge base's state at one moment. */
 export interface WatchedState {
   readonly knowledgeBase: KnowledgeBase
-  /** Equal if nothing was committed in between. */
+  /** Equal for two states if nothing was committed between them. */
   readonly number: number
-  /** False once a later one may be visible to a new transaction. */
+  /** Returns false once a new transaction may see a later state. */
   isCurrent(): boolean
 }
 
-/** The state that a transaction starting now would see. */
+/** Tells which state a transaction starting now would see. */
 export interface CommittedStates {
-  /** Resolves when none of its writes is being committed. @returns null if it is gone */
+  /**
+   * Resolves once no write is being committed. @returns null if the knowledge base no longer exists
+   */
   watch(kb: Pick<KnowledgeBase, 'id'>): Promise<WatchedState | null>
-  /** The last committed state of the knowledge base; undefined if it is gone. */
+  /** The last committed definition; undefined if the knowledge base no longer exists. */
   current(kb: Pick<KnowledgeBase, 'id'>): KnowledgeBase | undefined
-  /** Whether a write to it is being committed. */
+  /** Whether a write to the knowledge base is being committed. */
   isCommitting(kb: Pick<KnowledgeBase, 'id'>): boolean
 }
 
-/** Maps of knowledge bases: chunks as points in two dimensions, near each other if their vectors are. */
+/** Maps of knowledge bases: chunks as points, close together if their vectors are. */
 
-/** Coordinates go from 0 to this, the same distance for both. */
+/** Coordinates range from 0 to this number, on the same scale for both axes. */
 export const MAP_SIDE = 65_535
 
 interface NamedRegion {
-  /** 0: the view from farthest away; each further level has smaller regions. */
+  /** 0 is the most distant view; each further level has smaller regions. */
   readonly level: number
-  /** Index of the region that contains it; null at level 0. */
+  /** The index of the larger region that contains this one; null at level 0. */
   readonly parent: number | null
   readonly x: number
   readonly y: number
   readonly pointCount: number
-  /** Words that distinguish it from others, best first. */
+  /** Words that set the region apart from others, best first. */
   readonly words: readonly string[]
 }
 
 export interface ChunkMap {
-  /** Equal where every point is the same. */
+  /** Equal if all points are the same. */
   readonly version: string
-  /** The revision of the knowledge base. */
+  /** The knowledge base's revision that the map shows. */
   readonly revision: number
-  /** The number of all chunks; a very large knowledge base shows a sample. */
+  /** The number of all chunks, although the map of a very large knowledge base is a sample. */
   readonly chunkCount: number
   readonly seconds: number
-  /** The keys of the chunks, ascending, in the order of the points. */
+  /** Chunk keys, ascending, in the order of the points. */
   readonly keys: BigInt64Array
   readonly x: Uint16Array
   readonly y: Uint16Array
-  /** The index of each point's region at the last level. */
+  /** For each point, the index of its region at the last level. */
   readonly regionOf: Uint16Array
   readonly regions: readonly NamedRegion[]
 }
@@ -211,27 +219,27 @@ export const MAP_STAGES = ['waiting', 'reading', 'neighbours', 'layout', 'labels
 
 export interface MapProgress {
   readonly stage: (typeof MAP_STAGES)[number]
-  /** The share done, 0 to 1. */
+  /** The completed share, from 0 to 1. */
   readonly share: number
 }
 
 export interface MapState {
-  /** null: there is none yet. */
+  /** null if there is none yet. */
   readonly map: ChunkMap | null
-  /** False: documents were stored or deleted since, or another model embedded them. */
+  /** False if documents were stored or deleted since, or if the embedding model changed. */
   readonly isCurrent: boolean
-  /** For the map being computed; null: none. */
+  /** The progress of the map being computed; null if none is. */
   readonly progress: MapProgress | null
-  /** Why the last one could not be computed. */
+  /** Why the last map could not be computed. */
   readonly failure: string | null
 }
 
 export interface MapAsking {
-  /** Requests one that failed to start now: without this, the pause after failures grows. */
+  /** Retries a failed map now. Otherwise the pause grows with each failure. */
   readonly isRetry?: boolean
 }
 
 export interface ChunkMaps {
-  /** Returns at once. If no map of this revision exists, starts computing it. */
+  /** Returns immediately, and starts computing the map if there is none for this revision. */
   stateOf(kb: KnowledgeBase, asking?: MapAsking): Promise<MapState>
 }

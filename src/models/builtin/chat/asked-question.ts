@@ -10,9 +10,8 @@ export interface ObservedCall {
 }
 
 export interface Conversation {
-  /** The question, with its context if it is not understandable alone. */
+  /** The question. If it cannot be understood alone, words from the conversation are added. */
   readonly question: string
-  /** This question's calls that have a result. */
   readonly calls: readonly ObservedCall[]
 }
 
@@ -22,7 +21,8 @@ export function conversationOf(messages: readonly ChatMessage[]): Conversation {
   const calls = messages.flatMap((message) => {
     return message.role === 'assistant' ? message.toolCalls : []
   })
-  // Earlier turns hold no calls: everything before the first call is the question and its history.
+  // Earlier turns contain no calls, so the messages before the first call are the history and the
+  // question.
   const firstCall = messages.findIndex((message) => {
     return message.role === 'assistant' && message.toolCalls.length > 0
   })
@@ -33,7 +33,7 @@ export function conversationOf(messages: readonly ChatMessage[]): Conversation {
   }
 }
 
-/** American and British spellings, each with the other one. */
+/** American and British spellings, mapped in both directions. */
 const SPELLINGS: ReadonlyMap<string, string> = new Map(
   WORDS.spellings.split(', ').flatMap((pair) => {
     const [one = '', other = ''] = pair.split(' ')
@@ -41,7 +41,7 @@ const SPELLINGS: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** With the other spelling of its words behind it: a text may have either. */
+/** Appends the other spelling of each word, because a text may use either. */
 function withSpellings(question: string): string {
   const others = (question.toLowerCase().match(/\p{L}+/gu) ?? []).flatMap((word) => {
     return SPELLINGS.get(word) ?? []
@@ -57,17 +57,17 @@ function observed(call: ToolCall, messages: readonly ChatMessage[]): readonly Ob
   })
 }
 
-/** Words that refer to something said before. */
+/** Words that refer to something said earlier. */
 const POINTING_WORDS =
   /\b(he|her|him|his|it|its|one|ones|she|that|their|them|these|they|this|those|there|er|sie|es|ihn|ihm|ihr|dies\w*|davon|dafür|dazu|damit)\b/i
-/** How a question continues the previous one. */
+/** Phrases with which a question continues the previous one. */
 const GOES_ON =
   /^(and|but|or|also|then|what about|how about|what if|and what|same for|und|oder|aber|was ist mit|wie ist es mit|y|e|et|¿y)\b|^(а|и|那|还有)/i
 const KEYWORDS_MAX = { pointing: 3, goingOn: 4 } as const
-/** Follow-ups of follow-ups go back this many questions. */
+/** How many earlier questions are considered for a chain of follow-ups. */
 const TURNS_BACK_MAX = 3
 
-/** The last question; a follow-up is completed with the omitted words of the previous one. */
+/** The last question. A follow-up is completed with words from the previous question. */
 function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): string {
   const last = messages.findLastIndex((message) => message.role === 'user')
   const question = messages[last]?.content ?? ''
@@ -81,7 +81,7 @@ function standaloneQuestion(messages: readonly ChatMessage[], turnsBack = 0): st
   return `${withoutReplaced(earlier, question, answer)} ${question}`
 }
 
-/** Whether a question needs its history: alone, it has hardly any meaningful words. */
+/** Whether a question has too few meaningful words of its own. */
 function isFollowUp(question: string): boolean {
   const count = new Set(keywords(question.replace(ASKS_ON, ' '))).size
   if (count === 0) return true
@@ -95,7 +95,7 @@ const ORDINALS: readonly RegExp[] = [
   ['second', '2nd', 'zweite\\w*'],
   ['third', '3rd', 'dritte\\w*'],
 ].map((words) => new RegExp(`\\b(?:${words.join('|')}) ${THINGS}\\b`, 'i'))
-/** What points and asks for more, without saying for what. */
+/** Requests for more without a subject, such as "tell me more". */
 const ASKS_ON = new RegExp(
   `\\b(?:(?:and |und )?what about|tell me more|more|explain|erzähl\\w*|mehr|about|über|(?:the |das |den |der )?\\w+ ${THINGS})\\b`,
   'gi',
@@ -103,17 +103,14 @@ const ASKS_ON = new RegExp(
 /** The line below a quote: document, page and heading, then the chunk's id. */
 const SOURCE_LINE = /^— (.+) \[[^\s[\]]+\]$/gm
 
-/** The document and heading of the quote in the last answer that the question means, as in "the second one". */
+/** The source that a question refers to, for example as "the second one". */
 function sourceMeant(question: string, answer: string): string | null {
   const number = ORDINALS.findIndex((ordinal) => ordinal.test(question))
   if (number === -1) return null
   return [...answer.matchAll(SOURCE_LINE)][number]?.[1]?.replace(/[,›]/g, ' ') ?? null
 }
 
-/**
- * "And in 2024?" asks the same about another year, "what about the mixer?" about something other than the previous answer:
- * what they replace is left out.
- */
+/** "And in 2024?" changes the year; "what about the mixer?" rules out the previous answer. */
 function withoutReplaced(earlier: string, question: string, answer: string): string {
   const lengths = new Set((question.match(/\d+/g) ?? []).map((digits) => digits.length))
   const kept = earlier.replace(/\d+/g, (digits) => (lengths.has(digits.length) ? '' : digits))
@@ -126,9 +123,7 @@ function withoutReplaced(earlier: string, question: string, answer: string): str
   return kept.replace(/[\p{L}\p{N}_.@/-]+/gu, (word) => (isSubject(word) ? '' : word))
 }
 
-/**
- * Control characters are not allowed in a statement, and a search reads only the beginning.
- */
+/** Short, because a search reads only the beginning, and without control characters. */
 function asQuery(text: string): string {
   const plain = text.replace(/[\p{Cc}\s]+/gu, ' ').trim()
   return plain.slice(0, QUESTION_CHARS_MAX).toWellFormed()

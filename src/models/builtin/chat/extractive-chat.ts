@@ -1,5 +1,5 @@
 import type { TokenUsage } from '../../../core/domain/agents/completion-event.ts'
-import { literal } from '../../../core/domain/names.ts'
+import { literal, quotedPath } from '../../../core/domain/names.ts'
 import type {
   ChatDelta,
   ChatModel,
@@ -21,10 +21,9 @@ import {
   ofBase,
   passagesIn,
   QUERY_TOOL,
-  quotedName,
   withNeighbours,
 } from './observed-passages.ts'
-import { asksForRows, describedIn, rowAnswer } from './row-questions.ts'
+import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
 import { bare, idsIn, optionsIn } from './wanted-form.ts'
 
@@ -33,18 +32,15 @@ const CHUNKS_PER_SEARCH = 8
 const LIST_TOOL = 'kb_list_tool'
 const INFO_TOOL = 'kb_info_tool'
 const TABLES_TOOL = 'sql_db_list_tables'
-/** The id of the call that answers a question for rows. */
+const SCHEMA_TOOL = 'sql_db_schema'
 const ROWS_ID = 'rows'
-/** Further searches: for what holds an option of the question, and within the documents that it names. */
+/** For chunks with an option from the question, and within documents that it names. */
 const OPTION_ID = 'option-'
 const NAMED_ID = 'named-'
-/** What is called in the last turn before the answer. */
+/** Ids of the calls in the last turn before the answer. */
 const LAST_IDS = new RegExp(`^(?:${NAMED_ID}|${AROUND_ID})`)
 
-/**
- * The chat model that needs no key. It takes the same turns as a language model (list the knowledge bases, search each,
- * answer) and answers with the sentences that fit the question best, quoted and cited.
- */
+/** Lists knowledge bases, searches each, and quotes the sentences that match best. */
 export function extractiveChat(embed: Embedder['embed']): ChatModel {
   return { respond: (request, signal) => respond(request, embed, signal) }
 }
@@ -71,7 +67,7 @@ async function* respond(
   yield { kind: 'end', ...answerEnd('stop', usageOf(request, text)), judged }
 }
 
-/** It compares words, marks and ideographs, so these are its tokens. */
+/** What counts as one token: words, punctuation and ideographs, the units it compares. */
 const TOKEN = /\p{Ideographic}|(?:(?!\p{Ideographic})[\p{L}\p{M}\p{N}])+|[^\s\p{L}\p{M}\p{N}]/gu
 
 function usageOf({ messages }: ChatRequest, written: string): TokenUsage {
@@ -80,26 +76,29 @@ function usageOf({ messages }: ChatRequest, written: string): TokenUsage {
   return { inputTokens, outputTokens: countIn(written), cachedTokens: 0 }
 }
 
-/** The question, and the findings so far. */
 interface Turn {
   readonly question: string
-  /** Knowledge bases. */
   readonly names: readonly string[]
+  /** The names of tables, listed only if they may answer the question. */
+  readonly tables: readonly string[]
   readonly calls: readonly ObservedCall[]
-  /** The ones to search. */
   readonly choice: Choice
   readonly searches: readonly ObservedCall[]
-  /** The tools that may still be called. */
+  /** Whether this tool may still be called. */
   has(tool: string): boolean
 }
 
 function turnOf({ messages, tools }: ChatRequest): Turn {
   const { question, calls } = conversationOf(messages)
-  const listing = calls.find((call) => call.name === LIST_TOOL)
-  const names = listing === undefined ? [] : listedNames(listing.observation)
+  const listed = (tool: string) => {
+    const listing = calls.find((call) => call.name === tool)
+    return listing === undefined ? [] : listedNames(listing.observation)
+  }
+  const names = listed(LIST_TOOL)
   return {
     question,
     names,
+    tables: listed(TABLES_TOOL),
     calls,
     choice: choiceOf(question, names, calls),
     searches: calls.filter((call) => call.id.startsWith(SEARCH_ID)),
@@ -107,32 +106,38 @@ function turnOf({ messages, tools }: ChatRequest): Turn {
   }
 }
 
-/** The knowledge bases' names; then the searches; then the text next to their results. */
+/** First lists knowledge bases and tables, then searches, then reads the text around the results. */
 function nextCalls(turn: Turn): readonly ToolCall[] {
-  const { question, names, calls, choice, searches, has } = turn
+  const { question, names, tables, calls, choice, searches, has } = turn
   const isCalled = (tool: string) => calls.some((call) => call.name === tool)
-  if (!isCalled(LIST_TOOL))
-    return has(LIST_TOOL) ? [{ id: 'list', name: LIST_TOOL, input: '' }] : []
-  if (names.length === 0) {
-    const isOpen = has(TABLES_TOOL) && !isCalled(TABLES_TOOL)
-    return isOpen ? [{ id: 'tables', name: TABLES_TOOL, input: '' }] : []
+  const call = (id: string, tool: string, input = ''): readonly ToolCall[] => {
+    return has(tool) && !isCalled(tool) ? [{ id, name: tool, input }] : []
+  }
+  const needsRows = asksForRows(question)
+  if (!isCalled(LIST_TOOL)) {
+    return [...call('list', LIST_TOOL), ...(needsRows ? call('tables', TABLES_TOOL) : [])]
+  }
+  if (names.length === 0 && has(TABLES_TOOL) && !isCalled(TABLES_TOOL)) {
+    return call('tables', TABLES_TOOL)
   }
   if (!has(QUERY_TOOL)) return []
+  const isAsked = calls.some(({ id }) => id === ROWS_ID)
+  const statement = isAsked ? null : (wantedRows(turn)?.statement ?? null)
+  if (statement !== null) return [{ id: ROWS_ID, name: QUERY_TOOL, input: statement }]
+  const schema =
+    needsRows && tables.length > 0 ? call('schema', SCHEMA_TOOL, tables.join(', ')) : []
+  if (names.length === 0) return schema
   if (choice.calls.length > 0) return choice.calls
   if (choice.chosen.length === 0) return []
   if (searches.length === 0) {
-    const needsColumns = asksForRows(question) && has(INFO_TOOL)
-    const info = { id: 'info', name: INFO_TOOL, input: choice.chosen.join(', ') }
-    return [...(needsColumns ? [info] : []), ...searchCalls(question, choice.chosen)]
+    const info = needsRows ? call('info', INFO_TOOL, choice.chosen.join(', ')) : []
+    return [...info, ...schema, ...searchCalls(question, choice.chosen)]
   }
-  if (calls.some(({ id }) => id === ROWS_ID || LAST_IDS.test(id))) return []
-  const statement = wantedRows(turn)?.statement ?? null
-  if (statement !== null) return [{ id: ROWS_ID, name: QUERY_TOOL, input: statement }]
+  if (isAsked || calls.some(({ id }) => LAST_IDS.test(id))) return []
   const found = foundBy(turn)
   return [...namedCalls(turn, found), ...callsAround(found.flatMap(({ passages }) => passages))]
 }
 
-/** The result of each search, in order. */
 function foundBy({ choice, searches }: Turn): readonly Found[] {
   return searches.map(({ observation }, index) => {
     const name = choice.chosen[index] ?? ''
@@ -147,7 +152,7 @@ interface Found {
   readonly failure: BaseFailure | null
 }
 
-/** A short option is not a word for a search: passages that contain it are searched separately. */
+/** An option such as `-v` is not a search word. */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
   return names.flatMap((name, index) => {
@@ -159,7 +164,7 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
   })
 }
 
-/** Within the documents that the question names, as far as they were found: the best of them may be further down. */
+/** The best passage of a document that the question names may rank lower elsewhere. */
 function namedCalls({ question, choice }: Turn, found: readonly Found[]): readonly ToolCall[] {
   const named = new Set(idsIn(question).map(bare))
   return found.flatMap(({ passages }, index) => {
@@ -172,10 +177,10 @@ function namedCalls({ question, choice }: Turn, found: readonly Found[]): readon
   })
 }
 
-/** How manuals introduce an option: at the start of a line, indented or in backticks. */
+/** How manuals introduce an option: at the start of a line, indented, or in backticks. */
 const OPTION_FORMS = ['#,%', '# %', '%  #,%', '%  # %', '%\n#,%', '%\n# %', '%`#%']
 
-/** That the chunks hold an option in one of the forms above. */
+/** A condition for chunks that contain the option in one of these forms. */
 function holding(option: string): string {
   const forms = OPTION_FORMS.map((form) => {
     return `chunk_content LIKE ${literal(form.replace('#', option))}`
@@ -184,12 +189,18 @@ function holding(option: string): string {
 }
 
 function searchOf(question: string, name: string, condition = ''): string {
-  return `SELECT ${CHUNK_COLUMNS}, relevance, distance FROM ${quotedName(name)} WHERE content = ${literal(question)}${condition} LIMIT ${CHUNKS_PER_SEARCH}`
+  return `SELECT ${CHUNK_COLUMNS}, relevance, distance FROM ${quotedPath(name)} WHERE content = ${literal(question)}${condition} LIMIT ${CHUNKS_PER_SEARCH}`
 }
 
-function wantedRows({ question, calls }: Turn) {
-  const info = calls.find(({ name }) => name === INFO_TOOL)
-  return info === undefined ? null : rowAnswer(question, describedIn(info.observation))
+function wantedRows({ question, names, tables, calls }: Turn) {
+  const named = (isTable: boolean) => (name: string) => ({ name, isTable, columns: [] })
+  const count = countAnswer(question, [...names.map(named(false)), ...tables.map(named(true))])
+  if (count !== null) return count
+  const described = calls.filter(({ name }) => name === INFO_TOOL || name === SCHEMA_TOOL)
+  return rowAnswer(
+    question,
+    described.flatMap(({ observation }) => describedIn(observation)),
+  )
 }
 
 function answerFromRows(turn: Turn): WrittenAnswer | null {
@@ -200,17 +211,15 @@ function answerFromRows(turn: Turn): WrittenAnswer | null {
   return text === null ? null : { text, evidence: 'answer', further: '' }
 }
 
-/** Only if there is no knowledge base. */
-function answerFromTables({ names, calls }: Turn): WrittenAnswer | null {
-  const listing = calls.find(({ name }) => name === TABLES_TOOL)
-  const tables = listing === undefined ? [] : listedNames(listing.observation)
+/** Used only if there are no knowledge bases. */
+function answerFromTables({ names, tables }: Turn): WrittenAnswer | null {
   if (names.length > 0 || tables.length === 0) return null
   return { text: tablesAnswer(tables), evidence: 'none', further: '' }
 }
 
-/** With what the further searches found; one that failed is done without. */
+/** Adds the results of further searches; failed ones are ignored. */
 function withFurther(found: readonly Passage[], { calls, choice }: Turn): readonly Passage[] {
-  // Two knowledge bases may hold chunks with one id.
+  // Two knowledge bases may have chunks with the same id.
   const keyOf = ({ knowledgeBase, chunkId }: Passage) => `${knowledgeBase} ${chunkId}`
   const known = new Set(found.map(keyOf))
   const further = calls.flatMap(({ id, observation }) => {

@@ -1,36 +1,34 @@
 /**
- * An agent with many knowledge bases: a few statements ask each for its best chunk, and the question is then searched in those
- * whose best ones are the most relevant. Each statement is a call that a client can read.
+ * For an agent with many knowledge bases: a few statements find the best chunk of each, then the
+ * question is searched in the most relevant ones. Each statement is a tool call that clients can
+ * see.
  */
 
-import { literal } from '../../../core/domain/names.ts'
+import { literal, quotedPath } from '../../../core/domain/names.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import { parseCsv } from '../../../core/domain/shown-values.ts'
 import type { ObservedCall } from './asked-question.ts'
-import { csvIn, failureIn, QUERY_TOOL, quotedName, relevanceIn } from './observed-passages.ts'
+import { csvIn, failureIn, QUERY_TOOL, relevanceIn } from './observed-passages.ts'
 
-/** Up to this many are searched at once; of more, only the best. */
+/** Up to this many knowledge bases are all searched; of more, only the best. */
 const SEARCHED_MAX = 5
-/** The prefixes of the ids of comparing and of searching calls. */
 const COMPARE_ID = 'compare-'
 export const SEARCH_ID = 'search-'
-/** A row each: fewer than a tool shows. */
+/** One row per knowledge base, and fewer than a tool shows. */
 const BASES_PER_STATEMENT = 25
 const SEARCHES_MAX = 4
-/** The part of the question repeated in the statement for each. */
+/** How much of the question each statement contains. */
 const COMPARED_CHARS_MAX = 800
-/** An agent's default steps, those that the search needs, and those for the surrounding text. */
+/** The default number of steps, minus those for searching and for reading around the results. */
 const STEPS = 10
 const SEARCH_STEPS = 4
 const AROUND_STEPS = 2
 
-/** Where to search for a question. */
 export interface Choice {
-  /** The calls that must come first. */
+  /** The calls to make before the search. */
   readonly calls: readonly ToolCall[]
-  /** The best first. */
   readonly chosen: readonly string[]
-  /** All that were examined, also empty ones. */
+  /** All that were compared, including empty ones. */
   readonly compared: readonly string[]
   readonly failures: readonly BaseFailure[]
 }
@@ -40,11 +38,10 @@ export interface BaseFailure {
   readonly message: string
 }
 
-/** The results of the statements so far. */
 interface Known {
-  /** By the knowledge bases they compare. */
+  /** By the knowledge bases that the call compares. */
   readonly made: ReadonlyMap<string, ObservedCall>
-  /** null: it has no chunk. */
+  /** null if the knowledge base is empty. */
   readonly best: Map<string, BestChunk | null>
   readonly failed: Map<string, string>
   readonly missing: { readonly names: readonly string[]; readonly message: string }[]
@@ -52,11 +49,11 @@ interface Known {
 
 interface BestChunk {
   readonly relevance: number
-  /** Its part that the words have, which does not hang on the embedding model. */
+  /** The keyword score, which does not depend on the embedding model. */
   readonly words: number
 }
 
-/** @param calls those that this question has made */
+/** @param calls the calls for this question so far */
 export function choiceOf(
   question: string,
   names: readonly string[],
@@ -95,7 +92,6 @@ export function choiceOf(
   }
 }
 
-/** In groups of equal size. */
 function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
   const compared = names.slice(0, SEARCHES_MAX * BASES_PER_STATEMENT)
   const count = Math.ceil(compared.length / BASES_PER_STATEMENT)
@@ -104,8 +100,9 @@ function groupsOf(names: readonly string[]): readonly (readonly string[])[] {
 }
 
 /**
- * One that cannot be searched fails the whole statement: those named in the error are left out of the next one; if none is
- * named, each half is tried.
+ * Learns from a failed statement: one knowledge base that cannot be searched makes the whole
+ * statement fail. Those named in the error are left out of the next one; if none is named, each
+ * half is tried.
  */
 function learn(names: readonly string[], message: string, known: Known): void {
   if (names.length === 0) return
@@ -133,7 +130,7 @@ function learn(names: readonly string[], message: string, known: Known): void {
   learn(names.slice(half), failure, known)
 }
 
-/** Not as a part of a longer name. */
+/** Whether the name appears in the text, but not inside a longer name. */
 function appearsIn(name: string, text: string): boolean {
   const bounded = name.replaceAll(
     /[^\p{L}\p{N}_]/gu,
@@ -146,12 +143,12 @@ function comparison(question: string, names: readonly string[]): string {
   const text = literal(question.slice(0, COMPARED_CHARS_MAX).toWellFormed())
   const each = names.map((name) => {
     const columns = `${literal(name)} AS knowledge_base, id, chunk_id, relevance, distance`
-    return `(SELECT ${columns} FROM ${quotedName(name)} WHERE content = ${text} LIMIT 1)`
+    return `(SELECT ${columns} FROM ${quotedPath(name)} WHERE content = ${text} LIMIT 1)`
   })
   return `${each.join('\nUNION ALL ')}\nORDER BY relevance DESC`
 }
 
-/** The names in such a statement. Similar text in a question has doubled quotes there. */
+/** The names in a comparing statement. Similar text from a question would have doubled quotes. */
 function comparedIn(sql: string): readonly string[] {
   const names = sql.matchAll(/\(SELECT '((?:[^']|'')*)' AS knowledge_base, id, /g)
   return [...names].map(([, name = '']) => name.replaceAll("''", "'"))
@@ -161,7 +158,6 @@ function namesKey(names: readonly string[]): string {
   return JSON.stringify(names)
 }
 
-/** null if the statement failed. */
 function bestChunksIn(observation: string): ReadonlyMap<string, BestChunk> | null {
   const csv = csvIn(observation)
   if (csv === null) return null
@@ -179,10 +175,7 @@ function bestChunksIn(observation: string): ReadonlyMap<string, BestChunk> | nul
   )
 }
 
-/**
- * Most relevant first. Every third is the best by words alone: with another embedding model any two texts may be near, and
- * its knowledge bases must not take all places.
- */
+/** Every third is the best by keywords alone: an embedding model may rate any texts as close. */
 function bestOf(best: ReadonlyMap<string, BestChunk | null>): readonly string[] {
   const found = [...best].flatMap(([name, chunk]) => (chunk === null ? [] : [{ name, ...chunk }]))
   const byRelevance = found.toSorted((a, b) => b.relevance - a.relevance).map(({ name }) => name)

@@ -1,18 +1,17 @@
 import { pagesIn } from '../../../core/domain/agents/completion-event.ts'
-import { literal, quote } from '../../../core/domain/names.ts'
+import { literal, quotedPath } from '../../../core/domain/names.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import { parseCsv } from '../../../core/domain/shown-values.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 import type { ObservedCall } from './asked-question.ts'
 
-/** The content of a tool's result. */
-export type Observed =
+type Observed =
   | { readonly kind: 'passages'; readonly passages: readonly Passage[] }
   | { readonly kind: 'failure'; readonly message: string }
 
 const CSV_TITLE = /^Result in CSV format[^\n]*\n/m
 
-/** The rows of a knowledge base query; a text without rows is its error. */
+/** The rows of a knowledge base query. Text without rows is an error. */
 export function passagesIn(observation: string): Observed {
   const csv = csvIn(observation)
   if (csv === null) return { kind: 'failure', message: failureIn(observation) }
@@ -22,7 +21,7 @@ export function passagesIn(observation: string): Observed {
   const [documentColumn, headingColumn] = [columnOf('id'), columnOf('heading')]
   const passages = rows.flatMap((row): Passage[] => {
     const [chunkId, text] = [row[idColumn], row[textColumn]]
-    // A note that rows were cut is a line without these columns.
+    // A line without these columns is the note about omitted rows.
     if (chunkId === undefined || text === undefined || chunkId === '') return []
     const documentId = row[documentColumn] ?? ''
     return [
@@ -48,10 +47,7 @@ export function relevanceIn(header: readonly string[], row: readonly string[]): 
   return comparableRelevance(relevance, Number(cell('distance') || Number.NaN))
 }
 
-/**
- * Comparable between searches: where only vectors were searched, the relevance 1 / (1 + distance) is 0.5 for texts that
- * have nothing in common. There it is the cosine, as in the other kind of search.
- */
+/** The cosine, because 1 / (1 + distance) is 0.5 for unrelated texts. */
 export function comparableRelevance(relevance: number, distance: number): number {
   const isOfVectors = Math.abs(relevance - 1 / (1 + distance)) < SAME_RELEVANCE
   return isOfVectors ? Math.max(0, 1 - distance) : relevance
@@ -64,7 +60,7 @@ function cosineIn(distance: string | undefined): Pick<Passage, 'cosine'> {
 
 const SAME_RELEVANCE = 1e-9
 
-/** `…:<column>:<n>of<total>:<start>to<end>`; null if the text has another length: it was cut, or is not a chunk's. */
+/** Parses `…:<column>:<n>of<total>:<start>to<end>`. null if the text's length differs. */
 function passagePlace(chunkId: string, documentId: string, text: string): ChunkPlace | null {
   const match = /^(.*):(\d+)of(\d+):(\d+)to(\d+)$/s.exec(chunkId)
   if (match === null || !chunkId.startsWith(`${documentId}:`)) return null
@@ -74,15 +70,13 @@ function passagePlace(chunkId: string, documentId: string, text: string): ChunkP
   return { column: path.slice(documentId.length + 1), number, total, start, end }
 }
 
-/** The rows of a query after the column names; null if it failed. */
+/** The rows of a query without the column names; null if it failed. */
 export function csvIn(observation: string): string | null {
   const title = CSV_TITLE.exec(observation)
   return title === null ? null : observation.slice(title.index + title[0].length)
 }
 
-/**
- * The names in a list tool's result: a JSON array somewhere in the text; none in a plain sentence.
- */
+/** The names in a list tool's result, a JSON array in the text; empty if there is none. */
 export function listedNames(observation: string): readonly string[] {
   const start = observation.indexOf('[')
   const end = observation.lastIndexOf(']')
@@ -96,28 +90,26 @@ export function listedNames(observation: string): readonly string[] {
   }
 }
 
-/** Without the note at the end of a cut cell. */
+/** Removes the note at the end of a truncated cell. */
 function uncut(text: string): string {
   return text.replace(/… \(\d+ more characters\)$/, '')
 }
 
 const FAILURE_CHARS_MAX = 300
 
-/** The message in a text without rows. */
+/** The error message in a result without rows. */
 export function failureIn(observation: string): string {
   const [line = ''] = observation.trim().split('\n')
   return line.slice(0, FAILURE_CHARS_MAX).toWellFormed().trim()
 }
 
 export const QUERY_TOOL = 'kb_query_tool'
-/** Prefix of these calls' ids. */
 export const AROUND_ID = 'around-'
-/** The best passages of a question; the text before and after them is read too. */
+/** For how many of the best passages the text around them is read. */
 const WIDENED_MAX = 4
-/** Adjacent chunks get this share of a passage's relevance. */
+/** A neighbouring chunk gets this share of the passage's relevance. */
 const NEIGHBOUR_SHARE = 0.8
 
-/** What is selected of a chunk. */
 export const CHUNK_COLUMNS = [
   'id, chunk_id, chunk_content',
   ...['heading', 'page', 'page_starts', 'slide', 'slide_starts'].map((name) => {
@@ -125,7 +117,7 @@ export const CHUNK_COLUMNS = [
   }),
 ].join(', ')
 
-/** Fetches the chunks before and after the best ones, which may hold the heading or the end of a sentence. */
+/** Neighbouring chunks may contain the heading or the rest of a sentence. */
 export function callsAround(found: readonly Passage[]): readonly ToolCall[] {
   const known = new Set(found.map((passage) => placeKey(passage)))
   const conditions = new Map<string, string[]>()
@@ -156,7 +148,7 @@ function placeKey(
   return JSON.stringify([knowledgeBase, documentId, at?.column, at?.number])
 }
 
-/** A chunk next to a result is nearly as relevant. One that cannot be read is ignored. */
+/** Adds the neighbouring chunks with slightly lower relevance. Unreadable ones are ignored. */
 export function withNeighbours(
   passages: readonly Passage[],
   around: readonly ObservedCall[],
@@ -181,19 +173,13 @@ export function withNeighbours(
 }
 
 function selectFrom(name: string): string {
-  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(name)}`
+  return `SELECT ${CHUNK_COLUMNS} FROM ${quotedPath(name)}`
 }
 
-/** The same, with its knowledge base known. */
 export function ofBase(
   knowledgeBase: string | undefined,
   passages: readonly Passage[],
 ): readonly Passage[] {
   if (knowledgeBase === undefined) return passages
   return passages.map((passage) => ({ ...passage, knowledgeBase }))
-}
-
-/** `project.kb` → `"project"."kb"`: names hold no dot. */
-export function quotedName(name: string): string {
-  return name.split('.').map(quote).join('.')
 }

@@ -5,33 +5,29 @@ import { learnedLanguage } from '../../../core/text/learned-language.ts'
 import { isMostlyLatin, UNSPACED, weightOf } from '../../../core/text/words.ts'
 import { withParts } from './keywords.ts'
 
-/** The built-in embedding model reads English; for other languages and scripts only words are compared. */
+/** The built-in embedding model reads only English. In other languages, only words are compared. */
 export type QuestionKind = 'english' | 'latin' | 'other'
 
 export interface TextTerms {
-  /** Each term and its places in the text. */
+  /** The positions of each term in the text. */
   readonly places: ReadonlyMap<string, readonly number[]>
-  /** Parts of its words, which inflected forms share. */
+  /** Letter sequences of its words, which inflected forms have in common. */
   readonly grams: ReadonlySet<string>
 }
 
-/** What a question asks about, as terms that a text may contain, weighted by their rarity in some texts. */
+/** The content of a question as terms, weighted by how rare they are in the given texts. */
 export class QuestionTerms {
   readonly kind: QuestionKind
   readonly #analyzer: Analyzer
-  /** Term → its weight. */
   readonly #weights: ReadonlyMap<string, number>
-  /** Consecutive terms of the question, ignoring small words. */
+  /** Consecutive terms of the question, ignoring stop words. */
   readonly #pairs: readonly (readonly [string, string])[]
   readonly #grams: ReadonlyMap<string, number>
   readonly #parts: Readonly<Record<'names' | 'words', ReadonlyMap<string, number>>>
-  /** Passages and units are looked at more than once. */
+  /** Cached, because passages and units are compared more than once. */
   readonly #known = new Map<string, TextTerms>()
 
-  /**
-   * @param passages tell the language
-   * @param units among which terms are rare or frequent
-   */
+  /** @param passages used to detect the language @param units used to measure how rare terms are */
   constructor(question: string, passages: readonly string[], units: readonly string[]) {
     const language = learnedLanguage(passages).language ?? 'english'
     this.kind = questionKind(question, language)
@@ -91,19 +87,19 @@ export class QuestionTerms {
     return terms
   }
 
-  /** The share of the question that some texts hold together, 0 to 1: rare terms count more. */
+  /** The share of terms that the texts contain together, 0 to 1; rare terms count more. */
   weightHeld(...texts: readonly TextTerms[]): number {
     return shareOf(this.#weights, (term) => texts.some((text) => text.places.has(term)))
   }
 
-  /** The same of its names and numbers alone, or of its other words; half where there are none. */
+  /** The same for names and numbers only, or for other words only; 0.5 if there are none. */
   partHeld(part: 'names' | 'words', ...texts: readonly TextTerms[]): number {
     const weights = this.#parts[part]
     if (weights.size === 0) return 0.5
     return shareOf(weights, (term) => texts.some((text) => text.places.has(term)))
   }
 
-  /** The share of the question's neighbouring terms that are near each other in a text. */
+  /** The share of the question's adjacent terms that are close to each other in a text. */
   pairsHeld({ places }: TextTerms): number {
     if (this.#pairs.length === 0) return 0
     const held = this.#pairs.filter(([first, second]) => {
@@ -125,10 +121,10 @@ export class QuestionTerms {
 const ANALYZERS = new Analyzers()
 const UNIT_SHARE = 0.5
 const GRAM_CHARS = 4
-/** Capitalized words behind the first one, and what has digits. */
+/** Capitalized words after the first word, and words with digits. */
 const NAMED = /(?<=\S\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}\p{N}’'-]*|\p{L}*\d[\p{L}\d]*/gu
 
-/** How few texts contain each item. */
+/** For each item, how rare it is among the texts. */
 function rarity(
   items: readonly string[],
   texts: readonly { has(item: string): boolean }[],
@@ -148,7 +144,7 @@ function shareOf(weights: ReadonlyMap<string, number>, isHeld: (item: string) =>
   return sum === 0 ? 0 : held / sum
 }
 
-/** Four letters in a row; two of scripts without spaces. */
+/** All sequences of four letters, or of two characters in scripts without spaces. */
 function gramsOf(text: string): ReadonlySet<string> {
   const grams = new Set<string>()
   for (const [word] of text.toLowerCase().matchAll(/[\p{L}\p{M}\p{N}]+/gu)) {

@@ -5,29 +5,27 @@ import { keywords } from './keywords.ts'
 import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
 import { COMPARES } from './wanted-form.ts'
 
-/** A part of one chunk as shown. */
 interface Quote {
   readonly unit: RankedUnit
   readonly piece: StretchPiece
-  /** The whole quote, in the stretch. */
+  /** The span of the whole quote in the stretch. */
   readonly span: Span
-  /** Shown separately before it: the header of a table, the name of an option. */
+  /** Shown separately above the quote: a table's header or an option's name. */
   readonly lead: Span | null
 }
 
 const QUOTES_MAX = 3
-/** A comparison shows one of each thing. */
+/** How many quotes a comparison shows, one for each thing. */
 const COMPARED = 2
 const SENTENCES_MAX = 3
-/** A unit this far behind the best one says something else. */
+/** A unit that scores this much lower than the best is about something else. */
 const SCORE_GAP_MAX = 4
-/** Two questions, or one with two question words. */
+/** Matches two questions, or one with two question words. */
 const SEVERAL =
   /\?.+\?|\b(?:and|und|y|et) (?:what|which|who|when|where|why|how|was|welche\w*|wer|wann|wo|warum|wie)\b/iu
 
 /**
- * The best units as Markdown quotes, each followed by its source; nothing is quoted twice.
- * @returns `shown`: one, or several for a question that asks for several things; `further`: the next best
+ * Without repetition. @returns `shown`: one quote, or several if asked; `further`: the next best
  */
 export function quotesOf(question: string, units: readonly RankedUnit[]) {
   const best = units[0]?.score ?? 0
@@ -37,7 +35,7 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
   for (const unit of compares ? byDocument(units) : units) {
     const isFar = unit.score < best - SCORE_GAP_MAX && !(compares && chosen.length < COMPARED)
     if (chosen.length >= QUOTES_MAX || isFar) break
-    // The same in other words may be the answer; next to a better one it is something else.
+    // A unit without the question's words may be a paraphrase, but not if there is a better answer.
     if (chosen.length > 0 && !unit.hasWords) continue
     const quote = quoteOf(unit, units)
     if (repeats(quote, asked) || chosen.some((one) => overlap(one, quote))) continue
@@ -48,14 +46,14 @@ export function quotesOf(question: string, units: readonly RankedUnit[]) {
   return { shown: texts.slice(0, shownCount), further: texts.slice(shownCount) }
 }
 
-/** The best of each document first. */
+/** Sorts the best unit of each document to the front. */
 function byDocument(units: readonly RankedUnit[]): readonly RankedUnit[] {
   const documents = units.map(({ passage }) => passage.documentId)
   const isBest = (_: RankedUnit, at: number) => documents.indexOf(documents[at] ?? '') === at
   return [...units.filter(isBest), ...units.filter((unit, at) => !isBest(unit, at))]
 }
 
-/** The unit with its surroundings, within one chunk and the length of a quote. */
+/** The unit with its context, within one chunk and the maximum length of a quote. */
 function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
   const { stretch, span, kind, lead } = unit.site
   const { text } = stretch
@@ -74,27 +72,25 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
   return { unit, piece, span: trimmedSpan(text, clipped), lead: isApart ? lead : null }
 }
 
-/** List marks, an opening fence, line breaks. */
 function isOnlyMarks(between: string): boolean {
   return (
     /^[\s>]*(([-*+•]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})?[\w-]*\s*$/.test(between) && between.length < 40
   )
 }
 
-/**
- * With the previous sentence if the unit refers to it, then with neighbours while they fit, the better one first: an answer
- * is often next to the sentence that repeats the question.
- */
+/** An answer is often next to the sentence that repeats the question. */
 function withNeighbours({ site }: RankedUnit, span: Span, units: readonly RankedUnit[]): Span {
   const { text } = site.stretch
   const worthOf = (one: Span) => worthOfSpan(one, site, units)
   let whole = span
   let pointsBack = POINTS_BACK.test(text.slice(span.start, span.start + 40))
-  let count = sentenceSpans(text, span).length
+  let count = [...sentenceSpans(text, span)].length
   while (count < SENTENCES_MAX) {
     const { start, end } = whole
-    const before = sentenceSpans(text, { start: Math.min(site.from, start), end: start }).at(-1)
-    const after = sentenceSpans(text, { start: end, end: Math.max(end, site.until) })[0]
+    const before = [...sentenceSpans(text, { start: Math.min(site.from, start), end: start })].at(
+      -1,
+    )
+    const [after] = sentenceSpans(text, { start: end, end: Math.max(end, site.until) })
     const fits = [before, after]
       .filter((one) => one !== undefined)
       .filter((one) => {
@@ -115,7 +111,6 @@ function withSingleSpaces(text: string): string {
   return text.replace(/\s+/g, ' ')
 }
 
-/** The score of the best unit in a part of a stretch. */
 function worthOfSpan({ start, end }: Span, { stretch }: UnitSite, units: readonly RankedUnit[]) {
   return units.reduce((best, { site, score }) => {
     const isThere = site.stretch === stretch && site.span.start < end && start < site.span.end
@@ -123,7 +118,7 @@ function worthOfSpan({ start, end }: Span, { stretch }: UnitSite, units: readonl
   }, Number.NEGATIVE_INFINITY)
 }
 
-/** Whether a quote has no words besides the question's own. */
+/** Whether a quote contains nothing but the question's own words. */
 function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
   const { stretch } = unit.site
   const own = keywords(stretch.text.slice(span.start, span.end))
@@ -142,7 +137,7 @@ function quoteText({ unit, span }: Quote): string {
   return unit.site.stretch.text.slice(span.start, span.end)
 }
 
-/** As a Markdown quote, with the answering sentence marked. */
+/** A Markdown quote with the answering sentence in bold. */
 function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   const { unit, lead, span } = quote
   const { text } = unit.site.stretch
@@ -169,10 +164,10 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   }
 }
 
-/** The unit's sentence that shares most with the question; of equals the later one, which adds more. */
+/** The sentence with most words of the question; among equal ones the last, which adds more. */
 function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
   const { span, stretch } = unit.site
-  const sentences = sentenceSpans(stretch.text, span)
+  const sentences = [...sentenceSpans(stretch.text, span)]
   const worth = ({ start, end }: Span) => {
     return new Set(keywords(stretch.text.slice(start, end)).filter((word) => asked.has(word))).size
   }
@@ -180,13 +175,12 @@ function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
   return best
 }
 
-/** Marks within would end it. */
+/** Removes bold markers inside, which would end the bold text. */
 function bold(text: string): string {
   const plain = text.replace(/\*\*|__/g, '')
   return /[\p{L}\p{N}]/u.test(plain) ? `**${plain}**` : text
 }
 
-/** A quote of code that does not hold its own fences. */
 function fencedQuote(quote: Quote): string {
   const text = quoteText(quote)
   const body = /(?:`{3,}|~{3,})/.test(text) ? `${text}\n\`\`\`` : `\`\`\`\n${text}\n\`\`\``
@@ -205,7 +199,7 @@ function quoted(text: string): string {
     .join('\n')
 }
 
-/** Running text without indentation and the gaps of justified pages. */
+/** Removes indentation, and the gaps in justified lines. */
 function evened(text: string): string {
   return text
     .split('\n')
@@ -213,7 +207,7 @@ function evened(text: string): string {
     .join('\n')
 }
 
-/** Marks where it was cut; drops the first half of a surrogate pair. */
+/** Truncates a quote with a mark, without splitting a surrogate pair. */
 function shortenedQuote(text: string): string {
   if (text.length <= QUOTE_CHARS_MAX + 8) return text
   const cut = text.slice(0, QUOTE_CHARS_MAX).replace(/[\uD800-\uDBFF]$|\s+\S{0,30}$/, '')
@@ -222,7 +216,7 @@ function shortenedQuote(text: string): string {
 
 const HEADING_CHARS_MAX = 80
 
-/** Document, page and heading, and the id for citing it. */
+/** The document, page and heading, then the id for citing it. */
 function quoteSource({ unit, piece, span }: Quote): string {
   const { documentId, pages, chunkId } = piece.passage
   const page = pages === null ? '' : `page ${pageAt(pages, span.start - piece.start)}`

@@ -1,15 +1,16 @@
 /**
- * Questions that no passage answers: how many rows there are, or what a metadata column contains. Search cannot count; a
- * statement can, and for a simple question it is known.
+ * Answers questions about rows: how many there are, or what a column contains. A search cannot
+ * count, but SQL can, and for simple questions the built-in model can write the statement.
  */
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
-import { literal, quote } from '../../../core/domain/names.ts'
+import { literal, quote, quotedPath } from '../../../core/domain/names.ts'
 import { withoutAccents } from '../../../core/text/word-forms.ts'
 
-/** A knowledge base by its description. */
-export interface DescribedKnowledgeBase {
-  /** `project.kb` */
+interface RowSource {
+  /** For example `project.kb`. */
   readonly name: string
+  readonly isTable: boolean
+  /** Empty if unknown. */
   readonly columns: readonly DescribedColumn[]
 }
 
@@ -20,38 +21,60 @@ export interface DescribedColumn {
 
 type Wanted = 'value' | 'count' | 'list' | 'avg' | 'sum' | 'min' | 'max' | 'latest' | 'oldest'
 
-/** In English, German, Spanish, Russian and Chinese: questions for rows, not text. */
+/** Patterns of questions about rows, in English, German, Spanish, Russian and Chinese. */
 const SHAPES = Object.entries(WORDS.rows.shapes).map(([wanted, shape]) => {
-  // The keys of the table are what is wanted.
+  // The table's keys are the kinds of question.
   return [wanted as Wanted, new RegExp(shape, 'u')] as const
 })
 
-/** Names of what a knowledge base holds. */
+/** Nouns for the contents of a knowledge base. */
 const NOUNS = new RegExp(WORDS.rows.nouns, 'u')
 const HAN_NOUNS = /文档|文件|记录/g
 const HAN_EMPTY = /有|多少|几个|一共|总共|哪些|列出|所有|知识库|数据库|里面?|中|的|吗|个|份/g
 const CHUNK_NOUNS = /\b(chunks?|passages?)\b/
+/** Those of these nouns that mean the rows of a table. */
+const ROW_NOUNS = new RegExp(WORDS.rows.rowNouns, 'u')
 
 /** Question words and connectives, which say nothing about the subject. */
 const EMPTY_WORDS = new Set(WORDS.rows.empty.split(' '))
 const GROUP = /\b(each|per|by|every|grouped|group|je|pro|jede\w*|nach|por|cada)\b|кажд|每/
 
-/** A statement that answers; none if it is not clear. */
+/** A value to count by, such as `MIT`, which is also a small word in German. */
+const VALUE = /(?<!\p{L})\p{Lu}{2,}|["“„\d]/u
+
 export interface RowAnswer {
   readonly statement: string | null
-  readonly source: DescribedKnowledgeBase
+  readonly source: RowSource
 }
 
-/** Whether a question may be one for rows: then the knowledge bases' columns are worth asking for. */
+/** Whether a question may be about rows, so that it is worth reading the column names. */
 export function asksForRows(question: string): boolean {
   return wantedOf(folded(question)) !== null
 }
 
-/** null: a question for passages. */
-export function rowAnswer(
-  question: string,
-  sources: readonly DescribedKnowledgeBase[],
-): RowAnswer | null {
+/** Counts in all sources that it may mean. null if the question asks for something else. */
+export function countAnswer(question: string, sources: readonly RowSource[]): RowAnswer | null {
+  const text = folded(question)
+  if (wantedOf(text) !== 'count' || VALUE.test(question)) return null
+  const counted = sources.flatMap((source) => {
+    return answerFrom(question, { text, wanted: 'count', source: { ...source, columns: [] } }) ?? []
+  })
+  const tables = counted.filter(({ source }) => source.isTable)
+  const those = tables.length > 0 ? tables : counted
+  const [only] = those
+  if (only === undefined || those.length === 1) return only ?? null
+  const { unit } = counting(only.source, text)
+  const each = those.map(({ source }) => {
+    return `SELECT ${literal(source.name)} AS name, ${counting(source, text).value} AS ${unit} ${fromOf(source)}`
+  })
+  const sum = `SELECT coalesce(name, 'all') AS name, CAST(sum(${unit}) AS BIGINT) AS ${unit}`
+  return {
+    ...only,
+    statement: `${sum}\nFROM (${each.join('\n  UNION ALL ')})\nGROUP BY ROLLUP (name) ORDER BY ${unit} DESC`,
+  }
+}
+
+export function rowAnswer(question: string, sources: readonly RowSource[]): RowAnswer | null {
   const text = folded(question)
   const wanted = wantedOf(text)
   if (wanted === null) return null
@@ -67,7 +90,7 @@ function wantedOf(text: string): Wanted | null {
 interface Asked {
   readonly text: string
   readonly wanted: Wanted
-  readonly source: DescribedKnowledgeBase
+  readonly source: RowSource
 }
 
 function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswer | null {
@@ -80,9 +103,10 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const columns = source.columns.filter((column) => mentions(words, column.name, used))
   const [column] = columns
   const condition = column === undefined ? null : columnCondition(question, column, used)
-  const own = new Set(nameWords(source.name).map(singular))
-  const isNoun = (word: string) => NOUNS.test(word) || own.has(singular(word))
-  // The things counted have a name of the user's: "how many packages".
+  const own = new Set(nameWords(source.name.replace(/^[^.]*\./, '')).map(singular))
+  const nouns = source.isTable ? ROW_NOUNS : NOUNS
+  const isNoun = (word: string) => nouns.test(word) || own.has(singular(word))
+  // The counted things, in the user's own words, as in "how many packages".
   const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
     text,
   )?.[1]
@@ -92,7 +116,7 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
       (word) => !used.has(word) && !EMPTY_WORDS.has(word) && !isNoun(word) && word !== counted,
     )
   if (column === undefined) {
-    // Without a column, only the number or names of all documents can be answered by rows.
+    // Without a column, rows can only give the number or the names of all documents.
     const isOfAll =
       words.some(isNoun) && (counted === undefined || isNoun(counted) || EMPTY_WORDS.has(counted))
     if (!isOfAll || rest.length > 0 || (wanted !== 'count' && wanted !== 'list')) return null
@@ -104,9 +128,9 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   if (rest.length > 1) return null
   const [name] = rest
   if (name !== undefined) {
-    // One document's value: "the latest version of chokidar".
-    if (condition !== null || wanted === 'count' || wanted === 'list' || wanted === 'avg')
-      return null
+    // Asks for the value of one document: "the latest version of chokidar".
+    const isOfOne = wanted !== 'count' && wanted !== 'list' && wanted !== 'avg'
+    if (condition !== null || !isOfOne || source.isTable) return null
     const pattern = literal(`%${name.replaceAll(/[%_]/g, '')}%`)
     const ofOne = `id ILIKE ${pattern}`
     return { statement: valueStatement(source, column, ofOne), source }
@@ -120,19 +144,14 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   }
 }
 
-function valueStatement(
-  source: DescribedKnowledgeBase,
-  column: DescribedColumn,
-  condition: string,
-): string {
+function valueStatement(source: RowSource, column: DescribedColumn, condition: string): string {
   return `SELECT DISTINCT id, ${quote(column.name)} ${fromOf(source)} WHERE ${condition} ORDER BY id LIMIT 5`
 }
 
-function fromOf(source: DescribedKnowledgeBase): string {
-  return `FROM ${source.name.split('.').map(quote).join('.')}`
+function fromOf(source: RowSource): string {
+  return `FROM ${quotedPath(source.name)}`
 }
 
-/** A column by its name, in one or several words, in either spelling of English. */
 function mentions(words: readonly string[], column: string, used: Set<string>): boolean {
   const parts = nameWords(column)
   const bare = words.map((word) => word.replace(/[.]+$/, ''))
@@ -166,7 +185,7 @@ const COMPARISONS: readonly (readonly [RegExp, string])[] = [
   [/at most|hochstens/, '<='],
 ]
 
-/** `license = 'MIT'` if the value is next to the column's name or in quotation marks. */
+/** A condition such as `license = 'MIT'`, if the value is quoted or next to the column's name. */
 function columnCondition(
   question: string,
   column: DescribedColumn,
@@ -203,46 +222,53 @@ function columnCondition(
 interface Statement {
   readonly wanted: Wanted
   readonly text: string
-  readonly source: DescribedKnowledgeBase
+  readonly source: RowSource
   readonly column: DescribedColumn | null
   readonly condition: string | null
 }
 
 const ANSWER_ROWS_MAX = 100
 
-/** A chunk is a row: a value of a document counts once. */
+/** Counts each document once, because each chunk is a row. */
+function counting({ isTable }: RowSource, text: string) {
+  if (isTable) return { value: 'count(*)', unit: 'rows' }
+  if (CHUNK_NOUNS.test(text)) return { value: 'count(*)', unit: 'chunks' }
+  return { value: 'count(DISTINCT id)', unit: 'documents' }
+}
+
 function rowStatement({ wanted, text, source, column, condition }: Statement): string {
   const from = fromOf(source)
   const where = condition === null ? '' : ` WHERE ${condition}`
+  const { isTable } = source
+  const { value, unit } = counting(source, text)
+  const counted = `${value} AS ${unit}`
   if (column === null || condition !== null) {
-    if (wanted === 'count') {
-      const counted = CHUNK_NOUNS.test(text)
-        ? 'count(*) AS chunks'
-        : 'count(DISTINCT id) AS documents'
-      return `SELECT ${counted} ${from}${where}`
-    }
-    return `SELECT DISTINCT id ${from}${where} ORDER BY id LIMIT ${ANSWER_ROWS_MAX}`
+    if (wanted === 'count') return `SELECT ${counted} ${from}${where}`
+    const listed = isTable ? `* ${from}${where}` : `DISTINCT id ${from}${where} ORDER BY id`
+    return `SELECT ${listed} LIMIT ${ANSWER_ROWS_MAX}`
   }
   const name = quote(column.name)
+  const shown = isTable ? `* ${from}` : `DISTINCT id, ${name} ${from}`
+  const last = isTable ? '' : ', id'
   switch (wanted) {
     case 'count':
     case 'list':
       if (GROUP.test(text) || wanted === 'list') {
-        return `SELECT ${name}, count(DISTINCT id) AS documents ${from} GROUP BY ${name} ORDER BY documents DESC LIMIT ${ANSWER_ROWS_MAX}`
+        return `SELECT ${name}, ${counted} ${from} GROUP BY ${name} ORDER BY ${unit} DESC LIMIT ${ANSWER_ROWS_MAX}`
       }
       return `SELECT count(DISTINCT ${name}) AS ${quote(`different_${column.name}`)} ${from}`
     case 'avg':
     case 'sum':
-      return `SELECT ${wanted}(${name}) FROM (SELECT DISTINCT id, ${name} ${from})`
+      return `SELECT ${wanted}(${name}) ${isTable ? from : `FROM (SELECT ${shown})`}`
     case 'max':
     case 'latest':
-      return `SELECT DISTINCT id, ${name} ${from} ORDER BY ${name} DESC NULLS LAST, id LIMIT 5`
+      return `SELECT ${shown} ORDER BY ${name} DESC NULLS LAST${last} LIMIT 5`
     default:
-      return `SELECT DISTINCT id, ${name} ${from} ORDER BY ${name} NULLS LAST, id LIMIT 5`
+      return `SELECT ${shown} ORDER BY ${name} NULLS LAST${last} LIMIT 5`
   }
 }
 
-/** Lower case, without accents, in American spelling. */
+/** Converts to lower case, without accents, in American spelling. */
 function folded(text: string): string {
   return withoutAccents(text.toLowerCase())
     .replaceAll('ß', 'ss')
@@ -254,16 +280,16 @@ function folded(text: string): string {
 const COLUMN =
   /("[^"]+"|[\p{L}_][\p{L}\p{N}_]*) ((?:VARCHAR|TEXT|U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|DOUBLE|FLOAT|REAL|DECIMAL|BOOLEAN|DATE|TIME|TIMESTAMP)\b[^,;\n]*)/giu
 
-/** Reads what the tool says that describes knowledge bases. */
-export function describedIn(observation: string): readonly DescribedKnowledgeBase[] {
-  const parts = observation.split(/^(?=Knowledge base )/m)
+/** Parses the tool result that describes knowledge bases or tables. */
+export function describedIn(observation: string): readonly RowSource[] {
+  const parts = observation.split(/^(?=(?:Knowledge base|Table) )/m)
   return parts.flatMap((part) => {
-    const name = /^Knowledge base (.+?):/.exec(part)?.[1]
+    const [, kind, name] = /^(Knowledge base|Table) (.+?)(?::|\n)/.exec(part) ?? []
     if (name === undefined) return []
-    const list = /^Metadata columns:([\s\S]*?)(?=\n\S|$(?![\s\S]))/m.exec(part)?.[1] ?? ''
+    const list = /^(?:Metadata c|C)olumns:([\s\S]*?)(?=\n\S|$(?![\s\S]))/m.exec(part)?.[1] ?? ''
     const columns = [...list.matchAll(COLUMN)].map(([, column = '', type = '']) => {
       return { name: column.replaceAll('"', ''), type: type.trim() }
     })
-    return [{ name, columns }]
+    return [{ name, isTable: kind === 'Table', columns }]
   })
 }

@@ -1,9 +1,6 @@
 import { type Span, trimmedSpan } from '../../../core/text/words.ts'
 
-/**
- * Lines of plain text, Markdown or a manual page that belong together. A `term` is a name with its description below it,
- * deeper: an option of a manual page.
- */
+/** Lines that belong together. A `term` has a description below, as in a manual page. */
 export type TextBlock = Span &
   (
     | { readonly kind: 'heading'; readonly level: number; readonly title: string }
@@ -27,22 +24,22 @@ const ITEM = /^(\s*)([-*+•‣◦]|\d{1,3}[.)])\s+(\[[ x]\]\s+)?(?=\S)/
 const ROW = /^\s*\|.*\S/
 const RULER = /^[\s|:+=_*-]*$/
 const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
-/** Link definitions: not readable text. */
+/** Matches link definitions, which are not readable text. */
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
-/** The first and the last line of a manual page: `DU(1)      User Commands      DU(1)`. */
+/** Matches a manual page's first and last line: `DU(1)      User Commands      DU(1)`. */
 const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
 export const MARKUP =
   /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\](\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])|https?:\S+/g
-/** A line shorter than this was ended on purpose, not by a margin. */
+/** A shorter line was ended on purpose, not wrapped. */
 const WRAPPED_CHARS_MIN = 50
 const TERM_CHARS_MAX = 100
 const CODE_INDENT = 4
-/** Lines of an option's names. */
+/** The most lines for the names of one option. */
 const NAMES_MAX = 4
-/** `-k     like --block-size=1K` */
+/** Matches `-k     like --block-size=1K`. */
 const OPTION_WITH_TEXT = /^\s*-{1,2}[\w?]\S*(?:,? -{1,2}\S+)*(?:\s{2,}(?=\S)|\s(?=\S+\s\S+\s))/
 
-/** The blocks of a text in their order. What cannot be read (pictures, targets of links, rulers) is in none. */
+/** The blocks of a text in order, without unreadable parts (pictures, link targets, rules). */
 export function textBlocks(text: string): readonly TextBlock[] {
   return new BlockReader(text).read()
 }
@@ -90,7 +87,7 @@ class BlockReader {
     this.#at = end + 1
   }
 
-  /** Up to the line that closes the fence. */
+  /** Reads up to the closing fence. */
   #code(): void {
     const from = this.#at
     while (this.#at < this.#lines.length && !FENCE.test(this.#line().text)) this.#at += 1
@@ -114,7 +111,7 @@ class BlockReader {
     return this.#isManualHeading(line) && this.#title(2, line.text, 1)
   }
 
-  /** `OPTIONS` alone at the margin, with indented lines below it. */
+  /** Whether the line is a heading such as `OPTIONS`: at the margin, with indented lines below. */
   #isManualHeading({ text, indent }: Line): boolean {
     if (indent > 0 || text.length > 80 || !/^[A-Z][A-Z0-9 ,/&-]+$/.test(text.trim())) return false
     const below = this.#lines
@@ -147,7 +144,7 @@ class BlockReader {
     return true
   }
 
-  /** With its continuation lines, also after a blank line if they are indented. */
+  /** Reads an item with its continuation lines, which must be indented after a blank line. */
   #item(): boolean {
     const match = ITEM.exec(this.#line().text)
     if (match === null) return false
@@ -166,10 +163,10 @@ class BlockReader {
     return true
   }
 
-  /** A short line, and deeper ones below it. */
+  /** Reads a short line with more deeply indented lines below it. */
   #term(): boolean {
     const line = this.#line()
-    // An option may have several names, each on its line.
+    // An option may have several names, each on its own line.
     const isOption = (one: Line) => one.indent === line.indent && /^\s*-{1,2}\w/.test(one.text)
     let names = 1
     while (isOption(line) && names < NAMES_MAX && isOption(this.#line(this.#at + names))) names += 1
@@ -192,7 +189,7 @@ class BlockReader {
       const next = this.#line()
       if (next.text.trim() === '') {
         const after = this.#line(this.#at + 1)
-        // A blank line and then the same depth: a further paragraph of the description.
+        // After a blank line, the same indentation means another paragraph of the description.
         if (after.text.trim() === '' || after.indent < below.indent || ITEM.test(after.text)) break
       } else if (next.indent < below.indent) {
         break
@@ -218,7 +215,7 @@ class BlockReader {
     return true
   }
 
-  /** Lines that a margin wrapped belong together. */
+  /** Joins lines that were wrapped at a margin. */
   #prose(): void {
     const { start, indent } = this.#line()
     let last = this.#line()
@@ -271,7 +268,7 @@ function plainSpan({ start, end }: Span): Span {
   return { start, end }
 }
 
-/** Without markup, links and pictures. */
+/** The text without markup, links and pictures. */
 export function plainTitle(text: string): string {
   return text
     .slice(0, 300)
@@ -287,15 +284,15 @@ const LINK = /(?<!!)\[([^[\]]{1,80})\](?:\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])/g
 
 const LINKS_MAX = 2
 
-/** Whether there are words besides markup, or little more than a link: `[MIT](LICENSE)`. */
+/** Whether there are words besides markup, and more than a mere link such as `[MIT](LICENSE)`. */
 function isReadable(text: string): boolean {
   const isShort = (text.match(LINK)?.length ?? 0) <= LINKS_MAX
   const plain = isShort ? text.replace(LINK, '$1') : text
-  // A badge is a picture within a link.
+  // Applied twice, because a badge is a picture inside a link.
   return /[\p{L}\p{N}]/u.test(plain.replace(MARKUP, ' ').replace(MARKUP, ' '))
 }
 
-/** `> ` of a Markdown quote, and tags that open or close a paragraph. */
+/** Removes the `> ` of a Markdown quote, and paragraph tags. */
 function withoutQuoteMark(text: string, { start, end }: Span): Span {
   const part = text.slice(start, end)
   const before =
@@ -304,10 +301,7 @@ function withoutQuoteMark(text: string, { start, end }: Span): Span {
   return { start: start + before, end: end - after }
 }
 
-/**
- * Whether a text was cut from a document in the middle of fenced code: then its first fence is a closing one. Only opening
- * ones name a language, and they alternate; without a language, the side less like prose is the code.
- */
+/** Fences alternate and only opening ones have a language; otherwise code is least like prose. */
 function startsInCode(lines: readonly string[]): boolean {
   const fences = lines.flatMap((line, index) => (FENCE.test(line) ? [index] : []))
   const [first, second] = fences
@@ -327,7 +321,6 @@ function codeShare(lines: readonly string[]): number {
 const PROSE =
   /^\s*(?!\/\/|\*|#!|<).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*([-*+]|#+|\d+[.)])\s/u
 
-/** Of the non-empty lines; empty text counts as prose. */
 function proseShare(lines: readonly string[]): number {
   const written = lines.filter((line) => line.trim() !== '')
   if (written.length === 0) return 1

@@ -1,30 +1,29 @@
-/** What is known of a question's units before they are weighed. */
+/** Computes the features of a question's units; unit-ranking.ts weights them. */
 import WEIGHTS from '../../../../assets/answers/weights.json' with { type: 'json' }
 import type { AnswerUnit, Passage } from './answer-unit.ts'
 import { QuestionTerms, type TextTerms } from './question-terms.ts'
 import { POINTS_BACK, unitsOf } from './units.ts'
 import { type AnswerKind, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
 
-/** Units examined, because passages may be long. */
+/** The most units examined, because passages may be long. */
 const UNITS_MAX = 2000
 
-/** docs/agents/measuring.md explains them. */
 export type RankFeature = keyof typeof WEIGHTS.english
 export const RANK_FEATURES = Object.keys(WEIGHTS.english) as readonly RankFeature[]
 
-/** Those for ranking, and two only for answerability. */
-export type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
+/** The features for ranking, plus two that only answerability uses. */
+type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
 
 export interface FeaturedUnit {
   readonly unit: AnswerUnit
-  /** Whether it or a unit beside it holds a word of the question. */
+  /** Whether the unit or a neighbour contains a word of the question. */
   readonly hasWords: boolean
-  /** For its place and form: an option's own entry, the first sentence below a heading. */
+  /** The score for position and form, as for an option's entry or a section's first sentence. */
   readonly form: number
   readonly features: Features
 }
 
-/** A question's units; the same words only once, since chunks overlap. */
+/** The units for a question, without duplicates, because chunks overlap. */
 export function featuredQuestion(question: string, passages: readonly Passage[]) {
   const units = unitsOf(passages).slice(0, UNITS_MAX)
   const texts = units.map(({ text }) => text)
@@ -50,10 +49,10 @@ export function featuredQuestion(question: string, passages: readonly Passage[])
   return { terms, units: [...unique.values()] }
 }
 
-/** The terms of a unit's neighbours; empty at an end of the text. */
+/** The terms of neighbouring units; empty at either end of the text. */
 type Beside = Readonly<Record<'before' | 'after', readonly TextTerms[]>>
 
-/** @returns the features of a unit with the terms of its neighbours */
+/** @returns a function that computes a unit's features from the unit and its neighbours' terms */
 function featuresFor(question: string, passages: readonly Passage[], terms: QuestionTerms) {
   const wanted = wantedKind(question)
   const inOrder = passages.toSorted((a, b) => b.relevance - a.relevance)
@@ -72,7 +71,7 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
       rank: ranks.get(passage) ?? 0,
       vector: passage.cosine ?? 0,
       passagePairs: terms.pairsHeld(whole),
-      // Its surroundings count half: all units below a heading share them.
+      // The context counts half, because all units below a heading share it.
       held: (terms.weightHeld(mine) + terms.weightHeld(held)) / 2,
       nearby: terms.weightHeld(held, ...before, ...after),
       before: terms.weightHeld(mine, ...before),
@@ -97,7 +96,7 @@ function featuresFor(question: string, passages: readonly Passage[], terms: Ques
   }
 }
 
-/** The same units with their cosines, in their order. */
+/** The same units with their cosine similarities, in the same order. */
 export function withCosines(
   units: readonly FeaturedUnit[],
   cosines: readonly number[],
@@ -113,11 +112,11 @@ export function withCosines(
   })
 }
 
-export function passageText({ heading, text }: Pick<Passage, 'heading' | 'text'>): string {
+function passageText({ heading, text }: Pick<Passage, 'heading' | 'text'>): string {
   return `${heading}\n${text}`
 }
 
-/** With its surroundings: what the unit is about. */
+/** The unit together with the context that says what it is about. */
 export function inContext({ text, setting }: AnswerUnit): string {
   return setting === '' ? text : `${setting}: ${text}`
 }

@@ -15,20 +15,21 @@ import {
   type RankFeature,
   withCosines,
 } from './unit-features.ts'
+import { wantedKind } from './wanted-form.ts'
 
-/** Units to embed, and how much of each: embedding one takes 10 to 15 ms of a core. */
+/** How many units to embed, and how much of each. One takes 10 to 15 ms on one core. */
 const EMBEDDED_MAX = 10
 const EMBEDDED_CHARS_MAX = 240
-/** A unit without a word of the question nearby either says the same in other words, or something else. */
+/** Separates paraphrases from units about something else. */
 const WORDLESS_COSINE_MIN = 0.4
 
-export interface ScoredUnit extends FeaturedUnit {
+interface ScoredUnit extends FeaturedUnit {
   readonly score: number
 }
 
 export type Weights = Readonly<Partial<Record<RankFeature, number>>>
 
-/** Ranks the units of passages by how well they answer a question, and judges whether the best one does. */
+/** Also judges whether the best unit answers the question. */
 export async function rankedUnits(
   question: string,
   passages: readonly Passage[],
@@ -38,7 +39,7 @@ export async function rankedUnits(
   const { terms, units } = featuredQuestion(question, passages)
   if (units.length === 0) return { units: [], score: 0, evidence: 'none' }
   const plain = scoredUnits(units, plainWeights(terms.kind))
-  const judged = judgement(plain, terms, passages)
+  const judged = judgement(question, plain, { terms, passages })
   if (terms.kind !== 'english') return { ...judged, units: shownUnits(plain) }
   const embedded = plain.slice(0, EMBEDDED_MAX)
   const cosines = await cosinesTo(question, embedded, embed, signal)
@@ -48,7 +49,7 @@ export async function rankedUnits(
   }
 }
 
-/** The same judgement of a search's results, from the cosines that they carry. */
+/** Judges search results in the same way, from the cosine similarities they carry. */
 export function answerabilityOf(question: string, found: readonly FoundPassage[]): Answerability {
   const passages = found.map(({ relevance, cosine, ...passage }, index) => ({
     ...passage,
@@ -58,15 +59,15 @@ export function answerabilityOf(question: string, found: readonly FoundPassage[]
   }))
   const { terms, units } = featuredQuestion(question, passages)
   if (units.length === 0) return { score: 0, evidence: 'none' }
-  return judgement(scoredUnits(units, plainWeights(terms.kind)), terms, passages)
+  return judgement(question, scoredUnits(units, plainWeights(terms.kind)), { terms, passages })
 }
 
-/** For units without cosines. */
-export function plainWeights(kind: QuestionKind): Weights {
+/** The weights for units without cosine similarity. */
+function plainWeights(kind: QuestionKind): Weights {
   return kind === 'english' ? WEIGHTS.words : WEIGHTS.other
 }
 
-/** The best first. */
+/** Best first. */
 export function scoredUnits(
   units: readonly FeaturedUnit[],
   weights: Weights,
@@ -87,10 +88,15 @@ function shownUnits(scored: readonly ScoredUnit[]): Ranking['units'] {
     .map(({ unit, score, hasWords }) => ({ ...unit, score, hasWords }))
 }
 
+interface Judged {
+  readonly terms: QuestionTerms
+  readonly passages: readonly Passage[]
+}
+
 function judgement(
+  question: string,
   scored: readonly ScoredUnit[],
-  terms: QuestionTerms,
-  passages: readonly Passage[],
+  { terms, passages }: Judged,
 ): Answerability {
   const features = judgedFeatures(scored, terms, passages)
   const sum = JUDGE_FEATURES.reduce((total, name) => {
@@ -100,7 +106,20 @@ function judgement(
   const relevance = Math.max(...passages.map((passage) => passage.relevance))
   const isOffTopic = relevance < WEIGHTS.floors[terms.kind] || score < WEIGHTS.thresholds.closest
   if (isOffTopic) return { score: Math.min(score, WEIGHTS.thresholds.closest), evidence: 'none' }
-  return { score, evidence: score < WEIGHTS.thresholds.answer ? 'closest' : 'answer' }
+  const isAnswer =
+    score >= WEIGHTS.thresholds.answer &&
+    !(terms.kind === 'english' && lacksFigure(question, scored))
+  return { score, evidence: isAnswer ? 'answer' : 'closest' }
+}
+
+/** If the best document has none. In other languages, "when" may also ask for a condition. */
+function lacksFigure(question: string, scored: readonly ScoredUnit[]): boolean {
+  const wanted = wantedKind(question)
+  if (wanted !== 'date' && wanted !== 'number') return false
+  const documentId = scored[0]?.unit.passage.documentId
+  return scored.every(({ unit, features }) => {
+    return unit.passage.documentId !== documentId || features.kind < 0
+  })
 }
 
 async function cosinesTo(
@@ -109,7 +128,7 @@ async function cosinesTo(
   embed: Embedder['embed'],
   signal: AbortSignal,
 ): Promise<readonly number[]> {
-  // Alone, so that its vector is the search's own one, which the embedder still remembers.
+  // Embedded separately, because the embedder still has this vector cached from the search.
   const [[asked], vectors] = await Promise.all([
     embed([question], signal),
     embed(
@@ -125,14 +144,11 @@ function cosineOf(a: Float32Array, b: Float32Array): number {
   return dot / (Math.hypot(...a) * Math.hypot(...b) || 1)
 }
 
-export type JudgeFeature = keyof typeof WEIGHTS.answerable
-// The keys of the table.
+type JudgeFeature = keyof typeof WEIGHTS.answerable
+// The table's keys are the features.
 export const JUDGE_FEATURES = Object.keys(WEIGHTS.answerable) as readonly JudgeFeature[]
 
-/**
- * `rest…` are means over the other documents found: how similar a knowledge base is to itself.
- * @param scored the best first, at least one
- */
+/** `rest…` are means over other documents. @param scored best first, at least one */
 export function judgedFeatures(
   scored: readonly ScoredUnit[],
   terms: Pick<QuestionTerms, 'count' | 'kind'>,
@@ -165,7 +181,6 @@ export function judgedFeatures(
   }
 }
 
-/** A document's best passage counts. */
 function perDocument<P extends Pick<Passage, 'documentId'>>(
   passages: readonly P[],
   read: (passage: P) => number,

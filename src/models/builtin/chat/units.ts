@@ -2,34 +2,32 @@ import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/words.
 import type { AnswerUnit, Passage, Stretch, StretchPiece, UnitSite } from './answer-unit.ts'
 import { MARKUP, plainTitle, type TextBlock, textBlocks } from './text-blocks.ts'
 
-/** Of one quote. */
 export const QUOTE_CHARS_MAX = 400
-/** Headings of a unit that its context shows. */
+/** How many headings a unit's context includes. */
 const HEADINGS_TOLD = 2
 const LEAD_CHARS_MAX = 200
 
-/** Begins a sentence that says nothing without the one before. */
+/** Matches the start of a sentence that needs the one before it. */
 export const POINTS_BACK =
   /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
 
-/** The units of passages, each document's in their order. */
+/** The units of all passages, in order within each document. */
 export function unitsOf(passages: readonly Passage[]): readonly AnswerUnit[] {
   return stretchesOf(passages).flatMap((stretch) => new UnitCutter(stretch).cut())
 }
 
 type Kind = UnitSite['kind']
 
-/** Walks the blocks of a stretch and remembers the headings above them. */
+/** Walks through the blocks of a stretch, keeping track of the headings above them. */
 class UnitCutter {
   readonly #stretch: Stretch
   readonly #text: string
   readonly #units: AnswerUnit[] = []
   #headings: { readonly level: number; readonly title: string }[] = []
-  /** The last sentence before a list, a table or a piece of code. */
+  /** The last sentence before a list, table or code block. */
   #lead: Span | null = null
-  /** Items of the list at hand. */
   #items: Span[] = []
-  /** The last item or name: deeper paragraphs below it are its description. */
+  /** The last item or name. More deeply indented paragraphs below it describe it. */
   #name: { readonly span: Span; readonly indent: number } | null = null
 
   constructor(stretch: Stretch) {
@@ -79,10 +77,10 @@ class UnitCutter {
   }
 
   #prose(block: Span): void {
-    const sentences = sentenceSpans(this.#text, block)
+    const sentences = [...sentenceSpans(this.#text, block)]
     const [only] = sentences
     if (only !== undefined && sentences.length === 1 && this.#isQuestion(only)) {
-      // What follows answers it: it is a heading in all but its marks.
+      // The text below answers it, so it is a heading without heading markup.
       this.#enter(7, plainTitle(this.#textOf(only)))
       return
     }
@@ -112,13 +110,13 @@ class UnitCutter {
     this.#described(block, this.#leadOfList())
   }
 
-  /** Only a sentence that announces a list introduces it: any other precedes it by chance. */
+  /** Only a sentence that announces a list introduces it; other sentences precede it by chance. */
   #leadOfList(): Span | null {
     const lead = this.#lead
     return lead !== null && /:[*_"'”’)]*$/.test(this.#textOf(lead)) ? lead : null
   }
 
-  /** An item or an option: whole if it is short, else its sentences, each with its name. */
+  /** Adds an item or option as a whole if short, otherwise each sentence with its name. */
   #described(block: Span, lead: Span | null): void {
     if (block.end - block.start <= QUOTE_CHARS_MAX) {
       this.#add('item', block, block, lead)
@@ -132,7 +130,7 @@ class UnitCutter {
     }
   }
 
-  /** `` `name` (default: `1`) `` of an item that explains it afterwards. */
+  /** The name of an item that explains it afterwards, such as `` `name` (default: `1`) ``. */
   #nameOf(first: Span): Span {
     const text = this.#textOf(first)
     const end = /^.{1,100}?(?=\s[-–—]\s|:\s|\n)/s.exec(text)?.[0].length ?? text.length
@@ -145,13 +143,13 @@ class UnitCutter {
       return
     }
     const name = trimmedSpan(this.#text, { start: block.start, end: description.start })
-    for (const [index, sentence] of sentenceSpans(this.#text, description).entries()) {
+    for (const [index, sentence] of [...sentenceSpans(this.#text, description)].entries()) {
       const start = index === 0 ? name.start : sentence.start
       this.#add('item', { start, end: sentence.end }, block, index === 0 ? null : name)
     }
   }
 
-  /** Whole if it is short, else its paragraphs. */
+  /** Adds code as a whole if it is short, otherwise its paragraphs. */
   #code(block: Span): void {
     const lead = this.#lead
     for (const piece of this.#piecesOfCode(block)) {
@@ -173,7 +171,7 @@ class UnitCutter {
     return pieces
   }
 
-  /** Lines up to the length of a quote. */
+  /** Groups consecutive lines up to the maximum length of a quote. */
   #fitting(span: Span): readonly Span[] {
     const pieces: Span[] = []
     let { start } = span
@@ -186,7 +184,7 @@ class UnitCutter {
     return [...pieces, { start, end: span.end }]
   }
 
-  /** A list, as far as it fits a quote, is also one unit, besides its items: the answer to a question about all of them. */
+  /** A whole list that fits into one quote, for questions about all its items. */
   #endList(): void {
     const items = this.#items
     this.#items = []
@@ -246,17 +244,17 @@ class UnitCutter {
   }
 }
 
-/** Words of running text; of scripts without spaces two characters are as good as one. */
+/** In scripts without spaces, two characters count as one word. */
 function hasThreeWords(text: string): boolean {
   const words = text.replace(MARKUP, ' ').match(/[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu) ?? []
   const ideographs = text.match(/\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}/gu) ?? []
   return words.length >= 3 || ideographs.length >= 6
 }
 
-/** White space between two chunks that belongs to neither. */
+/** The most white space between two adjacent chunks. */
 const GAP_CHARS_MAX = 8
 
-/** The best passage's stretch first. */
+/** Joins passages; the stretch with the best passage comes first. */
 function stretchesOf(passages: readonly Passage[]): readonly Stretch[] {
   const documents = new Map<string, Passage[]>()
   for (const passage of passages) {
@@ -291,7 +289,7 @@ function joinedStretch(stretch: Stretch, passage: Passage): Stretch | null {
   const start = passage.place.start - from
   const gap = start - stretch.text.length
   if (gap > GAP_CHARS_MAX) return null
-  // Chunks overlap: what both hold must be the same, or they are of two versions of the document.
+  // Overlapping parts must be equal; otherwise the chunks are from two versions of the document.
   const overlap = stretch.text.slice(start)
   if (!passage.text.startsWith(overlap) && !overlap.startsWith(passage.text)) return null
   const rest = passage.text.slice(overlap.length)
@@ -300,7 +298,7 @@ function joinedStretch(stretch: Stretch, passage: Passage): Stretch | null {
   return { text, pieces: [...stretch.pieces, piece] }
 }
 
-/** The most relevant piece that contains the span; else the one with most of it. */
+/** The most relevant chunk that contains the span, or the one that contains most of it. */
 export function pieceOf({ pieces }: Stretch, span: Span): StretchPiece {
   const held = (piece: Span) => {
     return Math.min(piece.end, span.end) - Math.max(piece.start, span.start)

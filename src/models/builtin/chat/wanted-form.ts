@@ -3,9 +3,9 @@ import { UNSPACED } from '../../../core/text/words.ts'
 import type { AnswerUnit } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
 
-/** The score of a unit for the position and form that the question asks for, besides its words. */
+/** Scores a unit by whether its position and form fit the question, regardless of its words. */
 export class WantedForm {
-  /** The subjects of "What is X?" and of comparisons; empty: nothing is to be explained. */
+  /** The subjects of "What is X?" and of comparisons. */
   readonly #subjects: readonly string[]
   readonly #options: readonly RegExp[]
   /** Words that may be document ids. */
@@ -13,7 +13,7 @@ export class WantedForm {
   readonly #asked: ReadonlySet<string>
   readonly #asksForAll: boolean
   readonly #asksHow: boolean
-  /** The heading or text above the sentences so far. */
+  /** The heading or text above the previous sentences. */
   #above: string | null = null
 
   constructor(question: string) {
@@ -27,11 +27,11 @@ export class WantedForm {
     })
   }
 
-  /** Units must come in text order, to recognize the first sentence below a heading. */
+  /** Call this in text order, so that the first sentence below a heading is recognized. */
   worthOf(unit: AnswerUnit): number {
     const label = this.#subjects.length > 0 ? '' : (LABEL.exec(unit.text)?.[1] ?? '')
     const isHeaded = this.#isAsked(unit.site.heading, unit) || this.#isAsked(label, unit)
-    // A title, a lone word or half a sentence explains less than a whole one that fits as well.
+    // A title, a single word or half a sentence explains less than an equally good whole sentence.
     const cost = unit.isFragment && !isHeaded ? WORTH.fragment : 0
     const named = this.#ids.has(bare(unit.passage.documentId)) ? WORTH.named : 0
     const isFirst = this.#isFirst(unit)
@@ -42,14 +42,14 @@ export class WantedForm {
     return form + named + headed + list + shown - cost
   }
 
-  /** Whether a heading or a label says what is asked for, beside the name of the document. */
+  /** Whether a heading or label names what the question asks for, ignoring the document's name. */
   #isAsked(title: string, { passage }: AnswerUnit): boolean {
     const name = new Set(keywords(passage.documentId))
     const words = keywords(title).filter((word) => !name.has(word))
     return words.length > 0 && words.every((word) => this.#asked.has(word))
   }
 
-  /** All of it, under a heading or a sentence that says what is asked for. */
+  /** The score of a list below a heading or sentence that names what the question asks for. */
   #worthOfList({ site }: AnswerUnit, isHeaded: boolean): number {
     if (!this.#asksForAll || site.kind !== 'list') return 0
     const { lead, stretch } = site
@@ -58,7 +58,7 @@ export class WantedForm {
     return isHeaded || isLed ? WORTH.list : 0
   }
 
-  /** An option is explained where it first appears; later places only mention it. */
+  /** An option is explained where it first appears; later, it is only mentioned. */
   #worthOfOption({ text, site }: AnswerUnit): number {
     if (this.#options.length === 0) return 0
     const { lead, stretch } = site
@@ -69,7 +69,7 @@ export class WantedForm {
     return this.#options.some((option) => option.test(text)) ? WORTH.mention : 0
   }
 
-  /** Of the sentences and items below a heading. */
+  /** Whether the unit is the first sentence or item below a heading. */
   #isFirst({ passage, site, isFragment }: AnswerUnit): boolean {
     if (site.kind === 'code' || site.kind === 'row' || isFragment) return false
     const above = JSON.stringify([passage.documentId, site.heading])
@@ -89,10 +89,10 @@ export class WantedForm {
   }
 }
 
-/** `License: MIT`. */
+/** Matches a label such as `License: MIT`. */
 const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 
-/** Weighed against the parts of a unit's score. */
+/** On the same scale as the other parts of a unit's score. */
 const WORTH = {
   ...{ option: 12, mention: 1, definition: 8, opening: 9 },
   ...{ named: 4, headed: 3, list: 12, code: 3, fragment: 2, shown: 1 },
@@ -102,11 +102,11 @@ const SUBJECT_WORDS_MAX = 3
 const WHAT_IS =
   /^(?:what(?: is|'s| are| was| were)|was (?:ist|sind)|what (?:does|did)|was macht)\s+(?:an? |the |der |die |das |eine? )?/i
 
-/** What two things have in common or not. */
+/** Matches questions about what two things have in common, or how they differ. */
 export const COMPARES =
   /\b(?:differences? between|compare|unterschied\w* zwischen)\s+(.{1,80}?)\s+(?:and|with|to|und|mit)\s+([^?!]{1,80})/iu
 
-/** `What is a transport in pino?` → `transport`; the two of a comparison. */
+/** `What is a transport in pino?` → `transport`; both things for a comparison. */
 function subjectsOf(question: string): readonly string[] {
   const [, one, other] = COMPARES.exec(question) ?? []
   if (one !== undefined && other !== undefined) return [bare(one), bare(other)]
@@ -122,7 +122,7 @@ const ASKS_HOW = /^(?:how (?:do|can|should|would|to)\b|wie (?:kann|mache|starte|
 const SMALL = new Set(WORDS.small.split(/\s+/))
 const IDS_MAX = 16
 
-/** What of a question may be the id of a document: `chokidar`, `@scope/name`. */
+/** Words in a question that may be document ids: `chokidar`, `@scope/name`. */
 export function idsIn(question: string): readonly string[] {
   const words = question.match(/[@\p{L}\p{N}][\p{L}\p{N}@/._-]*[\p{L}\p{N}]/gu) ?? []
   const ids = words.filter((word) => !SMALL.has(word.toLowerCase()))
@@ -142,7 +142,7 @@ function subjectOf(question: string): string | null {
 const DEFINES =
   /^(.{2,60}?)(?:\s+(?:(?:is|are|was|were|ist|sind)\s+(?:an?|the|one|your|ein|eine|der|die|das)|means|provides)\s|\s+[-–—]+\s|:\s)/isu
 
-/** `X is a …`, `X - a …`. */
+/** Matches definitions such as `X is a …`, `X - a …`. */
 function definesIt(text: string, subject: string): boolean {
   const start = DEFINES.exec(text)?.[1]
   if (start === undefined) return false
@@ -152,24 +152,23 @@ function definesIt(text: string, subject: string): boolean {
   return named === subject
 }
 
-/** Short options (`-v`) are not search words. */
+/** Short options (`-v`), which are not search words. */
 export function optionsIn(question: string): readonly string[] {
   return [...question.matchAll(/(?<![\p{L}\p{N}-])-[a-zA-Z0-9](?![\p{L}\p{N}-])/gu)].map(
     ([option]) => option,
   )
 }
 
-/** Letters and digits alone. */
+/** Removes everything but letters and digits. */
 export function bare(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
-/** What kind of thing a question asks for, as far as its words tell. */
 export type AnswerKind = keyof typeof WORDS.wanted
 
 const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]/u
 
-/** Words of one list as one expression; whole words in scripts with spaces. */
+/** A regular expression for these words; in scripts with spaces, only as whole words. */
 function anyOf(words: readonly string[]): RegExp {
   const forms = words.map((word) => {
     const text = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
@@ -179,20 +178,21 @@ function anyOf(words: readonly string[]): RegExp {
 }
 
 const ASKS = Object.entries(WORDS.wanted).map(([kind, words]) => {
-  // The keys of the table are the kinds.
+  // The table's keys are the kinds.
   return [kind as AnswerKind, anyOf(words)] as const
 })
-const WORD = /\p{L}+|\d[\d.,]*/gu
+/** A number without the comma or full stop after it. */
+const WORD = /\p{L}+|\d+(?:[.,]\d+)*/gu
 const NUMBERS = new Set(WORDS.numbers.split(' '))
 const DATES = new Set(WORDS.dates.split(' '))
 const UNSPACED_NUMBER = /[〇一二三四五六七八九十百千万亿]/u
 const UNSPACED_DATE = /[年月日]|世纪/u
 const REASON = anyOf(WORDS.reasons)
-/** A capitalized word that does not begin its sentence. */
+/** A capitalized word that does not start a sentence. */
 const NAME =
   /(?<![.!?。！？:]["'”’)\]]*\s+|^["'“‘([]*)(?<=[\s"'“‘(\-–/])\p{Lu}[\p{L}\p{M}\p{N}’'-]*/gu
 
-/** The kind a question asks for first; `name` only if it asks for nothing else. */
+/** The first kind that a question asks for; `name` only if there is no other. */
 export function wantedKind(question: string): AnswerKind | null {
   let best: { readonly kind: AnswerKind; readonly at: number } | null = null
   for (const [kind, expression] of ASKS) {
@@ -203,14 +203,16 @@ export function wantedKind(question: string): AnswerKind | null {
   return best?.kind ?? null
 }
 
-/** Whether a text holds something of the kind that the question does not hold itself. */
+/** Whether a text contains something of this kind that is not in the question. */
 export function holdsKind(kind: AnswerKind, text: string, question: string): boolean {
   const asked = question.toLowerCase()
-  const isNew = (found: string) => !asked.includes(found.toLowerCase())
-  const isIn = (expression: RegExp) => text.match(expression)?.some(isNew) ?? false
+  const isIn = (expression: RegExp) => {
+    return text.match(expression)?.some((found) => !asked.includes(found.toLowerCase())) ?? false
+  }
   const hasWord = (form: RegExp, words: ReadonlySet<string>) => {
+    const own = new Set(asked.match(WORD))
     const found = text.toLowerCase().match(WORD) ?? []
-    return found.some((word) => (form.test(word) || words.has(word)) && isNew(word))
+    return found.some((word) => (form.test(word) || words.has(word)) && !own.has(word))
   }
   switch (kind) {
     case 'date':

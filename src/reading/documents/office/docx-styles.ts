@@ -1,19 +1,19 @@
 import { attribute, child, elementsOf, type XmlElement } from '../../xml-tree.ts'
 
-/** The properties of a paragraph's style, including inherited ones. */
+/** A paragraph style with its inherited properties. */
 interface ParagraphStyle {
-  /** 1 to 9; null: not a heading. */
+  /** From 1 to 9; null if it is not a heading. */
   readonly level: number | null
   readonly isTitle: boolean
   readonly isCode: boolean
-  /** An entry of a table of contents, which repeats headings. */
+  /** Whether it is an entry in a table of contents, which repeats a heading. */
   readonly isContents: boolean
   readonly numbering: Numbering | null
 }
 
 interface Numbering {
   readonly list: string
-  /** null: the list says which level has this style. */
+  /** Null if the list says which of its levels has this style. */
   readonly level: number | null
 }
 
@@ -25,13 +25,13 @@ const PLAIN_PARAGRAPH: ParagraphStyle = {
   numbering: null,
 }
 
-/** Word writes English names in every language; other programs do not. */
+/** Word uses English style names in every language, but other programs do not. */
 const HEADING =
   /^(?:heading|überschrift|titre|título|titolo|rubrik|kop|nagłówek|otsikko|nadpis|заголовок|标题|標題|見出し|제목)[ _]?([1-9])$/iu
 const CODE =
   /^(source ?code|code( ?block)?|listing|html preformatted|preformatted( text)?|macro|verbatim)$/i
 
-/** Word's body text, as an outline level. */
+/** Word's outline level for body text. */
 const BODY_LEVEL = 9
 
 export class DocxStyles {
@@ -47,7 +47,7 @@ export class DocxStyles {
     if (id === undefined) return PLAIN_PARAGRAPH
     const known = this.#known.get(id)
     if (known !== undefined) return known
-    // Set first: a style may be based on itself.
+    // Set before reading on, because a style may be based on itself.
     this.#known.set(id, PLAIN_PARAGRAPH)
     const style = this.#resolved(id)
     this.#known.set(id, style)
@@ -71,7 +71,7 @@ export class DocxStyles {
   }
 }
 
-/** From 1; null: unset, or body text. */
+/** Counted from 1; null if it is not set, or is that of body text. */
 export function outlineLevel(properties: XmlElement | undefined): number | null {
   const level = Number.parseInt(attribute(child(properties, 'outlineLvl'), 'val') ?? '', 10)
   return level >= 0 && level < BODY_LEVEL ? level + 1 : null
@@ -87,18 +87,18 @@ export function numberingOf(properties: XmlElement | undefined): Numbering | nul
 
 interface ListLevel {
   readonly format: string
-  /** `%1.%2`: the numbers of the levels. */
+  /** For example `%1.%2`, with placeholders for the numbers of the levels. */
   readonly pattern: string
   readonly start: number
   readonly style: string | undefined
 }
 
-/** The numbers and bullets that Word generates: the text does not contain them. */
+/** Generates the numbers and bullets of lists as Word does, because the text lacks them. */
 export class DocxNumbering {
   readonly #abstracts: ReadonlyMap<string, XmlElement>
   readonly #lists: ReadonlyMap<string, XmlElement>
   readonly #levels = new Map<string, readonly (ListLevel | undefined)[]>()
-  /** By abstract list: lists based on one continue counting. */
+  /** By abstract list: lists based on the same one continue its numbers. */
   readonly #counters = new Map<string, number[]>()
   readonly #restarted = new Set<string>()
 
@@ -112,7 +112,7 @@ export class DocxNumbering {
     this.#lists = byId('num', 'numId')
   }
 
-  /** Counts one paragraph. null: it has neither number nor bullet. */
+  /** Counts a paragraph. Returns null if it has neither number nor bullet. */
   next(numbering: Numbering, styleId: string | undefined): Marked | null {
     const levels = this.#levelsOf(numbering.list)
     const styled = levels.findIndex((one) => one?.style !== undefined && one.style === styleId)
@@ -164,7 +164,7 @@ export class DocxNumbering {
     return levels
   }
 
-  /** A list may only name a style that has the levels. */
+  /** Resolves a list that only refers to a style with the levels. */
   #linked(id: string): XmlElement | undefined {
     const abstract = this.#abstracts.get(id)
     const link = attribute(child(abstract, 'numStyleLink'), 'val')
@@ -194,7 +194,7 @@ function listLevel(element: XmlElement): ListLevel {
 
 const ROMAN = 'm1000 cm900 d500 cd400 c100 xc90 l50 xl40 x10 ix9 v5 iv4 i1'.split(' ')
 
-/** A number in a list's format: `3`, `c`, `III`. */
+/** Formats a number for a list: `3`, `c`, `III`. */
 export function formatted(number: number, format: string): string {
   if (number < 1 || number > 3999) return String(number)
   if (format === 'lowerLetter') return letters(number)
@@ -204,7 +204,7 @@ export function formatted(number: number, format: string): string {
   return format === 'decimalZero' ? String(number).padStart(2, '0') : String(number)
 }
 
-/** Word continues with `aa`, `bb`. */
+/** Continues after `z` with `aa`, `bb`, as Word does. */
 function letters(number: number): string {
   const letter = String.fromCharCode(97 + ((number - 1) % 26))
   return letter.repeat(Math.min(Math.ceil(number / 26), 10))

@@ -4,7 +4,7 @@ import { attribute, child, elementsOf, textOf, type XmlElement } from '../../xml
 const RAISED = twinSigns('0123456789+-=()ni', '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ')
 const LOWERED = twinSigns('0123456789+-=()', '₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎')
 
-/** `m` and a raised `2` → `m²`, if every character has a raised twin. */
+/** Turns `m` and a superscript `2` into `m²` if every character has a superscript form. */
 export function placedText(text: string, place: string | undefined): string {
   const twins = place === 'superscript' ? RAISED : place === 'subscript' ? LOWERED : null
   if (twins === null) return text
@@ -12,7 +12,7 @@ export function placedText(text: string, place: string | undefined): string {
   return signs.includes(undefined) ? text : signs.join('')
 }
 
-/** Greek and signs of the font Symbol, from 0x41 and from 0x61. */
+/** Greek letters and symbols of the font Symbol, from 0x41 and from 0x61. */
 const SYMBOL_CAPITALS = 'ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ'
 const SYMBOL_SMALL = 'αβχδεφγηιϕκλμνοπθρστυϖωξψζ'
 const SYMBOLS = signsByCode(
@@ -22,7 +22,7 @@ const WINGDINGS = signsByCode(
   '4a☺ 6c● 6e■ 6f□ 71❑ 76❖ 9f• a7▪ a8☐ d8➢ df← e0→ e8➔ f0⇨ fb✗ fc✓ fd☒ fe☑',
 )
 
-/** A character of a font with a private encoding; '' for an unknown one. */
+/** Returns the character in a font with a private encoding; '' if unknown. */
 export function symbolText(symbol: XmlElement): string {
   const font = attribute(symbol, 'font') ?? ''
   const code = Number.parseInt(attribute(symbol, 'char') ?? '', 16)
@@ -35,13 +35,13 @@ export function symbolText(symbol: XmlElement): string {
   return own === code ? String.fromCodePoint(code) : ''
 }
 
-/** Not shown by Word: index marks and hidden text. */
+/** Whether Word hides it: index entries and hidden text. */
 export function isHidden(run: XmlElement): boolean {
   const vanish = child(run, 'rPr', 'vanish')
   return vanish !== undefined && !/^(0|false|off)$/.test(attribute(vanish, 'val') ?? '')
 }
 
-/** An equation of Office (OMML) as a line: `x = (-b ± √(b^2 - 4ac))/2a`. */
+/** Writes an Office equation (OMML) on one line: `x = (-b ± √(b^2 - 4ac))/2a`. */
 export function equationText(element: XmlElement): string {
   return inner(element).replace(/\s+/g, ' ').trim()
 }
@@ -56,7 +56,7 @@ function writtenRuns(element: XmlElement): string {
 
 const part = (element: XmlElement, name: string): string => inner(child(element, name))
 
-/** Brackets around more than one word. */
+/** Puts brackets around more than one word. */
 function grouped(text: string): string {
   return /^([\p{L}\p{N}.]+|\(.*\))?$/u.test(text.trim()) ? text.trim() : `(${text.trim()})`
 }

@@ -14,7 +14,6 @@ import { equationText, isHidden, placedText, symbolText } from './docx-text.ts'
 import { type Block, markdownOfBlocks, titleOfBlocks, withWholeTitle } from './markdown-blocks.ts'
 import { OfficePackage } from './office-package.ts'
 
-/** A Word text (OOXML): what Word shows in the body, as Markdown. */
 export function* readDocx({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const office = new OfficePackage(bytes)
   const main = office.mainPart('word/document.xml')
@@ -26,7 +25,8 @@ export function* readDocx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const parts = { ...packageParts(office, main), scans }
   const first = new DocxBody(parts, true)
   const read = first.read(body)
-  // A field without an end would hide the rest: in that case fields hide nothing.
+  // If a field has no end, it would hide the rest of the text, so read again with fields hiding
+  // nothing.
   const blocks = withWholeTitle(first.hasOpenField ? new DocxBody(parts, false).read(body) : read)
   const unread = [...descendants(body, 'altChunk')].length
   if (unread > 0) notes.warn(`${unread} embedded documents of the DOCX are not read`)
@@ -43,11 +43,11 @@ interface DocxParts {
   readonly styles: XmlElement | undefined
   readonly numbering: XmlElement | undefined
   readonly notes: ReadonlyMap<string, XmlElement>
-  /** The marks of pictures that a model should read. */
+  /** Returns marks for the pictures that a model should read. */
   readonly scans: (drawing: XmlElement) => readonly string[]
 }
 
-/** The body may be read twice; each picture is taken once. */
+/** The body may be read twice, but each picture is taken only once. */
 function scansOf(office: OfficePackage, main: string, notes: ReadingNotes): DocxParts['scans'] {
   const known = new Map<XmlElement, readonly string[]>()
   const related = office.relationships(main)
@@ -72,7 +72,7 @@ function packageParts(office: OfficePackage, main: string): Omit<DocxParts, 'sca
   }
 }
 
-/** Separators between text and notes are notes with a type. */
+/** Separators between text and notes are stored as notes with a type. Leave them out. */
 function notesOf(part: XmlElement | undefined, name: string): readonly [string, XmlElement][] {
   const found = [...descendants(part, name)].filter((one) => {
     return /^(normal)?$/.test(attribute(one, 'type') ?? '')
@@ -80,10 +80,10 @@ function notesOf(part: XmlElement | undefined, name: string): readonly [string, 
   return found.map((one) => [`${name}:${attribute(one, 'id')}`, one])
 }
 
-/** Fields whose result repeats other text, or shows nothing. */
+/** Fields whose result repeats other text or is invisible. */
 const REPEATING_FIELD = /^\s*\\?(TOC|INDEX|TOA|RD|XE|TC|TA)\b/
 const DELETED_TEXT = new Set(['del', 'moveFrom'])
-/** Wrappers around blocks, rows, cells or text. */
+/** Elements that wrap blocks, rows, cells or text. */
 const WRAPPERS = new Set([
   ...['ins', 'moveTo', 'customXml', 'smartTag', 'sdtContent', 'hyperlink', 'dir', 'bdo'],
   ...['ruby', 'rubyBase', 'Choice', 'Fallback', 'r'],
@@ -96,7 +96,7 @@ class DocxBody {
   readonly #scans: DocxParts['scans']
   readonly #hidesFields: boolean
   readonly #fields: { instruction: string; isResult: boolean }[] = []
-  /** Text boxes and notes of the paragraph being read: they follow it. */
+  /** Text boxes and notes to add after the current paragraph. */
   #after: Block[] = []
   #noteCount = 0
 
@@ -123,7 +123,7 @@ class DocxBody {
     return this.#unwrapped(element).flatMap((one) => this.#blocksOf(one))
   }
 
-  /** The content of a wrapper; empty if it has none. */
+  /** Returns the content of a wrapper; empty if it has none. */
   #unwrapped(element: XmlElement): readonly XmlElement[] {
     if (element.name === 'AlternateContent') {
       return [child(element, 'Choice') ?? child(element, 'Fallback')].filter(
@@ -222,7 +222,7 @@ class DocxBody {
     return this.#fields.some((one) => !one.isResult || REPEATING_FIELD.test(one.instruction))
   }
 
-  /** A mark in the text, and the note right after its paragraph. */
+  /** Returns the mark of a note. The note itself comes right after its paragraph. */
   #note(key: string): string {
     const note = this.#notes.get(key)
     if (note === undefined) return ''
@@ -256,7 +256,7 @@ class DocxBody {
     return cells
   }
 
-  /** The children of that name, also in wrappers. */
+  /** Returns the children of that name, including those inside wrappers. */
   #within(element: XmlElement, name: string): readonly XmlElement[] {
     return elementsOf(element).flatMap((one) => {
       if (one.name === name) return [one]
@@ -284,7 +284,7 @@ function blockOf(text: string, level: number | null, marked: Marked | null): Blo
   return { kind: 'item', depth: marked.depth, marker: marked.marker, text }
 }
 
-/** The content of a control; nothing for a table of contents or a placeholder. */
+/** Returns the content of a control; nothing for a table of contents or a placeholder. */
 function contentOfControl(control: XmlElement): readonly XmlElement[] {
   const properties = child(control, 'sdtPr')
   const gallery = attribute(child(properties, 'docPartObj', 'docPartGallery'), 'val') ?? ''

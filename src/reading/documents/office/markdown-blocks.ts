@@ -1,22 +1,23 @@
-/** The parts of a document, for every format. */
+import { oneLine } from '../../../core/short-text.ts'
+
+/** The parts of a document, in a form that all formats share. */
 export type Block =
   | {
       readonly kind: 'heading'
       readonly level: number
       readonly text: string
-      /** A line of the document's title: consecutive ones form one. */
+      /** Whether it is a line of the document's title. Consecutive ones form one title. */
       readonly isTitle?: boolean
     }
   | { readonly kind: 'paragraph'; readonly text: string }
   | {
       readonly kind: 'item'
-      /** From 0. */
+      /** Counted from 0. */
       readonly depth: number
-      /** `-`, `3.`, `(b)`. */
+      /** For example `-`, `3.` or `(b)`. */
       readonly marker: string
       readonly text: string
     }
-  /** One line of a listing: neighbours form one fence. */
   | { readonly kind: 'code'; readonly text: string }
   | { readonly kind: 'table'; readonly rows: readonly Cells[] }
 
@@ -24,10 +25,10 @@ export type Block =
 type Cells = readonly (readonly Block[])[]
 
 const TABLE_COLUMNS_SHOWN = 200
-/** A cell of this length is a column of a layout, not a value. */
+/** A cell longer than this is a column of a page layout, not a value. */
 const CELL_CHARS_MAX = 2000
 
-/** Blocks as Markdown, separated by a blank line, but not within a list. */
+/** Writes blocks as Markdown, with blank lines in between except within a list. */
 export function markdownOfBlocks(blocks: readonly Block[]): string {
   const written: string[] = []
   let before: Block['kind'] | null = null
@@ -72,7 +73,7 @@ function fenced(blocks: readonly Block[], language: string): string {
   return fence(lines.join('\n'), language)
 }
 
-/** Code in a fence longer than any fence in it. */
+/** Puts code in a fence that is longer than any fence inside it. */
 export function fence(code: string, language: string): string {
   const text = code.replace(/^\n+|\s+$/g, '')
   if (text === '') return ''
@@ -81,7 +82,7 @@ export function fence(code: string, language: string): string {
   return `${marks}${language}\n${text}\n${marks}`
 }
 
-/** A pipe table; a layout table becomes its blocks. */
+/** Writes a pipe table. A table that is only layout becomes its blocks. */
 function markdownOfTable(rows: readonly Cells[]): string {
   const filled = rows.filter((cells) => cells.length > 0)
   const texts = filled.map((cells) => cells.slice(0, TABLE_COLUMNS_SHOWN).map(flatText))
@@ -109,7 +110,6 @@ function lastFilled(cells: readonly string[]): number {
   return cells.findLastIndex((cell) => cell !== '') + 1
 }
 
-/** The text of a cell in one line. */
 function flatText(blocks: readonly Block[]): string {
   const texts = blocks.map((block) => {
     if (block.kind === 'table') return block.rows.flat().map(flatText).join(' ')
@@ -119,11 +119,7 @@ function flatText(blocks: readonly Block[]): string {
   return text.replaceAll('\u00ad', '').replaceAll('|', '\\|')
 }
 
-export function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
-}
-
-/** Lines of a title become one heading. */
+/** Joins the lines of a title to one heading. */
 export function withWholeTitle(blocks: readonly Block[]): readonly Block[] {
   const whole: Block[] = []
   for (const block of blocks) {
@@ -138,7 +134,7 @@ export function withWholeTitle(blocks: readonly Block[]): readonly Block[] {
   return whole
 }
 
-/** The text of the first heading of the highest level. */
+/** The text of the heading styled as title, or else of the first heading at the highest level. */
 export function titleOfBlocks(blocks: readonly Block[]): string | null {
   const headings = blocks.filter((block) => block.kind === 'heading')
   const highest = Math.min(...headings.map((heading) => heading.level))

@@ -1,4 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
+import { oneLine } from '../../../core/short-text.ts'
 import { type ReadingNotes, unreadable, wholeDocument } from '../../document-format.ts'
 import {
   attribute,
@@ -12,17 +13,10 @@ import {
 } from '../../xml-tree.ts'
 import { zipEntries } from '../../zip-file.ts'
 import { formatted } from './docx-styles.ts'
-import {
-  type Block,
-  markdownOfBlocks,
-  oneLine,
-  titleOfBlocks,
-  withWholeTitle,
-} from './markdown-blocks.ts'
+import { type Block, markdownOfBlocks, titleOfBlocks, withWholeTitle } from './markdown-blocks.ts'
 import { documentProperties } from './office-package.ts'
 import { joinedSlides, withNotesMark } from './pptx.ts'
 
-/** Text documents of LibreOffice and others (OpenDocument), as Markdown. */
 export function* readOdt(document: RawDocument): Generator<ReadDocument> {
   const { reader, body, title, columns } = openedOdf(document, 'text')
   const blocks = withWholeTitle(reader.read(body))
@@ -34,7 +28,6 @@ export function* readOdt(document: RawDocument): Generator<ReadDocument> {
   })
 }
 
-/** Slides of LibreOffice and others (OpenDocument). */
 export function* readOdp(document: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const { reader, body, title, columns } = openedOdf(document, 'presentation')
   const slides = elementsOf(body)
@@ -103,7 +96,7 @@ function isDecoration(shape: XmlElement): boolean {
   return /^(date-time|footer|page-number|header)$/.test(attribute(shape, 'class') ?? '')
 }
 
-/** They are not text of the document: deletions, remarks, generated lists, programs. */
+/** Elements that are not text of the document: deletions, comments, generated lists, programs. */
 const LEFT_OUT = new Set([
   ...['tracked-changes', 'annotation', 'annotation-end', 'table-of-content', 'forms'],
   ...['alphabetical-index', 'illustration-index', 'table-index', 'object-index', 'user-index'],
@@ -116,7 +109,7 @@ const REPEATED_COLUMNS_MAX = 200
 const ROWS_REPEATED_MAX = 100
 
 interface ListKind {
-  /** By depth: null for a bullet, else format and the text around the number. */
+  /** For each level: null for a bullet, otherwise the format and the text around the number. */
   readonly levels: readonly (ListNumber | null | undefined)[]
 }
 
@@ -127,16 +120,15 @@ interface ListNumber {
   readonly start: number
 }
 
-/** Blocks of an OpenDocument text, and of the shapes of a slide. */
 class OdfBody {
   readonly #parents = new Map<string, string>()
   readonly #lists = new Map<string, ListKind>()
-  /** Equations are separate documents, by folder. */
+  /** Equations by folder. Each is a document of its own. */
   readonly #formulas: ReadonlyMap<string, string>
   #after: Block[] = []
   #noteCount = 0
 
-  /** Styles of the text, and shared ones. */
+  /** The styles of the text, and shared styles. */
   constructor(parts: readonly (XmlElement | undefined)[], formulas: ReadonlyMap<string, string>) {
     this.#formulas = formulas
     const styles = parts.flatMap((part) => [child(part, 'styles'), child(part, 'automatic-styles')])
@@ -184,7 +176,6 @@ class OdfBody {
     })
   }
 
-  /** Notes and text boxes follow the block that contains them. */
   #withAfter(read: () => Block): Block[] {
     const outer = this.#after
     this.#after = []
@@ -193,7 +184,7 @@ class OdfBody {
     return blocks
   }
 
-  /** The style of a paragraph and the styles it inherits from. */
+  /** Returns the style of a paragraph and the styles it inherits from. */
   #styleNames(element: XmlElement): readonly string[] {
     const names: string[] = []
     let at = attribute(element, 'style-name')
@@ -245,7 +236,7 @@ class OdfBody {
     return lines.replace(/[ \t]*\n[ \t]*/g, '\n').trim()
   }
 
-  /** White space is one space in ODF; more is written as elements. */
+  /** In ODF, any white space counts as one space; further spaces are elements. */
   #inline(element: XmlElement): string {
     return element.children
       .map((node) => (isElement(node) ? this.#piece(node) : node.replace(/\s+/g, ' ')))
@@ -310,7 +301,7 @@ class OdfBody {
   }
 }
 
-/** Elements in a paragraph that contain paragraphs themselves. */
+/** Elements inside a paragraph that contain paragraphs themselves. */
 const BLOCK_HOLDERS = new Set(['text-box', 'custom-shape', 'rect', 'ellipse', 'g', 'polygon'])
 
 function hasOwnText(item: XmlElement): boolean {
@@ -349,7 +340,7 @@ function markerOf(level: ListNumber, number: number): string {
   return `${level.prefix}${formatted(number, level.format)}${level.suffix}`.trim()
 }
 
-/** MathML in the document: StarMath's notation if available, else its characters. */
+/** Returns the StarMath notation of a MathML equation if it has one, otherwise its characters. */
 function formulaText(element: XmlElement): string {
   const [annotation] = descendants(element, 'annotation')
   return oneLine(annotation === undefined ? textOf(element) : textOf(annotation))

@@ -1,12 +1,12 @@
 import type { Row } from '../../../core/domain/document.ts'
+import { oneLine } from '../../../core/short-text.ts'
 import type { ReadingNotes } from '../../document-format.ts'
 import { imageType } from '../../file-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
 import { attribute, child, descendants, parseXml, textOf, type XmlElement } from '../../xml-tree.ts'
 import { zipEntries } from '../../zip-file.ts'
-import { oneLine } from './markdown-blocks.ts'
 
-/** An Office file (OOXML): XML parts that name each other by relationships. */
+/** An Office file (OOXML): XML parts that refer to each other by relationships. */
 export class OfficePackage {
   readonly #bytes: Uint8Array
   readonly #parts: ReadonlyMap<string, Uint8Array>
@@ -21,13 +21,11 @@ export class OfficePackage {
     return this.#parts.has(path)
   }
 
-  /** A part as a tree; undefined: there is none. */
   part(path: string | undefined): XmlElement | undefined {
     const bytes = path === undefined ? undefined : this.#parts.get(path)
     return bytes === undefined ? undefined : parseXml(bytes)
   }
 
-  /** The parts that one part names, by the ids it uses for them. */
   relationships(path: string): ReadonlyMap<string, Relationship> {
     const slash = path.lastIndexOf('/') + 1
     const folder = path.slice(0, slash)
@@ -42,13 +40,13 @@ export class OfficePackage {
     )
   }
 
-  /** The main part, wherever a program put it. */
+  /** Returns the main part, which programs may place anywhere. */
   mainPart(usual: string): string {
     const main = [...this.relationships('').values()].find((one) => one.type === 'officeDocument')
     return main !== undefined && this.has(main.path) ? main.path : usual
   }
 
-  /** The marks of pictures in an element that a model should read. @param related those of its part */
+  /** @param related the relationships of its part */
   scans(
     element: XmlElement,
     related: ReadonlyMap<string, Relationship>,
@@ -72,12 +70,12 @@ export class OfficePackage {
 }
 
 export interface Relationship {
-  /** The last word of its type: `slide`, `styles`, `notesSlide`. */
+  /** The last word of its type, for example `slide`, `styles` or `notesSlide`. */
   readonly type: string
   readonly path: string
 }
 
-/** `ppt/slides/` and `../media/a.png` → `ppt/media/a.png`. Never leaves the package. */
+/** Resolves `../media/a.png` from `ppt/slides/` to `ppt/media/a.png`. Never leaves the package. */
 export function resolvedPath(folder: string, target: string): string {
   const parts: string[] = target.startsWith('/') ? [] : folder.split('/').filter(Boolean)
   for (const part of target.split('/')) {
@@ -87,7 +85,7 @@ export function resolvedPath(folder: string, target: string): string {
   return parts.join('/')
 }
 
-/** Titles that programs write themselves. */
+/** Titles that programs insert by default. */
 const NO_TITLE =
   /^(untitled|title|document\d*|powerpoint[- ]pr\S+|pr\S+sentation\d*|microsoft (word|powerpoint) -.*|slide \d+|word document|.*\.(docx?|pptx?|od[tp]|dotx?|rtf))$/i
 
@@ -99,7 +97,7 @@ const COLUMNS: readonly (readonly [column: string, names: readonly string[]])[] 
   ['keywords', ['keywords', 'keyword']],
 ]
 
-/** Title and columns from the Dublin Core of Office, ODF and EPUB. */
+/** Reads title and columns from the Dublin Core metadata of Office, ODF and EPUB files. */
 export function documentProperties(meta: XmlElement | undefined): {
   readonly title: string | null
   readonly columns: Row

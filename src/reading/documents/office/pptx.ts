@@ -1,4 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
+import { oneLine } from '../../../core/short-text.ts'
 import { type ReadingNotes, unreadable, wholeDocument } from '../../document-format.ts'
 import { calendarText, excelFormat } from '../../tables/workbooks/xlsx.ts'
 import {
@@ -10,10 +11,9 @@ import {
   type XmlElement,
 } from '../../xml-tree.ts'
 import { equationText, placedText } from './docx-text.ts'
-import { type Block, markdownOfBlocks, oneLine, titleOfBlocks } from './markdown-blocks.ts'
+import { type Block, markdownOfBlocks, titleOfBlocks } from './markdown-blocks.ts'
 import { OfficePackage } from './office-package.ts'
 
-/** The slides of PowerPoint (OOXML), each with its title as heading and its notes at the end. */
 export function* readPptx({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const office = new OfficePackage(bytes)
   const main = office.mainPart('ppt/presentation.xml')
@@ -40,7 +40,7 @@ export function* readPptx({ bytes }: RawDocument, notes: ReadingNotes): Generato
   })
 }
 
-/** `r:id`, next to an `id` of another kind. */
+/** Returns `r:id`, not the plain `id`, which is something else. */
 function relationshipId(element: XmlElement): string {
   const found = Object.entries(element.attributes).find(([name]) => name.endsWith(':id'))
   return found?.[1] ?? ''
@@ -68,7 +68,7 @@ function blocksOfSlide(
 
 type Relationships = ReturnType<OfficePackage['relationships']>
 
-/** Shapes and frames in drawing order, groups opened. */
+/** Yields shapes and frames in drawing order, including those inside groups. */
 function* shapesIn(tree: XmlElement | undefined): Generator<XmlElement> {
   for (const one of elementsOf(tree)) {
     if (/^(?:sp|graphicFrame|pic)$/.test(one.name)) yield one
@@ -79,7 +79,7 @@ function* shapesIn(tree: XmlElement | undefined): Generator<XmlElement> {
   }
 }
 
-/** null: not a placeholder; '': one for anything. */
+/** Null if it is not a placeholder; '' for one that takes any content. */
 function placeholderOf(shape: XmlElement): string | null {
   const placeholder = child(shape, 'nvSpPr', 'nvPr', 'ph')
   return placeholder === undefined ? null : (attribute(placeholder, 'type') ?? '')
@@ -101,7 +101,7 @@ function shapeBlocks(shape: XmlElement): readonly Block[] {
   return paragraphBlocks(paragraphs, hasBullets)
 }
 
-/** `hasBullets`: paragraphs are list items unless they say otherwise. */
+/** `hasBullets` says whether paragraphs are list items by default. */
 function paragraphBlocks(paragraphs: readonly XmlElement[], hasBullets: boolean): Block[] {
   const counters: number[] = []
   const isList = hasBullets && paragraphs.filter((one) => paragraphText(one) !== '').length > 1
@@ -140,7 +140,7 @@ function inlineText(element: XmlElement): string {
   if (element.name === 'r' || element.name === 'fld') {
     const raised = Number.parseInt(attribute(child(element, 'rPr'), 'baseline') ?? '0', 10) || 0
     const place = raised > 0 ? 'superscript' : raised < 0 ? 'subscript' : undefined
-    // A vertical tab is a line break in a title.
+    // In a title, a vertical tab is a line break.
     return placedText(textOf(child(element, 't')).replaceAll('\v', '\n'), place)
   }
   if (/^(AlternateContent|Choice|m)$/.test(element.name)) {
@@ -150,7 +150,7 @@ function inlineText(element: XmlElement): string {
   return ''
 }
 
-/** A table, or the words of a diagram or a chart, which are in separate parts. */
+/** Reads a table, or the words of a diagram or chart, which are stored in separate parts. */
 function frameBlocks(frame: XmlElement, office: OfficePackage, related: Relationships): Block[] {
   const data = child(frame, 'graphic', 'graphicData')
   const table = child(data, 'tbl')
@@ -200,7 +200,6 @@ function speakerNotes(office: OfficePackage, path: string | undefined): readonly
   return withNotesMark(blocks)
 }
 
-/** `Notes: ` before the first of the speaker's notes. */
 export function withNotesMark(blocks: readonly Block[]): readonly Block[] {
   const filled = blocks.filter((block) => !('text' in block) || block.text.trim() !== '')
   const [first, ...rest] = filled
@@ -211,7 +210,7 @@ export function withNotesMark(blocks: readonly Block[]): readonly Block[] {
 
 const CHART_ROWS_MAX = 500
 
-/** The numbers of a chart as a table: a row for each category, a column for each series. */
+/** Writes the numbers of a chart as a table with a row per category and a column per series. */
 function chartBlocks(part: XmlElement | undefined): Block[] {
   const chart = child(part, 'chartSpace', 'chart')
   const title = oneLine([...descendants(child(chart, 'title'), 't')].map(textOf).join(''))
@@ -229,7 +228,7 @@ function chartBlocks(part: XmlElement | undefined): Block[] {
   return [...heading, { kind: 'table', rows: [[[], ...names.map(cell)], ...rows] }]
 }
 
-/** `US / CA / SF` if categories have levels: the innermost comes first in the file, an outer one applies until the next. */
+/** `US / CA / SF` if categories have levels, innermost first; an outer label lasts. */
 function categoriesOf(element: XmlElement | undefined): readonly string[] {
   const levels = [...descendants(element, 'lvl')].map(chartValues)
   const [inner, ...outer] = levels
@@ -240,7 +239,7 @@ function categoriesOf(element: XmlElement | undefined): readonly string[] {
   })
 }
 
-/** Each at its position: points without a value are not in the file. */
+/** Returns values at their positions, because points without a value are missing in the file. */
 function chartValues(element: XmlElement | undefined): readonly string[] {
   const values: string[] = []
   const dates = hasDates(element)
@@ -271,7 +270,7 @@ function dayOf(serial: number): string | null {
   return calendarText(serial, false)?.replace(/ 00:00:00$/, '') ?? null
 }
 
-/** Slides as one text with the start of each; slides without text are reported to the sender. */
+/** Joins slides to one text and returns where each starts. Warns about slides without text. */
 export function joinedSlides(
   slides: readonly (readonly Block[])[],
   notes: ReadingNotes,

@@ -1,9 +1,10 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
+import { oneLine } from '../../../core/short-text.ts'
 import { unreadable, wholeDocument } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
-import { type Block, markdownOfBlocks, oneLine, titleOfBlocks } from './markdown-blocks.ts'
+import { type Block, markdownOfBlocks, titleOfBlocks } from './markdown-blocks.ts'
 
-/** Rich Text (RTF) as Markdown: paragraphs, headings by outline level, tables. */
+/** Converts Rich Text (RTF) to Markdown: paragraphs, headings by outline level, tables. */
 export function* readRtf({ bytes }: RawDocument): Generator<ReadDocument> {
   const reader = new RtfText(new TextDecoder('latin1').decode(bytes))
   const blocks = reader.read()
@@ -19,14 +20,14 @@ function controlWords(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/))
 }
 
-/** `a b, c d` → a: b, c: d */
+/** Parses `a b, c d` to a map of a to b and c to d. */
 function pairsOf(text: string): ReadonlyMap<string, string> {
   return new Map(
     Array.from(text.matchAll(/(\w+) ([\w-]+)/g), ([, key = '', value = '']) => [key, value]),
   )
 }
 
-/** Groups that are not text of the document. */
+/** Groups that are not part of the document's text. */
 const NO_TEXT = controlWords(`
   fonttbl colortbl stylesheet info pict object header footer headerl headerr headerf
   footerl footerr footerf fldinst listtable listoverridetable themedata generator rsidtbl
@@ -53,7 +54,7 @@ const CODE_PAGES = pairsOf(`
   10000 macintosh
 `)
 
-/** Character sets of fonts, as Windows numbers them. */
+/** Encodings by the numbers of Windows character sets. */
 const CHARSETS = pairsOf(`
   128 shift_jis, 129 euc-kr, 134 gb18030, 136 big5, 161 windows-1253, 162 windows-1254,
   163 windows-1258, 177 windows-1255, 178 windows-1256, 186 windows-1257, 204 windows-1251,
@@ -62,10 +63,10 @@ const CHARSETS = pairsOf(`
 
 interface Group {
   isHidden: boolean
-  /** Where its text goes, if not into the paragraph. */
+  /** Where the text of the group goes, if not into the paragraph. */
   target: 'text' | 'marker' | 'title' | 'author' | 'note'
   encoding: string
-  /** Fallback characters for one that `\u` has given. */
+  /** How many fallback characters to skip after a `\u`. */
   replaced: number
   isFontTable: boolean
   isStyleSheet: boolean
@@ -87,7 +88,7 @@ class RtfText {
     isStyleSheet: false,
   }
   #font = ''
-  /** Outline levels of styles. */
+  /** The outline levels of styles. */
   readonly #styles = new Map<string, number>()
   #style = ''
   #codes: number[] = []
@@ -219,7 +220,7 @@ class RtfText {
     else if (word === 'footnote') Object.assign(group, { target: 'note', isHidden: false })
   }
 
-  /** About the file: only within `info`, whose text is hidden. */
+  /** Reads a fact about the file inside `info`, whose text is not shown. */
   #fact(fact: 'title' | 'author'): void {
     if (this.#group.isHidden) Object.assign(this.#group, { target: fact, isHidden: false })
   }
@@ -289,7 +290,7 @@ class RtfText {
   }
 }
 
-/** Bytes in a code page; Windows' default if the name is unknown. */
+/** Decodes bytes of a code page, or of Windows' default if the name is unknown. */
 function decoded(bytes: Uint8Array, encoding: string): string {
   try {
     return new TextDecoder(encoding).decode(bytes)

@@ -3,11 +3,9 @@ import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
 import { type Line, RTL } from './page/fragments.ts'
 import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
 
-/** A paragraph, a heading, a list's entry, a table or a piece of code, as Markdown. */
 export interface Block {
   readonly kind: 'text' | 'heading' | 'entry' | 'table' | 'code'
   readonly text: string
-  /** The type size of a heading. */
   readonly size?: number
 }
 
@@ -15,22 +13,21 @@ export interface Surroundings {
   readonly headings: Headings
   readonly vocabulary: Vocabulary
   readonly pageIndex: number
-  /** Most of the document has type of one width, which then means nothing. */
+  /** Whether most of the document is in a monospaced font, so that this does not indicate code. */
   readonly isTypewritten: boolean
 }
 
-/** A manual's `[Function]` in the margin, at the end of a prototype's first line, begins the prototype. */
+/** A manual's `[Function]` tag moves from the end of a prototype's first line to its start. */
 export function withMarginTagFirst(line: Line): Line {
   const tag = line.cells.at(-1)
   if (line.table !== null || line.cells.length !== 2 || tag === undefined) return line
   if (!MARGIN_TAG.test(tag.text)) return line
   const text = [tag, ...line.cells.slice(0, -1)].map((cell) => cell.text).join(' ')
   const whole = { ...line, text, font: tag.font }
-  // One cell, since it is not a row of a table.
+  // One cell, so that it is not taken for a table row.
   return { ...whole, cells: [whole] }
 }
 
-/** The lines of one column as blocks. */
 export function blocksOf(lines: readonly Line[], around: Surroundings): Block[] {
   const column = columnAround(lines)
   const blocks: Block[] = []
@@ -52,7 +49,7 @@ export function blocksOf(lines: readonly Line[], around: Surroundings): Block[] 
 interface Column {
   readonly x0: number
   readonly x1: number
-  /** Usual distance between two lines. */
+  /** The usual distance between two lines. */
   readonly leading: number
   readonly isRtl: boolean
 }
@@ -73,7 +70,7 @@ function columnAround(lines: readonly Line[]): Column {
   }
 }
 
-/** The outermost edges at which several lines end: single lines may reach beyond them. */
+/** Returns the outermost edges that several lines share. Single lines may extend beyond them. */
 function margins(lines: readonly Line[]): Pick<Column, 'x0' | 'x1'> {
   const left = lines.map(({ x0 }) => x0).sort((a, b) => a - b)
   const right = lines.map(({ x1 }) => x1).sort((a, b) => b - a)
@@ -100,7 +97,7 @@ function lineKind(
   return startsEntry(lines, index) ? 'entry' : 'text'
 }
 
-/** The index after the block that starts here. */
+/** Returns the index after the block that starts here. */
 function blockEnd(
   lines: readonly Line[],
   start: number,
@@ -191,7 +188,7 @@ function isCode(
   return isStacked || line.x0 > column.x0 + line.size * 1.5
 }
 
-/** Within the brackets of a prototype that a tag in the margin names. */
+/** Whether the line is inside the brackets of a prototype with a tag in the margin. */
 function isInPrototype(lines: readonly Line[], index: number): boolean {
   const before = lines.slice(Math.max(0, index - PROTOTYPE_LINES_MAX), index)
   const from = before.findLastIndex(({ text }) => MARGIN_TAG.test(text.replace(/(?<=\]).*/s, '')))
@@ -216,7 +213,7 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   }
   if (!MARKER.test(mark) || !ENTRY_NUMBER.test(mark)) return false
   const before = lines[index - 1]
-  // A line that happens to begin with a number is below the previous one.
+  // A line that starts with a number by chance is aligned with the previous line.
   return (
     before === undefined ||
     Math.abs(before.x0 - line.x0) > line.size * 0.5 ||
@@ -225,7 +222,7 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   )
 }
 
-/** The line is in the middle of a sentence. */
+/** Whether the sentence continues in the next line. */
 function goesOn(lines: readonly Line[], index: number): boolean {
   const [before, line] = [lines[index - 1], lines[index]]
   if (before === undefined || line === undefined || before.table !== null) return false
@@ -249,7 +246,7 @@ function startsParagraph(lines: readonly Line[], index: number, column: Column):
   const isEnd = ENDS.test(before.text)
   const isShorter = isShort(before, line, column)
   if (indent > line.size * 0.8 && !isEntry && indentOf(before, column) < line.size * 0.8) {
-    // In a bibliography, the other lines are indented.
+    // In a bibliography, all lines of an entry except the first are indented.
     return indent < line.size * 6 && (isEnd || isShorter)
   }
   const isBack = indent < -line.size * 0.8 && !isEntry
@@ -257,12 +254,12 @@ function startsParagraph(lines: readonly Line[], index: number, column: Column):
   return isShorter && isEnd
 }
 
-/** The distance of a line's start from the edge where reading starts. */
+/** The distance from the edge where reading starts to the start of the line. */
 function indentOf(line: Line, { x0, x1, isRtl }: Column): number {
   return isRtl ? x1 - line.x1 : line.x0 - x0
 }
 
-/** The first word of the next line would have fitted. */
+/** Whether the first word of the next line would have fitted on this line. */
 function isShort(line: Line, next: Line, { x0, x1, isRtl }: Column): boolean {
   const room = isRtl ? line.x0 - x0 : x1 - line.x1
   const [word = ''] = next.text.split(/\s/, 1)
@@ -292,12 +289,12 @@ function blockText(
   }
 }
 
-/** Dots that lead the eye to a number. */
+/** Removes leader dots before a number. */
 function withoutLeaders(text: string): string {
   return text.replace(LEADERS, ' … ').replace(/ … $/gm, '')
 }
 
-/** Characters that Markdown would read as its own sign at the start of a paragraph. */
+/** Escapes characters that Markdown would interpret at the start of a paragraph. */
 function unmarked(text: string): string {
   return text.replace(/^#+(?=\s)/, '＃')
 }

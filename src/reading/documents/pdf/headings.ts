@@ -1,7 +1,7 @@
 import type { Line } from './page/fragments.ts'
 import type { OutlineEntry } from './page/pdf-file.ts'
 
-/** Finds headings: lines that the outline names, and lines in type larger than the text's. */
+/** Finds headings: lines that the outline names, and lines in a larger font than the text. */
 export class Headings {
   readonly bodySize: number
   readonly #sizes: readonly number[]
@@ -23,12 +23,12 @@ export class Headings {
       if (!this.#isLarge(line)) continue
       sizes.set(rounded(line.size), (sizes.get(rounded(line.size)) ?? 0) + 1)
     }
-    // A title page has its own sizes, which would push all others down.
+    // Ignore rare sizes, such as those of a title page, which would push all other levels down.
     const frequent = [...sizes].filter(([, count]) => count >= FREQUENT_MIN || sizes.size <= 3)
     this.#sizes = frequent.map(([size]) => size).sort((a, b) => b - a)
   }
 
-  /** Call it for all lines first: the sizes of the outline's headings determine the depth of others. */
+  /** Call for all lines first: the headings in the outline determine the levels of the others. */
   learn(line: Line, pageIndex: number): void {
     const depth = this.#outlineDepth(line, pageIndex)
     const size = rounded(line.size)
@@ -36,7 +36,7 @@ export class Headings {
     if (line.size > this.bodySize * LARGER) this.#depthOfSize.set(size, depth)
   }
 
-  /** 1 to 6; null: not a heading. */
+  /** From 1 to 6; null if it is not a heading. */
   levelOf(line: Line, pageIndex: number): number | null {
     if (line.table !== null || line.text.length > HEADING_CHARS_MAX || !HAS_LETTERS.test(line.text))
       return null
@@ -49,7 +49,7 @@ export class Headings {
     return Math.min(Math.max(rank, 1), LEVEL_MAX)
   }
 
-  /** The level of a bold heading in the text's own size. */
+  /** The level of a bold heading in the font size of the text. */
   get boldLevel(): number {
     return Math.min(Math.max(this.#sizes.length, ...this.#depthOfSize.values(), 0) + 1, LEVEL_MAX)
   }
@@ -66,7 +66,7 @@ export class Headings {
   #outlineDepth(line: Line, pageIndex: number): number | null {
     const key = styleKey(line.text)
     if (key.length < 2 || line.size < this.bodySize * 0.95) return null
-    // Some programs point to the end of the page before.
+    // Some programs refer to the end of the previous page.
     for (const page of [pageIndex, pageIndex - 1]) {
       for (const entry of this.#outline.get(page) ?? []) {
         if (isSameStyle(key, entry.key)) return entry.depth
@@ -76,7 +76,7 @@ export class Headings {
   }
 }
 
-/** The authors below a title: two names or more, apart from each other or with commas or the marks of notes. */
+/** Two or more names, with space, commas or note marks between them. */
 export function isListOfNames({ cells, text }: Line): boolean {
   const isMarked = cells.length > 1 || /[,;]/.test(text.replace(NOTE_MARKS, ';'))
   const names = cells
@@ -89,11 +89,11 @@ export function isListOfNames({ cells, text }: Line): boolean {
 const NOTE_MARKS =
   /(?<=[\p{L}.])[\p{No}\d]{1,2}(?:,[\p{No}\d*∗†‡§¶]{1,2})*(?![\p{L}\d])|\s*[*∗†‡§¶]+/gu
 const NAME_ENDS = /\s*(?:,|;|&|(?<=\s|;)(?:and|und|et|y)(?=\s))\s*/u
-/** `Ada B. Lovelace`. */
+/** For example `Ada B. Lovelace`. */
 const NAME =
   /^\p{Lu}[\p{L}\p{M}'’-]*\.?(?: (?:(?:de|la|van|von|der|den|di|da|del|bin|al) )*\p{Lu}[\p{L}\p{M}'’-]*\.?){1,3}$/u
 
-/** One may have the chapter's number before the words that both have. */
+/** One of them may have the chapter number before the words that both share. */
 function isSameStyle(line: string, title: string): boolean {
   if (line === title) return true
   const [longer, shorter] = line.length > title.length ? [line, title] : [title, line]
@@ -120,10 +120,7 @@ const HEADING_CHARS_MAX = 200
 const NUMBER_CHARS_MAX = 14
 const HAS_LETTERS = /\p{L}.*\p{L}|[\u3040-\u9fff\uac00-\ud7af]/u
 
-/**
- * Lines except those of a table of contents: titles with dots that lead to a page number. Late in a book only under
- * such a heading, because an index may have dots too, and repeats nothing.
- */
+/** Titles with dots before a page number; late in a book only below a heading, unlike an index. */
 export function withoutContents(lines: readonly Line[], isLate: boolean): Line[] {
   const dotted = lines.map(({ text, table }) => table === null && LEADERS.test(text))
   if (dotted.filter(Boolean).length < DOTTED_MIN) return [...lines]
@@ -134,7 +131,7 @@ export function withoutContents(lines: readonly Line[], isLate: boolean): Line[]
     if (dotted[index] !== true) continue
     gone.add(line)
     if (first < 0) first = index
-    // Chapters between dotted sections have a page number without dots; long titles take two lines.
+    // Between dotted entries, chapters may have page numbers without dots and take two lines.
     const between = lines.slice(last + 1, index)
     if (last >= 0 && (between.length < UNDOTTED_MAX || between.every(isEntry))) {
       for (const line of between) gone.add(line)
@@ -154,7 +151,7 @@ export function withoutContents(lines: readonly Line[], isLate: boolean): Line[]
   return lines.filter((line) => !gone.has(line))
 }
 
-/** A title with its page's number: one without dots. */
+/** Recognizes a title with its page number, without dots. */
 function isEntry({ text, table, cells }: Line): boolean {
   return table === null && cells.length >= 2 && text.length < 120 && ENDS_WITH_NUMBER.test(text)
 }

@@ -1,14 +1,16 @@
-/** The words of a document: they decide whether a hyphen at the end of a line belongs to the word. */
+/**
+ * The words of a document. They decide whether a hyphen at the end of a line belongs to the word.
+ */
 export class Vocabulary {
   readonly #words = new Set<string>()
-  /** Words that appear somewhere without a capital: parts of German nouns do not. */
+  /** Words that occur without a capital letter; parts of German nouns do not. */
   readonly #small = new Set<string>()
-  /** First and last parts of compounds with a hyphen. */
+  /** The first and last parts of hyphenated compounds. */
   readonly #firsts = new Set<string>()
   readonly #lasts = new Set<string>()
 
   add(line: string): void {
-    // The last word of a line may be half a word.
+    // The last word of a line may be only half a word.
     const end = /[-\u00ad\u2010]$/.test(line) ? line.search(/\S+$/) : line.length
     for (const [word] of line.slice(0, end).matchAll(WORDS_OF_LINE)) {
       if (this.#words.size >= LEARNED_WORDS_MAX) return
@@ -26,7 +28,7 @@ export class Vocabulary {
     return this.#words.has(word.toLowerCase())
   }
 
-  /** Two words that form a compound, as in a name or in another place of the document. */
+  /** Whether the two words form a compound elsewhere in the document, or in a name. */
   areParts(first: string, last: string): boolean {
     if (first.length < PART_MIN || last.length < PART_MIN) return false
     if (!this.has(first) || !this.#small.has(last)) return false
@@ -35,7 +37,6 @@ export class Vocabulary {
   }
 }
 
-/** Two lines of one paragraph as one text. */
 export function joined(before: string, after: string, vocabulary: Vocabulary): string {
   const [start] = FIRST_WORD.exec(after) ?? ['']
   const [, stem, hyphen] = LAST_HYPHENED.exec(before) ?? []
@@ -46,7 +47,7 @@ export function joined(before: string, after: string, vocabulary: Vocabulary): s
     return rest + after
   }
   const [last, first] = [before.slice(-1), after.slice(0, 1)]
-  // Chinese and Japanese have no spaces; Korean has.
+  // Chinese and Japanese have no spaces between words, but Korean does.
   if (NO_SPACES.test(last) && NO_SPACES.test(first)) return before + after
   if (
     /[-\u2010\u2013\u2014/]$/.test(before) &&
@@ -61,7 +62,7 @@ function keepsHyphen(stem: string, start: string, vocabulary: Vocabulary): boole
   if (/^[\p{Lu}\p{N}]/u.test(start) || /\p{N}$/u.test(stem)) return true
   if (vocabulary.has(`${stem}-${start}`)) return true
   if (vocabulary.has(stem + start)) return false
-  // Both halves are words, but not together: a compound.
+  // Both halves are words but the whole is not, so it is a compound.
   const last = stem.split('-').at(-1) ?? stem
   if (stem.includes('-')) return vocabulary.has(last) && vocabulary.has(start)
   return vocabulary.areParts(stem, start)

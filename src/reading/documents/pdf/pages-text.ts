@@ -9,10 +9,8 @@ import { runningPieces } from './running-lines.ts'
 import { withAlignedTables } from './tables/aligned-tables.ts'
 import { ruledTables } from './tables/ruled-tables.ts'
 
-/** The pieces of a page, for each direction of its lines. */
 export interface PagePieces {
   readonly directions: readonly (readonly Fragment[])[]
-  /** The mark of a page that is a picture. */
   readonly scan?: string
 }
 
@@ -25,13 +23,11 @@ export function pagePieces({ directions, rules }: PageDrawing): PagePieces {
   }
 }
 
-/** The text of all pages as Markdown. */
 export function pagesText(
   pages: readonly PagePieces[],
   outline: readonly OutlineEntry[],
 ): {
   readonly content: string
-  /** The start of each page in it. */
   readonly starts: readonly number[]
   /** The title shown on the first page. */
   readonly title: string | null
@@ -73,13 +69,13 @@ export function pagesText(
   return { content: writing.content, starts: writing.starts, title }
 }
 
-/** The heading in the largest type, if there is only one. */
+/** Returns the heading in the largest font, if there is exactly one. */
 function titleAmong(blocks: readonly Block[], bodySize: number): string | null {
   const sizes = blocks.map(({ kind, size = 0 }) => (kind === 'heading' ? size : 0))
   const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
   const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)
   const [first] = blocks
-  // Papers start with it in the type of the text.
+  // Papers may start with their title in the font size of the text.
   if (found.length === 0 && first?.kind === 'heading') found.push(first)
   const [only] = found
   const text = only?.text.replace(/^#+ /, '').replace(/[∗*†‡¹]+$/u, '') ?? ''
@@ -90,7 +86,7 @@ function titleAmong(blocks: readonly Block[], bodySize: number): string | null {
 const TITLE_SIZE = 1.2
 const TITLE_CHARS_MAX = 150
 
-/** The size of most of the text. */
+/** Returns the font size of most of the text. */
 function usualSize(pages: readonly PagePieces[]): number {
   const counts = new Map<number, number>()
   for (const { directions } of pages) {
@@ -152,7 +148,7 @@ class Writing {
     return this.#last.kind === 'entry' && block.kind === 'entry' ? '\n' : '\n\n'
   }
 
-  /** A sentence cut by the end of the page. */
+  /** Whether a sentence continues on the next page. */
   #goesOn(block: Block): boolean {
     const last = this.#last
     if (last === null || block.kind !== 'text') return false

@@ -1,14 +1,10 @@
 import { type Fragment, fragmentLines, type Line, RTL } from './page/fragments.ts'
 
-/** Lines read from top to bottom before the next block of the page. */
 export interface Region {
   readonly lines: readonly Line[]
 }
 
-/**
- * The pieces of a page in reading order. A gap down the page separates columns if its sides contain
- * lines of prose, or if the page draws one side after the other; otherwise they are the cells of a table's rows.
- */
+/** A gap separates columns if its sides are prose or drawn one by one; otherwise cells. */
 export function readingOrder(fragments: readonly Fragment[], depth = 0): Region[] {
   const gutter = depth < CUT_DEPTH_MAX ? bestGutter(fragments) : null
   if (gutter === null) return fragments.length === 0 ? [] : [{ lines: fragmentLines(fragments) }]
@@ -37,7 +33,7 @@ interface Gutter {
   readonly x1: number
 }
 
-/** The text between two pieces that cross the gutter, and the piece that ends it. */
+/** The text between two fragments that cross the gutter, with the fragment that ends it. */
 interface Band {
   readonly left: Fragment[]
   readonly right: Fragment[]
@@ -45,7 +41,7 @@ interface Band {
   readonly isColumns: boolean
 }
 
-/** The gutter with the most lines on both sides. */
+/** Returns the gutter with the most lines on both sides. */
 function bestGutter(fragments: readonly Fragment[]): Gutter | null {
   if (fragments.length < LINES_MIN * 2) return null
   let best: Gutter | null = null
@@ -59,7 +55,7 @@ function bestGutter(fragments: readonly Fragment[]): Gutter | null {
   return best
 }
 
-/** Nearly empty strips from top to bottom. */
+/** Returns nearly empty strips from top to bottom. */
 function gutters(fragments: readonly Fragment[]): Gutter[] {
   const start = Math.floor(Math.min(...fragments.map(({ x0 }) => x0)))
   const end = Math.ceil(Math.max(...fragments.map(({ x1 }) => x1)))
@@ -136,7 +132,7 @@ function standBeside(left: readonly Fragment[], right: readonly Fragment[]): boo
   return shared > 0.4 * Math.min(a.bottom - a.top, b.bottom - b.top)
 }
 
-/** Most lines fill the column. */
+/** Whether most lines fill the column. */
 function isProse(side: readonly Fragment[]): boolean {
   const width = Math.max(...side.map(({ x1 }) => x1)) - Math.min(...side.map(({ x0 }) => x0))
   const full = side.filter(({ x0, x1 }) => x1 - x0 > width * 0.7)
@@ -144,7 +140,7 @@ function isProse(side: readonly Fragment[]): boolean {
   return full.length >= side.length * 0.5 && chars >= PROSE_CHARS_MIN
 }
 
-/** An ideograph counts as two letters. */
+/** The length of a text, counting an ideograph as two letters. */
 function weight(text: string): number {
   return text.length + (text.match(IDEOGRAPHS)?.length ?? 0)
 }
@@ -158,7 +154,7 @@ const LINES_MIN = 3
 /** In points. */
 const GUTTER_MIN = 6
 const WIDTH_MAX = 20_000
-/** A title or a figure may span the columns, and take much of the page. */
+/** A title or figure may span the columns and take up much of the page. */
 const COVERED_SHARES_MAX = [0.1, 0.35, 0.6]
 const PROSE_CHARS_MIN = 22
 const IDEOGRAPHS = /[\u3040-\u9fff\uac00-\ud7af]/g

@@ -1,11 +1,10 @@
 import type { Fragment } from './page/fragments.ts'
 
-/** The examined parts of a page. */
 export interface PagePieces {
   readonly fragments: readonly Fragment[]
 }
 
-/** Pieces repeated at the upper or lower end of page after page: headers, footers and page numbers. */
+/** Repeated at the top or bottom of many pages: headers, footers and page numbers. */
 export function runningPieces(pages: readonly PagePieces[], bodySize: number): Set<Fragment> {
   const edges = pages.map(({ fragments }) => edgeRows(fragments))
   const running = new Set<Fragment>()
@@ -55,7 +54,7 @@ function edgeRows(fragments: readonly Fragment[]): Edges {
       row.push(piece)
     } else rows.push([piece])
   }
-  // A page with few lines has no body for them to surround.
+  // On a page with few lines, nothing is between header and footer.
   const count = Math.min(ROWS_LOOKED_AT, Math.floor(rows.length / 2))
   return {
     upper: rows.slice(0, count).map(lineRow),
@@ -76,7 +75,7 @@ function lineRow(found: readonly Fragment[]): Row {
   }
 }
 
-/** The same words, numbers aside, at the same height. */
+/** The words without numbers, and the height. */
 function lineKey({ text, baseline }: Pick<Row, 'text' | 'baseline'>): string {
   return `${Math.round(baseline / HEIGHT_STEP)} ${lineWords(text)}`
 }
@@ -88,7 +87,7 @@ function lineWords(text: string): string {
     .replace(/^[ivxlcdm]+$|(?<=^page )[ivxlcdm]+$/, '#')
 }
 
-/** The whole row, or one side of it: the chapter, next to a section that only this page has. */
+/** The whole row, or one side: the chapter next to a section only this page has. */
 function isKnown(row: Row, known: ReadonlySet<string>): boolean {
   if (known.has(lineKey(row))) return true
   return (
@@ -111,7 +110,7 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
     for (const row of [...outermost, ...sides]) {
       // A table has no text.
       if (row.text === '' || row.text.length > ROW_CHARS_MAX) continue
-      // A neighbour's height differs by rounding.
+      // The height on another page may differ by rounding.
       for (const shift of [-HEIGHT_STEP, 0, HEIGHT_STEP]) {
         const key = lineKey({ ...row, baseline: row.baseline + shift })
         const isLarge = row.size > bodySize * 1.15
@@ -124,7 +123,7 @@ function repeatedKeys(rows: readonly (readonly Row[])[], bodySize: number): Set<
   return new Set([...counts].filter(([key, count]) => count >= least(key)).map(([key]) => key))
 }
 
-/** How far the numbers on the pages are from their positions in the file. */
+/** Returns how much printed page numbers differ from positions in the file. */
 function pageOffsets(sides: readonly (readonly (readonly Row[])[])[]): Map<number, number> {
   const offsets = new Map<number, number>()
   for (const removed of sides) {
@@ -142,7 +141,7 @@ function titlesOf(fragments: readonly Fragment[], bodySize: number): Set<string>
   return new Set(large.map(({ text }) => text.toLowerCase()))
 }
 
-/** The document's title with the number of the page, in a document of two or three pages. */
+/** Finds the document's title with a page number, in a document of two or three pages. */
 function titledRows(
   rows: readonly (readonly Row[])[],
   removed: readonly (readonly Row[])[],
@@ -157,7 +156,7 @@ function titledRows(
   })
 }
 
-/** The title of a section and the page's number, at the height where other pages have theirs. */
+/** Finds a section's title with a page number, at the height where other pages have theirs. */
 function numberedRows(
   rows: readonly (readonly Row[])[],
   removed: readonly (readonly Row[])[],
@@ -177,11 +176,11 @@ function numberedRows(
     const height = Math.round(row.baseline)
     const isThere = [height - 1, height, height + 1].some((value) => usual(heights, value))
     const isCounted = numbersOf(row.text).some((number) => usual(offsets, number - page))
-    // The page number on a chapter's first page has another position.
+    // On the first page of a chapter, the page number is elsewhere.
     if (isCounted && /^\d+$/.test(row.text)) return [[page, row] as const]
     const isNumbered = isCounted || ROMAN.test(row.text)
-    // The name of a chapter alone, on too few pages to be recognised by repetition: as large as other headers, and apart
-    // from the text.
+    // The name of a chapter alone, on too few pages to be recognized by repetition, but in the size
+    // of other headers and apart from the text.
     const next = outermost[(removed[page]?.length ?? 0) + 1]
     const isApart =
       usual(sizes, Math.round(row.size)) &&
@@ -201,7 +200,7 @@ function count(counts: Map<number, number>, value: number): void {
   counts.set(value, (counts.get(value) ?? 0) + 1)
 }
 
-/** A page number before the text starts. */
+/** A Roman page number, as before the first chapter. */
 const ROMAN = /^[ivxl]{1,6} \p{L}|\p{L} [ivxl]{1,6}$/u
 const SIDE_LETTERS_MIN = 8
 const ROWS_LOOKED_AT = 3

@@ -5,12 +5,11 @@ import type { ZipParts } from './zip-parts.ts'
 
 const CONTENT = 'content.xml'
 const MANIFEST = 'META-INF/manifest.xml'
-/** A cell repeated more often is a format over the rest of the sheet, not a value. */
+/** A cell repeated more often is formatting for the rest of the sheet, not a value. */
 const REPEATED_MAX = 1_048_576
 
 type Attributes = Readonly<Record<string, string>>
 
-/** The sheets of an ODS. */
 export async function odsSheets(parts: ZipParts): Promise<readonly SheetPart[]> {
   await refuseLocked(parts)
   const hiddenStyles = new Set<string>()
@@ -43,7 +42,7 @@ export async function odsSheets(parts: ZipParts): Promise<readonly SheetPart[]> 
   }))
 }
 
-/** Parts behind a password look empty. */
+/** Refuses password-protected parts, which would look empty. */
 async function refuseLocked(parts: ZipParts): Promise<void> {
   if (!parts.has(MANIFEST)) return
   let isLocked = false
@@ -125,7 +124,7 @@ class OdsSheet {
   }
 
   text(piece: string): void {
-    // Between paragraphs there is only the layout of the XML.
+    // White space between paragraphs only formats the XML.
     if (this.#isCell && this.#skipped === 0 && this.#isParagraph) this.#text += piece
   }
 
@@ -146,7 +145,7 @@ class OdsSheet {
     if (isError || /^(#(N\/A|REF!|VALUE!|DIV\/0!|NAME\?|NUM!|NULL!)|Err:\d+)$/.test(text))
       this.#table.errorCount += 1
     else if (text !== '') {
-      // Formats are repeated to the end of the sheet; values as often as the sheet has them.
+      // Formats are repeated to the end of the sheet, but values only as often as they occur.
       for (let index = 0; index < this.#cellRepeat; index += 1) {
         this.#cells.push({ column: this.#column + index, type, text })
         if (this.#cells.length > 20_000) break
@@ -207,7 +206,7 @@ function cellValue(attributes: Attributes, shown: string): [OdsCell['type'], str
   }
 }
 
-/** `PT12H30M00S` */
+/** Converts `PT12H30M00S`. */
 function timeOf(value: string, shown: string): [OdsCell['type'], string] {
   const found = /^PT(\d+)H(\d+)M(\d+)([.,]\d+)?S$/.exec(value)
   if (found === null) return ['text', shown]

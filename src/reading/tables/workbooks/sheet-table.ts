@@ -8,11 +8,11 @@ import { COMMA, DOUBLE_QUOTE, LINE_FEED, TABLE_COLUMNS_MAX } from '../csv-rows.t
 import { BlockWriter, plainRowsSql } from '../plain-csv.ts'
 import { writtenTable } from '../written-table.ts'
 
-/** The content of a cell. Its text is in DuckDB's notation. */
+/** The content of a cell, with its text in DuckDB's notation. */
 export type CellType = 'number' | 'boolean' | 'date' | 'timestamp' | 'time' | 'text'
 
-/** A rectangle of merged cells, from 0, with inclusive ends. */
-export interface MergedCells {
+/** A rectangle of merged cells, counted from 0, with inclusive ends. */
+interface MergedCells {
   readonly firstRow: number
   readonly lastRow: number
   readonly firstColumn: number
@@ -20,25 +20,22 @@ export interface MergedCells {
 }
 
 const HEAD_ROWS = 100
-/** Non-empty cells: a hundred times the usual number, and some minutes. */
+/** The most non-empty cells: a hundred times the usual number, which takes some minutes. */
 const CELLS_MAX = 200_000_000
 const HEADER_ROWS_MAX = 10
 
-/** Cells are in slots: a column gets one with its first value, so columns without values cost nothing. */
+/** A column gets a slot with its first value, so columns without values cost nothing. */
 interface HeadRow {
   readonly row: number
   readonly cells: readonly (string | undefined)[]
   readonly types: readonly (CellType | undefined)[]
 }
 
-/**
- * Collects the cells of a sheet and makes a table of them at the end: rows go to a CSV file, only the first ones
- * stay in memory, because merged cells are known last.
- */
+/** Only the first rows stay in memory; merged cells come last in the file. */
 export class SheetTable {
   readonly name: string
   errorCount = 0
-  /** Formulas without a stored result. */
+  /** The number of formulas without a stored result. */
   unsolvedCount = 0
   readonly #path: string
   readonly #headPath: string
@@ -46,7 +43,7 @@ export class SheetTable {
   readonly #head: HeadRow[] = []
   readonly #merged: MergedCells[] = []
   readonly #slots = new Map<number, number>()
-  /** How often each type is in each slot, below the first rows. */
+  /** How often each type occurs in each slot, below the first rows. */
   readonly #counts: Map<CellType, number>[] = []
   readonly #hasFraction: boolean[] = []
   #cells: (string | undefined)[] = []
@@ -65,7 +62,7 @@ export class SheetTable {
     this.#writer = new BlockWriter(path)
   }
 
-  /** @param index of the row, from 0 */
+  /** @param index of the row, counted from 0 */
   startRow(index: number): void {
     this.#rowIndex = index
     this.#cells = []
@@ -136,7 +133,6 @@ export class SheetTable {
     if (type === 'number' && !/^-?\d{1,18}$/.test(text)) this.#hasFraction[slot] = true
   }
 
-  /** null: the sheet is empty. */
   async table(
     connection: DuckDBConnection,
     target: string,
@@ -188,7 +184,7 @@ export class SheetTable {
       )
     if (this.unsolvedCount > 0)
       say(
-        `${counted(this.unsolvedCount, 'formula')} ${this.unsolvedCount === 1 ? 'is' : 'are'} NULL: the workbook does not hold what they come to; open it in a spreadsheet program, save it and send it again`,
+        `${counted(this.unsolvedCount, 'formula')} ${this.unsolvedCount === 1 ? 'is' : 'are'} NULL: the workbook does not contain their results; open it in a spreadsheet program, save it and send it again`,
       )
     if (this.#blankCount > 0)
       say(

@@ -11,7 +11,7 @@ import { ZipParts } from './zip-parts.ts'
 
 const SHEETS_MAX = 255
 
-/** Each non-empty sheet of a workbook becomes a table. @throws AppError `file_unreadable` */
+/** Turns each non-empty sheet of a workbook into a table. @throws AppError `file_unreadable` */
 export async function readWorkbook(
   connection: DuckDBConnection,
   given: {
@@ -48,7 +48,7 @@ export async function readWorkbook(
   return tables
 }
 
-/** By name, or by number from 1. */
+/** By name, or by number counted from 1. */
 function wantedSheets(
   sheets: readonly SheetPart[],
   wanted: string | undefined,

@@ -2,17 +2,14 @@ import { DAY_MS } from '../../../core/time.ts'
 import type { CellType, SheetTable } from './sheet-table.ts'
 import { damaged, type ZipParts } from './zip-parts.ts'
 
-/** A sheet in a workbook. */
 export interface SheetPart {
   readonly name: string
   readonly isHidden: boolean
-  /** Fills a table with its cells. */
   read(table: SheetTable): Promise<void>
 }
 
 const STRINGS_CHARS_MAX = 200_000_000
 
-/** The sheets of an XLSX or XLSM, each read on demand. */
 export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]> {
   const workbookPath = await mainPart(parts)
   const folder = workbookPath.slice(0, workbookPath.lastIndexOf('/') + 1)
@@ -41,7 +38,7 @@ export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]>
   let strings: Promise<readonly string[]> | null = null
   return found.flatMap(({ name, id, isHidden }): SheetPart[] => {
     const relation = relations.get(id)
-    // Charts have separate sheets.
+    // Charts have sheets of their own. Skip them.
     if (relation === undefined || !relation.type.endsWith('/worksheet')) return []
     const read = async (table: SheetTable): Promise<void> => {
       strings ??=
@@ -91,7 +88,6 @@ async function relationsOf(parts: ZipParts, path: string): Promise<ReadonlyMap<s
   return relations
 }
 
-/** How each style shows a number. */
 async function formatsOf(parts: ZipParts, path: string): Promise<readonly NumberFormat[]> {
   const codes = new Map<number, string>()
   const formats: NumberFormat[] = []
@@ -113,7 +109,7 @@ async function formatsOf(parts: ZipParts, path: string): Promise<readonly Number
   return formats
 }
 
-/** Texts that cells refer to. Runs of one text are joined, Japanese readings left out. */
+/** Returns texts that cells refer to. Runs of one text are joined, without Japanese readings. */
 async function stringsOf(parts: ZipParts, path: string): Promise<readonly string[]> {
   const strings: string[] = []
   let text = ''
@@ -196,7 +192,7 @@ async function readSheet(
       if (name === 'v' || name === 't') isValue = false
       else if (name === 'rPh') isReading = false
       else if (name === 'c') {
-        // An empty text is a value: programs write it as `str`.
+        // An empty text is a value, which programs write as `str`.
         if (isFormula && value === '' && type !== 'str') table.unsolvedCount += 1
         setCell(table, column, { type, style, value }, workbook)
       } else if (name === 'row') table.endRow()
@@ -242,12 +238,12 @@ function numberCell(value: string, format: NumberFormat, is1904: boolean): [Cell
   return ['timestamp', day]
 }
 
-/** Whole numbers without a fraction or an exponent. */
+/** Writes whole numbers without a fraction or exponent. */
 function plainNumber(value: string, number: number): string {
   return Number.isSafeInteger(number) ? String(number) : value.trim()
 }
 
-/** `BC12` → 54 */
+/** Converts `BC12` to 54. */
 function sheetColumn(reference: string): number {
   let column = 0
   for (let index = 0; index < reference.length; index += 1) {
@@ -270,7 +266,7 @@ function merge(table: SheetTable, reference: string): void {
   })
 }
 
-/** The value of a number in a cell. */
+/** What a cell's number means. */
 type NumberFormat = 'number' | 'date' | 'timestamp' | 'time' | 'duration'
 
 /** By the number of a built-in format, or the code of one of the workbook's own. */
@@ -300,7 +296,7 @@ function formatOfCode(code: string): NumberFormat {
 
 const LAST_DAY = 2_958_466
 
-/** `2026-01-31 12:00:00`; null: before 1900 or after 9999. Excel counts a 29 February 1900, as its ancestor did. */
+/** For example `2026-01-31 12:00:00`; null before 1900 or after 9999. Excel has 1900-02-29. */
 export function calendarText(serial: number, is1904: boolean): string | null {
   if (serial < 0 || serial >= LAST_DAY - (is1904 ? 1462 : 0)) return null
   const start = is1904 ? Date.UTC(1904, 0, 1) : Date.UTC(1899, 11, serial < 60 ? 31 : 30)
@@ -311,7 +307,7 @@ export function calendarText(serial: number, is1904: boolean): string | null {
     .replace(/\.000$/, '')
 }
 
-/** `36:15:00` of one and a half days and a quarter of an hour. */
+/** Writes one and a half days and a quarter of an hour as `36:15:00`. */
 function clockText(days: number): string {
   const total = Math.round(Math.abs(days) * DAY_MS)
   const [hours, minutes, seconds, rest] = [

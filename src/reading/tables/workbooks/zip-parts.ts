@@ -3,6 +3,7 @@ import type { Entry } from 'yauzl'
 import { AppError } from '../../../core/errors.ts'
 import { unreadable } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
+import { localName } from '../../xml-tree.ts'
 import {
   DamagedEntry,
   damagedPart,
@@ -12,7 +13,7 @@ import {
   zipFileEntries,
 } from '../../zip-file.ts'
 
-/** The parts of an Office package, read as streams: a sheet may be larger than the memory. */
+/** The parts of an Office package, read as streams because a sheet may not fit in memory. */
 export class ZipParts {
   readonly #path: string
   readonly #parts: ReadonlyMap<string, Entry>
@@ -42,14 +43,11 @@ export class ZipParts {
     return this.#parts.has(partKey(name))
   }
 
-  /**
-   * Reads a part of XML without ever holding all of it.
-   * @throws AppError `file_unreadable` if it is missing, damaged or too large
-   */
+  /** @throws AppError `file_unreadable` if it is missing, damaged or too large */
   async parse(
     name: string,
     handler: {
-      /** Names come without their prefixes, attributes with them. */
+      /** Names have no prefixes, but attributes do. */
       open(name: string, attributes: Readonly<Record<string, string>>): void
       text(text: string): void
       close(name: string): void
@@ -63,7 +61,7 @@ export class ZipParts {
         onopentag: (tag, attributes) => {
           depth.now += 1
           if (depth.now > READING_LIMITS.xmlDepthMax) throw damaged('its XML is nested too deep')
-          // Programs' extensions there reuse other names: `x15:workbookPr`.
+          // Inside extensions, other programs reuse names: `x15:workbookPr`.
           if (localName(tag) === 'extLst') depth.extensions += 1
           if (depth.extensions === 0) handler.open(localName(tag), attributes)
         },
@@ -94,7 +92,7 @@ export class ZipParts {
     const sizeMax = Math.min(unpackedBytesMax, freely)
     if (part.uncompressedSize > sizeMax) throw swells(name, part.compressedSize, sizeMax)
     try {
-      // No piece is larger than the checked size: that would end the stream.
+      // A piece is never larger than the checked size. The stream would end there.
       yield* piecesAgain(this.#path, part)
     } catch (error) {
       if (error instanceof AppError) throw error
@@ -107,7 +105,7 @@ export class ZipParts {
 
 function swells(name: string, packedBytes: number, sizeMax: number): AppError {
   const found = `${name} of ${packedBytes} bytes would unpack to more than ${sizeMax}`
-  return unreadable(`The file swells: ${found}`)
+  return unreadable(`The file expands too much: ${found}`)
 }
 
 /** Programs write `xl\\Workbook.xml`, `./sheet1.xml` and `/xl/sheet1.xml` for the same parts. */
@@ -118,10 +116,6 @@ function partKey(name: string): string {
     else if (piece !== '' && piece !== '.') folders.push(piece)
   }
   return folders.join('/')
-}
-
-function localName(name: string): string {
-  return name.slice(name.indexOf(':') + 1)
 }
 
 export function damaged(why: string): AppError {

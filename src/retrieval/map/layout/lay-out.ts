@@ -1,35 +1,33 @@
 /**
- * Points in two dimensions, placed so that similar vectors are close: a graph of nearest neighbours with weights as
- * in UMAP (McInnes, Healy and Melville 2018), laid out by pulling neighbours together and pushing random others away
- * (negative sampling as in LargeVis: Tang, Liu, Zhang and Mei 2016), with the similarity 1 / (1 + d²) of t-SNE, which
- * needs no power function. It begins with the first two principal components, which keeps what is far apart far apart.
+ * Places points in two dimensions so that similar vectors are close to each other. It builds a
+ * graph of nearest neighbours with weights as in UMAP (McInnes, Healy and Melville, 2018). The
+ * layout pulls neighbours together and pushes random others away (negative sampling as in LargeVis:
+ * Tang, Liu, Zhang and Mei, 2016), with t-SNE's similarity 1 / (1 + d²), which needs no power
+ * function. It starts from the first two principal components, which keeps distant points apart.
  */
 import { type NearestGraph, nearestGraph } from './nearest-graph.ts'
 import { SeededRandom, type VectorTable } from './principal-components.ts'
 
-/** As UMAP has them, like those of the next three names: of each point, and others for each pull. */
+/** Values from UMAP: neighbours per point, and points pushed away per pull. */
 const NEIGHBOURS = 15
 const PUSHED_AWAY = 5
 /** The longest step in one direction, in units of the layout. */
 const STEP_MAX = 4
-/** Half the width of the picture at first, in units of the layout. */
+/** Half the initial width of the picture, in units of the layout. */
 const START_SIZE = 10
-/** Squared: points at the same position are not pushed apart endlessly. */
+/** A squared distance. It limits how strongly points at the same position are pushed apart. */
 const NOT_NOTHING = 1e-3
-/** Rounds over all edges. With more points, fewer do. */
+/** Rounds over all edges; fewer if there are more points. */
 const EPOCHS_FEW = 400
 const EPOCHS_MANY = 160
 const FEW_POINTS = 10_000
 
-/**
- * @param table principal components: the first two numbers are a point's start
- * @returns x and y of each point, one point after the other
- */
+/** @param table the first two components are a point's start @returns x, y of each point */
 export function layOut(
   table: VectorTable,
   given: {
     readonly seed: number
-    /** How far it is, from 0 to 1. */
+    /** The progress, from 0 to 1. */
     readonly onShare?: (stage: 'neighbours' | 'layout', share: number) => void
   },
 ): Float32Array {
@@ -67,7 +65,7 @@ function startPlaces({ values, dimensions }: VectorTable, random: SeededRandom):
   }
   const scale = farthest > 0 ? START_SIZE / farthest : 0
   for (let at = 0; at < places.length; at++) {
-    // Equal vectors start next to each other, so that they can be told apart.
+    // Equal vectors start close to each other but apart, so that both are visible.
     places[at] = (places[at] ?? 0) * scale + (random.next() - 0.5) * 1e-3
   }
   return places
@@ -77,13 +75,13 @@ function startPlaces({ values, dimensions }: VectorTable, random: SeededRandom):
 interface Edges {
   readonly heads: Int32Array
   readonly tails: Int32Array
-  /** Epochs from one turn of the edge to the next: 1 for the strongest. */
+  /** How many epochs pass between two turns of an edge: 1 for the strongest. */
   readonly periods: Float32Array
-  /** The epoch of its next turn. */
+  /** The epoch of the edge's next turn. */
   readonly due: Float32Array
 }
 
-/** An edge weaker than this share of the strongest would never have its turn. */
+/** An edge that is weaker than this, relative to the strongest, would never have a turn. */
 const WEIGHT_SHARE_MIN = 1 / EPOCHS_FEW
 
 function weightedEdges(graph: NearestGraph): Edges {
@@ -98,7 +96,7 @@ function weightedEdges(graph: NearestGraph): Edges {
     if (tail < 0) continue
     const there = weights[at] ?? 0
     const back = neighbourIndex(neighbours, tail, head, count)
-    // The other end has added this edge already.
+    // The edge was already added from its other end.
     if (back >= 0 && tail < head) continue
     const fromThere = back < 0 ? 0 : (weights[back] ?? 0)
     heads.push(head)
@@ -132,10 +130,7 @@ function neighbourIndex(
 
 const SEARCH_ROUNDS = 40
 
-/**
- * How much each neighbour is one: 1 for the nearest, and log2 of their count in all, for a point in a crowd as for one far
- * out. UMAP calls the distance to the nearest ρ, and σ the `width` that is searched for here.
- */
+/** 1 for the nearest, in sum log2 of their number. In UMAP: ρ is the nearest, `width` is σ. */
 function membershipOf({ count, neighbours, distances }: NearestGraph): Float32Array {
   const weights = new Float32Array(neighbours.length)
   const wanted = Math.log2(count)
@@ -162,11 +157,7 @@ function membershipOf({ count, neighbours, distances }: NearestGraph): Float32Ar
   return weights
 }
 
-/**
- * One epoch of stochastic gradient descent: each edge whose turn it is pulls its ends together, and pushes one of them away
- * from some random others.
- * @param epoch from 0 on. @param rate the share of each step that is gone, from 1 down to 0
- */
+/** Each edge pulls its ends together and pushes random points away. @param epoch from 0 */
 function moveOnce(
   places: Float32Array,
   { heads, tails, periods, due }: Edges,

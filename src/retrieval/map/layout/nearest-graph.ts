@@ -1,26 +1,27 @@
 /**
- * For each point its nearest others, nearly: random projection trees bring neighbours together (Dasgupta and Freund 2008),
- * then neighbours of neighbours are tried (NN-descent: Dong, Charikar and Li 2011). Few points are all compared.
+ * Finds the approximate nearest neighbours of each point: random projection trees collect likely
+ * neighbours (Dasgupta and Freund, 2008), then neighbours of neighbours are tried (NN-descent:
+ * Dong, Charikar and Li, 2011). A small number of points is compared exhaustively.
  */
 import type { SeededRandom, VectorTable } from './principal-components.ts'
 
-/** `count` per point, nearest first; missing ones are -1 at the end. */
+/** `count` neighbours per point, nearest first. Missing ones are -1, at the end. */
 export interface NearestGraph {
   readonly count: number
   readonly neighbours: Int32Array
-  /** Euclidean, not squared. */
+  /** Euclidean distances, not squared. */
   readonly distances: Float32Array
 }
 
-/** Up to this many points, all pairs are compared: two million pairs are quicker than trees. */
+/** Up to this many points, all pairs are compared: two million pairs are faster than trees. */
 const COMPARED_ALL_MAX = 2_000
-/** More find more of the true neighbours, and take longer. */
+/** More trees find more of the true neighbours but take longer. */
 const TREES = 6
 const LEAF_POINTS_MAX = 50
 const ROUNDS_MAX = 6
-/** The numbers of new and other neighbours that a point combines in a round. */
+/** How many new and old neighbours of a point are combined per round. */
 const CANDIDATES = 12
-/** Rounds end with fewer changes than this share of all neighbours. */
+/** Stop when fewer neighbours than this share change in a round. */
 const CHANGED_SHARE_MIN = 0.01
 
 export function nearestGraph(
@@ -48,13 +49,12 @@ export function nearestGraph(
   return lists.graph()
 }
 
-/** The nearest known so far. */
 class NeighbourLists {
   readonly pointCount: number
   readonly count: number
   readonly neighbours: Int32Array
   readonly #distances: Float32Array
-  /** 1: not yet compared with the others of its list. */
+  /** 1 if not yet compared with the others in its list. */
   readonly isNew: Uint8Array
   readonly values: Float32Array
   readonly dimensions: number
@@ -87,7 +87,7 @@ class NeighbourLists {
     return sum + further
   }
 
-  /** @returns how many of the two lists it changed */
+  /** @returns how many of the two lists changed */
   compare(one: number, other: number): number {
     const distance = this.#distance(one, other)
     return this.#insert(one, other, distance) + this.#insert(other, one, distance)
@@ -127,7 +127,9 @@ class NeighbourLists {
   }
 }
 
-/** Cuts all points by random planes until few are left in each part, and compares those. */
+/**
+ * Splits the points by random planes into small parts, and compares all points within each part.
+ */
 function compareLeaves(lists: NeighbourLists, random: SeededRandom): void {
   const points = Int32Array.from({ length: lists.pointCount }, (_, point) => point)
   const open: [number, number][] = [[0, points.length]]
@@ -138,13 +140,13 @@ function compareLeaves(lists: NeighbourLists, random: SeededRandom): void {
       continue
     }
     const cut = cutByPlane(lists, points.subarray(from, to), random)
-    // Equal points are on one side: any half will do.
+    // If all points are equal, split anywhere.
     const middle = cut === 0 || cut === to - from ? (from + to) >> 1 : from + cut
     open.push([from, middle], [middle, to])
   }
 }
 
-/** Sorts points by the side of the plane between two of them. @returns how many are on the first side */
+/** By the side of the plane between two points. @returns the number on the first side */
 function cutByPlane(lists: NeighbourLists, points: Int32Array, random: SeededRandom): number {
   const { values, dimensions } = lists
   const one = (points[random.below(points.length)] ?? 0) * dimensions
@@ -175,7 +177,9 @@ function cutByPlane(lists: NeighbourLists, points: Int32Array, random: SeededRan
   return first
 }
 
-/** One round: compares points with a common neighbour. @returns how many list entries changed */
+/**
+ * One round: compares points that have a common neighbour. @returns how many list entries changed
+ */
 function descend(lists: NeighbourLists, random: SeededRandom): number {
   const { pointCount, count, neighbours, isNew } = lists
   const fresh = new CandidateLists(pointCount)
@@ -209,7 +213,7 @@ function descend(lists: NeighbourLists, random: SeededRandom): number {
   return changed
 }
 
-/** A random sample of the candidates of each point, all equally likely (reservoir sampling). */
+/** A uniform random sample of each point's candidates (reservoir sampling). */
 class CandidateLists {
   readonly #points: Int32Array
   readonly #offered: Int32Array

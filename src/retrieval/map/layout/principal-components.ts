@@ -1,9 +1,10 @@
 /**
- * The directions in which vectors differ most, by subspace iteration from random directions (Halko, Martinsson and Tropp
- * 2011, "Finding structure with randomness"). Some thousand vectors suffice to find those of all.
+ * Finds the directions in which vectors differ most, by subspace iteration from random directions
+ * (Halko, Martinsson and Tropp, 2011, "Finding structure with randomness"). A few thousand vectors
+ * are enough.
  */
 
-/** Row by row. */
+/** Values row by row. */
 export interface VectorTable {
   readonly values: Float32Array
   readonly dimensions: number
@@ -11,13 +12,13 @@ export interface VectorTable {
 
 export interface Components {
   readonly mean: Float32Array
-  /** One after the other, each of length one (or all zeros if none are left), the largest variance first. */
+  /** Vectors of length 1 in order of variance, largest first, or zeros if no direction is left. */
   readonly axes: Float32Array
   readonly count: number
 }
 
 const ROUNDS = 5
-/** Shorter ones are only rounding errors. */
+/** Shorter vectors are rounding errors. */
 const LENGTH_MIN = 1e-6
 
 export function principalComponents(
@@ -51,10 +52,7 @@ function meanOf({ values, dimensions }: VectorTable, rowCount: number): Float32A
   return Float32Array.from(sums, (sum) => sum / Math.max(1, rowCount))
 }
 
-/**
- * The positions of rows along each component: `count` numbers each.
- * @param placed gets them, from `firstRow` on
- */
+/** `count` numbers per row. @param placed receives them, starting at `firstRow` */
 export function projectRows(
   { values, dimensions }: VectorTable,
   { mean, axes, count }: Components,
@@ -67,7 +65,7 @@ export function projectRows(
     const from = row * dimensions
     for (let at = 0; at < dimensions; at++) centred[at] = (values[from + at] ?? 0) - (mean[at] ?? 0)
     const to = (firstRow + row) * count
-    // Four at a time: each number of the row is read once for four axes.
+    // Four axes at a time, so that each number of the row is read once for all four.
     for (let axis = 0; axis < count; axis += 4) fourDots(centred, axes, { axis, count, to }, placed)
   }
 }
@@ -100,7 +98,7 @@ function fourDots(
   if (axis + 3 < count) placed[to + axis + 3] = d
 }
 
-/** Each axis as the rows pull it: the covariance times the axis. */
+/** Multiplies the covariance matrix with each axis. */
 function turnedAxes(
   { values, dimensions }: VectorTable,
   { mean, count }: Components,
@@ -122,7 +120,7 @@ function turnedAxes(
   return turned
 }
 
-/** Gram and Schmidt, twice against rounding. */
+/** Gram-Schmidt, applied twice because of rounding. */
 function orthonormalize({ axes, count }: Components, dimensions: number): void {
   let longest = 0
   for (let axis = 0; axis < count; axis++) {
@@ -148,7 +146,7 @@ function dot(one: Float32Array, other: Float32Array): number {
   return sum
 }
 
-/** By variance; the largest number of each is positive, so that the same vectors always have the same axes. */
+/** By variance. Each axis' largest number is made positive, so equal vectors have equal axes. */
 function sorted(
   { mean, axes, count }: Components,
   placed: Float32Array,
@@ -172,7 +170,7 @@ function sorted(
   return { mean, axes: arranged, count }
 }
 
-/** Numbers in [0, 1) that are the same for the same seed (Mulberry32). Without a closure over floats: it runs in hot loops. */
+/** From 0 up to 1, by seed (Mulberry32). A class, because closures are slow in hot loops. */
 export class SeededRandom {
   #state: number
 
@@ -180,7 +178,7 @@ export class SeededRandom {
     this.#state = seed | 0
   }
 
-  /** 32 bits. */
+  /** Returns 32 random bits. */
   bits(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)
@@ -192,7 +190,7 @@ export class SeededRandom {
     return this.bits() / 0x1_0000_0000
   }
 
-  /** A whole number from 0 to `count - 1`. */
+  /** Returns an integer from 0 to `count - 1`. */
   below(count: number): number {
     return Math.floor(this.next() * count)
   }

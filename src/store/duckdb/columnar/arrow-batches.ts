@@ -1,4 +1,6 @@
-/** Columns of DuckDB's chunks as those of an Arrow batch: mostly copies of memory. */
+/**
+ * Converts the columns of DuckDB chunks to the columns of an Arrow batch, mostly by copying memory.
+ */
 import type { DuckDBDataChunk, DuckDBVector } from '@duckdb/node-api'
 import { converterOf, numberFields } from '../../../core/domain/shown-values.ts'
 import { AppError } from '../../../core/errors.ts'
@@ -19,12 +21,11 @@ import {
   validBits,
 } from './raw-vectors.ts'
 
-/** Some rows of a chunk. */
 export interface ChunkRows extends RowRange {
   readonly data: DuckDBDataChunk
 }
 
-/** Some rows of a vector. A column of a batch is one or more of these in sequence. */
+/** A range of rows of a vector. Each column of a batch is made of one or more of these. */
 interface Run extends RowRange {
   readonly vector: DuckDBVector
 }
@@ -34,7 +35,7 @@ interface Parts {
   readonly buffers: Uint8Array[]
 }
 
-/** These rows as a batch, in the given order. */
+/** Makes one batch of these rows, in the given order. */
 export function batchOf(fields: readonly ArrowField[], rows: readonly ChunkRows[]): ArrowBatch {
   const parts: Parts = { nodes: [], buffers: [] }
   for (const [index, field] of fields.entries()) {
@@ -46,14 +47,14 @@ export function batchOf(fields: readonly ArrowField[], rows: readonly ChunkRows[
   return { rowCount: lengthOf(rows), ...parts }
 }
 
-/** The approximate size of these rows in a batch, in bytes. */
+/** The approximate size in bytes of these rows in a batch. */
 export function rowsBytes(fields: readonly ArrowField[], { data, ...range }: ChunkRows): number {
   return fields.reduce((sum, field, index) => {
     return sum + bytesOf(field, { vector: data.getColumnVector(index), ...range })
   }, 0)
 }
 
-/** More than most have: they are slow to compute. */
+/** A generous estimate, because the real size of such a value is slow to compute. */
 const SHOWN_BYTES = 256
 const WIDE = 16
 
@@ -72,7 +73,7 @@ function isText({ type: { kind }, dictionary }: ArrowField): boolean {
   return dictionary === undefined && (kind === 'utf8' || kind === 'binary')
 }
 
-/** Bytes of a value, without what varies. */
+/** Bytes per value, without the part of variable length. */
 function widthOf({ type }: ArrowField): number {
   switch (type.kind) {
     case 'int':
@@ -94,7 +95,7 @@ function widthOf({ type }: ArrowField): number {
   }
 }
 
-/** Where the values of each child are. */
+/** Returns the ranges of child values that belong to the run. */
 function childRuns({ type }: ArrowField, run: Run): readonly (readonly Run[])[] {
   const { vector, start, count } = run
   switch (type.kind) {
@@ -116,7 +117,7 @@ function listsOf({ kind }: ArrowField['type'], vector: DuckDBVector): DuckDBVect
   return kind === 'map' ? innerVector(vector) : vector
 }
 
-/** The items of some lists, joined for adjacent lists. */
+/** Returns the item ranges of these lists, joining adjacent ones. */
 function itemRuns({ vector: lists, start, count }: Run): readonly Run[] {
   const bits = validBits(lists)
   const entries = listEntries(lists)
@@ -165,7 +166,9 @@ function addColumn(field: ArrowField, runs: readonly Run[], parts: Parts): void 
   }
 }
 
-/** A bit for each row, 1 for a value; empty without nulls. */
+/**
+ * Adds one bit per row, 1 for a value and 0 for null. The buffer is empty if there are no nulls.
+ */
 function addValidity(runs: readonly Run[], { nodes, buffers }: Parts): void {
   const length = lengthOf(runs)
   const given = runs.map(({ vector }) => validBits(vector))
@@ -189,7 +192,7 @@ const NOTHING = new Uint8Array(0)
 
 const OFFSET_MAX = 2 ** 31 - 1
 
-/** Where the values of each row end. @throws AppError `sql_failed` */
+/** Of each row. @throws AppError `sql_failed` if the offsets exceed 32 bits */
 function endsOf(length: number, last: number): Int32Array {
   if (last <= OFFSET_MAX) return new Int32Array(length + 1)
   throw new AppError('sql_failed', 'A value of the result is larger than 2 GB')
@@ -215,7 +218,6 @@ function bytesIn({ buffer }: { readonly buffer: ArrayBufferLike }): Uint8Array {
   return new Uint8Array(buffer)
 }
 
-/** Texts and blobs. */
 function addTexts(runs: readonly Run[], { buffers }: Parts): void {
   const total = runs.reduce((sum, { vector, start, count }) => {
     return sum + textBytes(vector, start, count)
@@ -230,7 +232,7 @@ function addTexts(runs: readonly Run[], { buffers }: Parts): void {
   buffers.push(bytesIn(ends), texts.written())
 }
 
-/** Values made one by one: their JSON form, text unchanged. */
+/** Adds values converted one at a time: texts as they are, others as JSON. */
 function addShown(
   runs: readonly Run[],
   convert: ReturnType<typeof converterOf>,
@@ -264,10 +266,10 @@ function addShown(
   buffers.push(nullCount === 0 ? NOTHING : valid, bytesIn(ends), Buffer.concat(texts))
 }
 
-/** Copies a run's values to row `at` and the following ones. */
+/** Copies the values of a run to row `at` and the rows after it. */
 type Copy = (run: Run, into: Uint8Array, at: number) => void
 
-/** Values of a fixed width. */
+/** Returns the values of a column whose type has a fixed width. */
 function valuesOf(field: ArrowField, runs: readonly Run[]): Uint8Array {
   const length = lengthOf(runs)
   const width = widthOf(field)
@@ -306,7 +308,7 @@ function copyWhole(
   into.set(itemBytes(vector).subarray(start * width, (start + count) * width), at * width)
 }
 
-/** Bytes there, bits here. */
+/** DuckDB stores booleans as bytes, Arrow as bits. */
 function copyTruths({ vector, start, count }: Run, into: Uint8Array, at: number): void {
   const items = itemBytes(vector)
   for (let index = 0; index < count; index += 1) {
@@ -314,14 +316,13 @@ function copyTruths({ vector, start, count }: Run, into: Uint8Array, at: number)
   }
 }
 
-/** Indexes into a dictionary. */
 function copyIndexes({ vector, start, count }: Run, into: Uint8Array, at: number): void {
   const bits = validBits(vector)
   const { view, width } = itemView(vector)
   const out = new DataView(into.buffer, at * 4)
   for (let index = 0; index < count; index += 1) {
     const row = start + index
-    // Under a null there may be any number.
+    // Skip nulls, because the number stored for one is arbitrary.
     if (isValid(bits, row)) out.setInt32(index * 4, indexAt(view, row * width, width), true)
   }
 }
@@ -337,7 +338,7 @@ function itemView(vector: DuckDBVector): { readonly view: DataView; readonly wid
   return { view, width: items.length / vector.itemCount }
 }
 
-/** Integers of 2, 4, 8 or 16 bytes as decimals of 16. */
+/** Widens integers of 2, 4, 8 or 16 bytes to 16-byte decimals. */
 function copyDecimals(run: Run, into: Uint8Array, at: number): void {
   const { vector, start, count } = run
   const { view, width } = itemView(vector)
@@ -360,14 +361,14 @@ function copyDecimals(run: Run, into: Uint8Array, at: number): void {
 }
 
 const WIDE_MAX = 10n ** BigInt(DIGITS_MAX)
-/** Its highest 32 bits. */
+/** The highest 32 bits of the largest decimal. */
 const HIGH_MAX = Number(WIDE_MAX >> 96n)
 
-/** @throws AppError `sql_failed` for a number with 39 digits */
+/** @throws AppError `sql_failed` for 39 digits, one more than Arrow's decimals hold */
 function checkDigits({ vector, start, count }: Run, view: DataView): void {
   for (let row = start; row < start + count; row += 1) {
     const high = view.getInt32(row * WIDE + 12, true)
-    // Most numbers are far from it, of either sign.
+    // Quick check first: most numbers are far below the limit.
     if (high < HIGH_MAX && high >= -HIGH_MAX) continue
     const value: unknown = vector.getItem(row)
     if (typeof value !== 'bigint' || (value < WIDE_MAX && value > -WIDE_MAX)) continue
@@ -376,7 +377,7 @@ function checkDigits({ vector, start, count }: Run, view: DataView): void {
   }
 }
 
-/** Months and days stay; microseconds become nanoseconds. */
+/** Copies intervals, converting microseconds to nanoseconds. Months and days have the same form. */
 function copyIntervals(run: Run, into: Uint8Array, at: number): void {
   copyWhole(run, into, at, WIDE)
   const view = new DataView(into.buffer)

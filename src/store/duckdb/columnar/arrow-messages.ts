@@ -1,6 +1,7 @@
 /**
- * The messages of an Arrow stream (IPC streaming format, metadata version 5): a schema, the dictionaries, batches of rows.
- * The numbers are places of fields in `Schema.fbs` and `Message.fbs`.
+ * Builds the messages of an Arrow stream (IPC streaming format, metadata version 5): the schema,
+ * the dictionaries, and batches of rows. The numbers in the code are field positions in
+ * `Schema.fbs` and `Message.fbs`.
  */
 
 import {
@@ -15,13 +16,15 @@ import {
 } from '@duckdb/node-api'
 import { Builder } from 'flatbuffers'
 
-/** A column of a batch, or a part of one: how many values and nulls it has. Parents come before their children. */
+/** Of a column, or a nested part of one. Parents come before children. */
 export interface ArrowNode {
   readonly length: number
   readonly nullCount: number
 }
 
-/** The values of some rows, in the order of their columns. The buffers may be views of what changes later. */
+/**
+ * The values of some rows, column by column. The buffers may be views of memory that changes later.
+ */
 export interface ArrowBatch {
   readonly rowCount: number
   readonly nodes: readonly ArrowNode[]
@@ -29,10 +32,10 @@ export interface ArrowBatch {
 }
 
 const CONTINUES = 0xffff_ffff
-/** Buffers start at multiples of this, as Arrow recommends. */
+/** Buffer alignment in bytes, as Arrow recommends. */
 const ALIGNED = 64
 
-/** Says that the stream is whole. */
+/** The bytes that mark the stream as complete. */
 export const END_OF_STREAM = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0])
 
 export function schemaMessage(fields: readonly ArrowField[]): Uint8Array {
@@ -76,7 +79,7 @@ const NOTHING = new Uint8Array(0)
 const HEADER = { schema: 1, dictionary: 2, batch: 3 } as const
 const VERSION_5 = 4
 
-/** Position of each buffer, and their total length. */
+/** The position of each buffer, and their total length. */
 interface Body {
   readonly buffers: readonly Uint8Array[]
   readonly places: readonly number[]
@@ -110,7 +113,7 @@ function message(
   builder.addFieldInt64(3, BigInt(body.length), 0n)
   builder.finish(builder.endObject())
   const metadata = builder.asUint8Array()
-  // The body starts at a multiple of eight, including the two numbers before the metadata.
+  // The body must start at a multiple of eight, and two 4-byte numbers precede the metadata.
   const length = aligned(metadata.length, 8)
   const bytes = new Uint8Array(8 + length + body.length)
   const start = new DataView(bytes.buffer)
@@ -161,12 +164,12 @@ function fieldTable(builder: Builder, field: ArrowField): number {
 
 function offsetVector(builder: Builder, offsets: readonly number[]): number {
   builder.startVector(4, offsets.length, 4)
-  // The builder writes from the end.
+  // FlatBuffers are built from back to front.
   for (const offset of offsets.toReversed()) builder.addOffset(offset)
   return builder.endVector()
 }
 
-/** Indexes are numbers of 32 bits. */
+/** The indexes are 32-bit integers. */
 function encodingTable(builder: Builder, id: number): number {
   const { table } = typeTable(builder, { kind: 'int', bits: 32, isSigned: true })
   builder.startObject(4)
@@ -182,7 +185,7 @@ const UNITS: Readonly<Record<TimeUnit, number>> = {
   nanosecond: 3,
 }
 
-/** In the union of types in `Schema.fbs`. */
+/** The number of each type in the `Type` union of `Schema.fbs`. */
 const KINDS: Readonly<Record<ArrowType['kind'], number>> = {
   null: 1,
   int: 2,
@@ -223,7 +226,7 @@ function addTypeFields(builder: Builder, type: ArrowType, zone: number): void {
       builder.addFieldInt32(2, 128, 128)
       return
     case 'date':
-      // Days: milliseconds are the default.
+      // 0 means days; the default would be milliseconds.
       builder.addFieldInt16(0, 0, 1)
       return
     case 'time':
@@ -235,7 +238,7 @@ function addTypeFields(builder: Builder, type: ArrowType, zone: number): void {
       builder.addFieldOffset(1, zone, 0)
       return
     case 'interval':
-      // Months, days and nanoseconds.
+      // 2 means months, days and nanoseconds.
       builder.addFieldInt16(0, 2, 0)
       return
     case 'fixed_list':
@@ -245,9 +248,9 @@ function addTypeFields(builder: Builder, type: ArrowType, zone: number): void {
   }
 }
 
-// DuckDB's types as Arrow's, in the way that DuckDB itself gives them to Arrow.
+// Maps DuckDB types to Arrow types in the same way as DuckDB's own Arrow export.
 
-export type TimeUnit = 'second' | 'millisecond' | 'microsecond' | 'nanosecond'
+type TimeUnit = 'second' | 'millisecond' | 'microsecond' | 'nanosecond'
 
 export type ArrowType =
   | { readonly kind: 'null' | 'bool' | 'utf8' | 'binary' | 'date' | 'interval' | 'list' | 'struct' }
@@ -265,13 +268,14 @@ export interface ArrowField {
   readonly type: ArrowType
   readonly isNullable: boolean
   readonly children: readonly ArrowField[]
-  /** Its values are indexes into these texts, with a separate number among the dictionaries of the answer. */
+  /**
+   * Set if the values are indexes into these texts. `id` numbers the dictionaries of one result.
+   */
   readonly dictionary?: { readonly id: number; readonly texts: readonly string[] }
-  /** Set for a DuckDB type without an Arrow type that readers know: its values are shown as text. */
+  /** Set if common Arrow readers do not support the DuckDB type. The values are sent as text. */
   readonly shown?: DuckDBType
 }
 
-/** The columns of an answer. */
 export function fieldsOf(
   names: readonly string[],
   types: readonly DuckDBType[],
@@ -330,7 +334,7 @@ function timestamp(unit: TimeUnit, zone: string | null = null): ArrowType {
   return { kind: 'timestamp', unit, zone }
 }
 
-/** Digits that a 128 bit decimal of Arrow has: a few HUGEINT have one more. */
+/** The most digits in Arrow's 128-bit decimal. Some HUGEINT values have one more. */
 export const DIGITS_MAX = 38
 const HUGE: ArrowType = { kind: 'decimal', precision: DIGITS_MAX, scale: 0 }
 

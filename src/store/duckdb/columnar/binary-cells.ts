@@ -1,14 +1,17 @@
-/** Values of DuckDB's vectors in the binary form of PostgreSQL: each after its length, in the order of the network. */
+/**
+ * Writes values of DuckDB vectors in PostgreSQL's binary format: the length, then the value, in
+ * network byte order.
+ */
 import { DuckDBDecimalType, type DuckDBType, DuckDBTypeId } from '@duckdb/node-api'
 import type { ByteBuffer, FixedWriter } from './raw-vectors.ts'
 
-/** 2000-01-01, from which PostgreSQL counts, since 1970. */
+/** PostgreSQL's epoch, 2000-01-01, in days since 1970. */
 const EPOCH_DAYS = 10_957
 const EPOCH_MICROS = BigInt(EPOCH_DAYS) * 86_400_000_000n
 const DAYS_MAX = 2 ** 31 - 1
 const MICROS_MAX = 2n ** 63n - 1n
 
-/** The writer of a type of fixed width; null: there is none. */
+/** Returns the writer for a type of fixed width, or null if there is none. */
 export function binaryWriterOf(type: DuckDBType): FixedWriter | null {
   if (type instanceof DuckDBDecimalType) return decimalWriter(type)
   switch (type.typeId) {
@@ -25,7 +28,7 @@ export function binaryWriterOf(type: DuckDBType): FixedWriter | null {
     case DuckDBTypeId.DATE:
       return ({ view }, row, out) => {
         const days = view.getInt32(row * 4, true)
-        // Both engines keep the ends of the range for infinity.
+        // Both databases use the ends of the range for infinity.
         const isInfinite = Math.abs(days) === DAYS_MAX
         const infinity = days < 0 ? -DAYS_MAX - 1 : DAYS_MAX
         return writeInt32(out, 4) && writeInt32(out, isInfinite ? infinity : days - EPOCH_DAYS)
@@ -57,7 +60,7 @@ export function writeBinaryText(
   out.appendPart(from, offset, count)
 }
 
-/** DuckDB has the lowest byte first. */
+/** Reverses the bytes, because DuckDB stores the lowest byte first. */
 function reversed(size: number): FixedWriter {
   return ({ bytes }, row, out) => {
     writeInt32(out, size)
@@ -89,7 +92,9 @@ function writeInt16(out: ByteBuffer, value: number): void {
 
 const NEGATIVE = 0x4000
 
-/** Groups of four digits around the point, without the zeros at both ends, and the weight of the first. */
+/**
+ * Writes base-10000 digits without leading or trailing zeros, after the weight of the first one.
+ */
 function decimalWriter({ width, scale }: DuckDBDecimalType): FixedWriter | null {
   if (width > 18) return null
   const padding = '0'.repeat((4 - (scale % 4)) % 4)

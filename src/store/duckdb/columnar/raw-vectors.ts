@@ -1,25 +1,24 @@
-/** The content of a DuckDB vector in memory: views, valid as long as its chunk. */
+/** Reads DuckDB vectors directly from memory. The views are valid as long as their chunk. */
 import type { DuckDBVector } from '@duckdb/node-api'
 import duckdb from '@duckdb/node-bindings'
 
 const SHORT_COPY_MAX = 64
 
-/** Rows of a vector. */
 export interface RowRange {
   readonly start: number
   readonly count: number
 }
 
-/** The values of a type of fixed width. */
+/** The values of a vector whose type has a fixed width. */
 export interface FixedValues {
   readonly bytes: Uint8Array
   readonly view: DataView
 }
 
-/** Writes a value; false: it is not one of the frequent ones. */
+/** Writes a value. Returns false, without writing, for a rare kind of value. */
 export type FixedWriter = (values: FixedValues, row: number, out: ByteBuffer) => boolean
 
-/** Bytes that grow as they are written. */
+/** A byte buffer that grows as it is written. */
 export class ByteBuffer {
   bytes: Uint8Array
   length = 0
@@ -28,7 +27,7 @@ export class ByteBuffer {
     this.bytes = new Uint8Array(capacity)
   }
 
-  /** Makes room for `count` more bytes. */
+  /** Makes sure that `count` more bytes fit. */
   reserve(count: number): void {
     const needed = this.length + count
     if (needed <= this.bytes.length) return
@@ -43,7 +42,9 @@ export class ByteBuffer {
     this.length += bytes.length
   }
 
-  /** Appends `count` bytes from an offset, for which there is room: short parts one by one, without a view of them. */
+  /**
+   * Appends `count` bytes; call `reserve` first. Short parts are copied without creating a view.
+   */
   appendPart(from: Uint8Array, offset: number, count: number): void {
     const { bytes, length } = this
     if (count > SHORT_COPY_MAX) bytes.set(from.subarray(offset, offset + count), length)
@@ -51,44 +52,43 @@ export class ByteBuffer {
     this.length += count
   }
 
-  /** The written bytes, valid until the next write. */
+  /** The bytes written so far. The view is valid until the next write. */
   written(): Uint8Array {
     return this.bytes.subarray(0, this.length)
   }
 }
 
-/** The values of a type of fixed width, or the 16 bytes each that DuckDB has for a text. */
+/** The values of a type of fixed width, or DuckDB's 16-byte entries for texts. */
 export function itemBytes(vector: DuckDBVector): Uint8Array {
   const items = partOf(vector, 'items') ?? partOf(vector, 'dataView')
   if (!ArrayBuffer.isView(items)) throw new Error('the library keeps the items elsewhere now')
   return new Uint8Array(items.buffer, items.byteOffset, items.byteLength)
 }
 
-/** The start of each list in the vector of items, and its length: two numbers each. */
+/** Two numbers per list: its start in the vector of items, and its length. */
 export function listEntries(vector: DuckDBVector): BigUint64Array {
   const entries = partOf(vector, 'entryData')
   if (entries instanceof BigUint64Array) return entries
   throw new Error('the library keeps the places of lists elsewhere now')
 }
 
-/** The items of all lists. */
+/** The vector with the items of all lists. */
 export function childVector(vector: DuckDBVector): DuckDBVector {
   return requireVector(partOf(vector, 'childData'))
 }
 
-/** A map is a list of structs, and a union is a struct: returns that vector. */
+/** DuckDB stores a map as a list of structs, and a union as a struct. */
 export function innerVector(vector: DuckDBVector): DuckDBVector {
   return requireVector(partOf(vector, 'listVector') ?? partOf(vector, 'structVector'))
 }
 
-/** The vectors of a struct's fields. */
 export function fieldVectors(vector: DuckDBVector): readonly DuckDBVector[] {
   const fields = partOf(vector, 'entryVectors')
   if (Array.isArray(fields)) return fields.map(requireVector)
   throw new Error('the library keeps the fields of structs elsewhere now')
 }
 
-/** One bit per row, 1 for a value, from the lowest bit of the first byte on. null: each has one. */
+/** 1 for a value, from the lowest bit of the first byte. null if no row is null. */
 export function validBits(vector: DuckDBVector): Uint8Array | null {
   const validity = partOf(vector, 'validity')
   if (typeof validity !== 'object' || validity === null) {
@@ -110,7 +110,7 @@ const BIT_COUNTS = Uint8Array.from({ length: 256 }, (_, byte) => {
   return [...byte.toString(2)].filter((bit) => bit === '1').length
 })
 
-/** Copies the bits of some rows to row `at` of `into`, which is zeros. @returns how many are 0 */
+/** To row `at` of `into`, which must be all zeros. @returns how many are 0 */
 export function copyBits(
   bits: Uint8Array | null,
   { start, count }: RowRange,
@@ -139,28 +139,27 @@ export function setBit(bits: Uint8Array, at: number): void {
   bits[at >> 3] = (bits[at >> 3] ?? 0) | (1 << (at & 7))
 }
 
-/** The library's types do not show where these are kept. */
+/** Reads a property that the library's types do not declare. */
 function partOf(value: object, name: string): unknown {
   return Reflect.get(value, name)
 }
 
 function requireVector(found: unknown): DuckDBVector {
-  // Only vectors are found here.
+  // This property always holds a vector.
   if (typeof found === 'object' && found !== null) return found as DuckDBVector
   throw new Error('the library keeps vectors within vectors elsewhere now')
 }
 
-/** From this length on, a text is behind its pointer; a shorter one is next to its length. */
+/** Shorter texts are stored inline after their length, longer ones behind a pointer. */
 const LONG_FROM = 13
 const HIGH = 2 ** 32
 
-/** Bytes from `start` on; `address` is that of their first one. */
 interface Region {
   readonly bytes: Uint8Array
   readonly address: number
 }
 
-/** The number of bytes of the texts of some rows, nulls left out. */
+/** The total size in bytes of the texts in these rows, without nulls. */
 export function textBytes(vector: DuckDBVector, start: number, count: number): number {
   const words = textWords(vector)
   const bits = validBits(vector)
@@ -176,11 +175,7 @@ function textWords(vector: DuckDBVector): Uint32Array {
   return new Uint32Array(items.buffer, items.byteOffset, items.byteLength >> 2)
 }
 
-/**
- * Copies the texts or blobs of some rows consecutively, as UTF-8. Reading the memory behind a pointer costs a call into
- * DuckDB's binding; adjacent texts, as in nearly every vector, are read with one.
- * @param ends after each row, where `into` ended: set from `endsAt` on
- */
+/** As UTF-8. Adjacent texts need one call together. @param ends offsets, from `endsAt` */
 export function copyTexts(
   vector: DuckDBVector,
   { start, count }: RowRange,
@@ -212,7 +207,7 @@ function addressOf(words: Uint32Array, row: number): number {
   return (words[row * 4 + 2] ?? 0) + (words[row * 4 + 3] ?? 0) * HIGH
 }
 
-/** The memory of a row's text and the following ones, as long as they are adjacent. */
+/** Reads the memory of a row's text together with the texts of the next rows, if adjacent. */
 function regionFrom(
   words: Uint32Array,
   bits: Uint8Array | null,

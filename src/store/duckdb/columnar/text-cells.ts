@@ -1,4 +1,7 @@
-/** Values of DuckDB's vectors as text in a line: of frequent types without a value of JavaScript for each. */
+/**
+ * Writes values of DuckDB vectors as text. Frequent types are written without creating a JavaScript
+ * value.
+ */
 import {
   DuckDBDecimalType,
   type DuckDBType,
@@ -19,30 +22,28 @@ import {
   validBits,
 } from './raw-vectors.ts'
 
-/** How a line format writes its cells. */
 export interface CellFormat {
   readonly nullText: string | Uint8Array
-  /** Texts for what a number of JSON cannot say. */
+  /** Whether values that JSON numbers cannot represent become texts. */
   readonly isExact: boolean
-  /** Around the text of a date. */
+  /** The quote character written around a date. */
   readonly quote: string
-  /** Set where cells are as PostgreSQL writes them: short booleans and seconds, zones, every digit of a DECIMAL's scale. */
+  /** Short booleans and seconds, time zones, all digits of a DECIMAL's scale. */
   readonly isPostgres?: boolean
-  /** Set where cells are PostgreSQL's binary ones. */
   readonly isBinary?: boolean
-  /** Writes the text at that position, as UTF-8. */
+  /** Writes `count` bytes of UTF-8 text, starting at `offset`. */
   text(from: Uint8Array, offset: number, count: number, out: ByteBuffer): void
-  /** The format's text for any other value. */
+  /** Returns the text for any other value. */
   other(value: ResultValue, type: DuckDBType): string
 }
 
-/** One column: opened for some rows of a vector, then written row by row. */
+/** Writes one column. First open it for a range of rows of a vector, then write row by row. */
 export interface CellColumn {
   open(vector: DuckDBVector, rows: RowRange): void
   write(row: number, out: ByteBuffer): void
 }
 
-/** Whether its texts are copied directly from memory. */
+/** Whether values of this type are copied directly from memory as text. */
 export function isText({ typeId, alias }: DuckDBType): boolean {
   return typeId === DuckDBTypeId.VARCHAR && alias === undefined
 }
@@ -103,17 +104,17 @@ function writerOf(type: DuckDBType, format: CellFormat): FixedWriter | null {
 const HIGH = 2 ** 32
 const EXACT_HIGH = 2 ** 21
 
-/** A 64-bit integer that JavaScript represents exactly; null: too large. */
+/** Returns a 64-bit integer, or null if JavaScript cannot represent it exactly. */
 function exactAt(view: DataView, row: number): number | null {
   const high = view.getInt32(row * 8 + 4, true)
   if (high < -EXACT_HIGH || high >= EXACT_HIGH) return null
   return high * HIGH + view.getUint32(row * 8, true)
 }
 
-/** A double preserves this many digits. */
+/** A double preserves this many decimal digits. */
 const EXACT_WIDTH = 15
 
-/** As DuckDB casts it, as long as its digits fit a JavaScript number. */
+/** Writes decimals as DuckDB's cast to text does, if a JavaScript number can hold the digits. */
 function decimalWriter(
   { width, scale }: DuckDBDecimalType,
   { isExact, isPostgres = false }: CellFormat,
@@ -131,7 +132,7 @@ function decimalWriter(
   }
 }
 
-/** Digits with a point before the last of them. */
+/** Writes digits with a decimal point before the last `scale` of them. */
 function writeScaled(digits: number, scale: number, out: ByteBuffer): true {
   const text = String(Math.abs(digits)).padStart(scale + 1, '0')
   const sign = digits < 0 ? '-' : ''
@@ -140,7 +141,6 @@ function writeScaled(digits: number, scale: number, out: ByteBuffer): true {
   return written(out, `${sign}${text.slice(0, point)}.${text.slice(point)}`)
 }
 
-/** Values of a fixed width. Rare cases take the slow path. */
 class FixedColumn implements CellColumn {
   readonly #write: FixedWriter
   readonly #slow: CellColumn & { writeValue(row: number, out: ByteBuffer): void }
@@ -166,7 +166,7 @@ class FixedColumn implements CellColumn {
   }
 }
 
-/** Values of any type, each via its JSON form. */
+/** Converts values of any type one by one, through JSON. */
 class ValueColumn implements CellColumn {
   readonly #format: CellFormat
   readonly #type: DuckDBType
@@ -194,7 +194,7 @@ class ValueColumn implements CellColumn {
   }
 }
 
-/** Kept for the next rows only up to this size. */
+/** A larger buffer is not kept for the next rows. */
 const KEPT_BYTES_MAX = 2 ** 21
 
 class TextColumn implements CellColumn {
@@ -230,7 +230,7 @@ class TextColumn implements CellColumn {
 
 const encoder = new TextEncoder()
 
-/** For texts that are mostly short and ASCII. */
+/** Writes a text. Optimized for short ASCII texts. */
 export function written(out: ByteBuffer, text: string | Uint8Array): true {
   if (typeof text !== 'string') {
     out.append(text)
@@ -279,7 +279,7 @@ function writeInteger(value: number, out: ByteBuffer): boolean {
   return true
 }
 
-/** This many digits, which fit. */
+/** Writes the number with exactly this many digits. */
 function writeDigits(value: number, count: number, out: ByteBuffer): void {
   const { bytes, length } = out
   let rest = value
@@ -293,16 +293,16 @@ function writeDigits(value: number, count: number, out: ByteBuffer): void {
 
 const DAY_MS = 86_400_000
 const DAY_MICROS = DAY_MS * 1000
-/** From 1696 to 2243: years of four digits. */
+/** Days between 1696 and 2243, where all years have four digits. */
 const DAYS_MAX = 100_000
 const KNOWN_DAYS_MAX = 4096
 
-/** The texts of dates, which repeat. */
+/** Caches the text of each date, because dates often repeat. */
 class DayTexts {
   readonly quote: string
-  /** Omits seconds without a fraction, and zeros at the end of one. */
+  /** Whether to omit zero seconds and trailing zeros of fractions. */
   readonly isShort: boolean
-  /** After the time. */
+  /** The time zone suffix. */
   readonly zone: string
   readonly #known = new Map<number, string>()
 
@@ -331,11 +331,11 @@ function writeDate(day: number, days: DayTexts, out: ByteBuffer): boolean {
 
 const COLON = 58
 
-/** As `timestampOf` does. */
+/** Writes a timestamp in the same form as `timestampOf`. */
 function writeTimestamp(micros: number | null, days: DayTexts, out: ByteBuffer): boolean {
   if (micros === null) return false
   let day = Math.floor(micros / DAY_MICROS)
-  // The quotient may have been rounded up to the next day.
+  // Floating-point division may have rounded up to the next day.
   if (day * DAY_MICROS > micros) day -= 1
   if (Math.abs(day) > DAYS_MAX) return false
   const rest = micros - day * DAY_MICROS

@@ -1,4 +1,4 @@
-/** Which chart suits some rows, and its data. Pure. */
+/** Chooses a suitable chart for some rows and computes its data. Pure functions. */
 import type { Cell, Column } from '../../api/sql.ts'
 import { isNothing, isNumberType } from '../table/cell-text.ts'
 
@@ -6,48 +6,47 @@ export type ChartKind = 'line' | 'bar' | 'scatter' | 'histogram'
 
 export interface ChartChoice {
   readonly kind: ChartKind
-  /** Index of the column on the X axis; of a histogram, the column that is counted. */
+  /** The index of the column on the X axis, or of the column that a histogram counts. */
   readonly x: number
-  /** Indexes of the columns drawn. */
   readonly y: readonly number[]
-  /** Index of the column whose values each are a series. */
+  /** The index of the column by which rows are grouped into series. */
   readonly by?: number
 }
 
 export interface Series {
   readonly label: string
   readonly values: readonly (number | null)[]
-  /** Drawn against the axis on the right. */
+  /** Whether the series uses the axis on the right. */
   readonly isSecond: boolean
 }
 
 export interface ChartData {
-  /** Positions on the X axis, rising. */
+  /** Positions on the X axis, ascending. */
   readonly x: readonly number[]
-  /** The label of each position; without words they are numbers or times. */
+  /** A label for each position. If missing, the positions are numbers or times. */
   readonly words?: readonly string[]
   readonly isTime: boolean
-  /** Each series has the rows of one group. */
+  /** Whether each series contains the rows of one group. */
   readonly isGrouped: boolean
   readonly y: readonly Series[]
-  /** Sentences on what the chart leaves out; empty if nothing. */
+  /** What the chart leaves out; empty if nothing. */
   readonly left: string
 }
 
 type Rows = readonly (readonly Cell[])[]
 type ColumnKind = 'number' | 'time' | 'text' | 'nothing'
 
-/** Times a browser can hold in milliseconds: years of four digits. */
+/** Matches times with four-digit years, which a browser can represent. */
 const TIME = /^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?([+-]\d{2}(:?\d{2})?|Z)?$/
 const NUMBER = /^-?\d+(\.\d+)?$/
-/** Values of number types that cannot be drawn. */
+/** Values of number columns that cannot be drawn. */
 const NO_NUMBER = /^(NaN|-?Infinity)$/
-/** Rows examined to find a column's type. */
+/** How many rows are examined to determine a column's type. */
 const LOOKED_AT_MAX = 500
 const BARS_MAX = 60
 const SERIES_MAX = 8
 const SHORT_CHARS = 60
-/** Beyond it, small values would be a flat line. */
+/** Beyond this factor, the smaller series would look like a flat line. */
 const SCALES_APART = 20
 
 function columnKind(rows: Rows, column: number, type = ''): ColumnKind {
@@ -63,7 +62,7 @@ function columnKind(rows: Rows, column: number, type = ''): ColumnKind {
   return cells.every((cell) => typeof cell === 'string' && TIME.test(cell)) ? 'time' : 'text'
 }
 
-/** null: the cell is not a number. */
+/** Returns null if the cell is not a number. */
 function numberOf(cell: Cell): number | null {
   if (typeof cell === 'number') return cell
   return typeof cell === 'string' && NUMBER.test(cell) ? Number(cell) : null
@@ -83,19 +82,24 @@ export function chooseChart(columns: readonly Column[], rows: Rows): ChartChoice
     const counted = texts.find((column) => hasRepeats(rows, column)) ?? time ?? text
     return counted === undefined ? undefined : { kind: 'histogram', x: counted, y: [] }
   }
-  const y = numbers.slice(0, SERIES_MAX)
+  // Next to times or text, a row number is not a measurement either.
+  const measures = numbers.filter((column) => !countsRows(rows, column))
+  const [measure = first] = measures
+  const y = measures.length === 0 ? [first] : measures.slice(0, SERIES_MAX)
   if (time !== undefined) {
-    const isGrouped = text !== undefined && hasRepeats(rows, time)
-    return isGrouped
-      ? { kind: 'line', x: time, y: [first], by: text }
-      : { kind: 'line', x: time, y }
+    if (!hasRepeats(rows, time)) return { kind: 'line', x: time, y }
+    const by = texts.find((column) => isGroup(rows, column))
+    // Without groups, the line would jump up and down at each time.
+    return by === undefined
+      ? { kind: 'scatter', x: time, y: [measure] }
+      : { kind: 'line', x: time, y: [measure], by }
   }
   if (text !== undefined) {
     const canGroup = hasRepeats(rows, text) && rows.length <= BARS_MAX * SERIES_MAX
-    if (otherText !== undefined && canGroup) {
-      return { kind: 'bar', x: text, y: [first], by: otherText }
+    if (otherText !== undefined && canGroup && isGroup(rows, otherText)) {
+      return { kind: 'bar', x: text, y: [measure], by: otherText }
     }
-    // Too many bars to read are drawn only if the first ones are the largest.
+    // Too many bars to read are drawn only if the largest come first.
     if (rows.length <= BARS_MAX || isSorted(rows, first, -1)) return { kind: 'bar', x: text, y }
   }
   if (second === undefined) return { kind: 'histogram', x: first, y: [] }
@@ -105,13 +109,13 @@ export function chooseChart(columns: readonly Column[], rows: Rows): ChartChoice
   return { kind: 'scatter', x: first, y: [second] }
 }
 
-/** Ids may be numbers but measure nothing: they are used only as a last resort. */
+/** Ids may be numbers but measure nothing, so they are used only as a last resort. */
 function measuresOf(columns: readonly Column[], numbers: readonly number[]): readonly number[] {
   const measures = numbers.filter((column) => !/(^|_)id$/i.test(columns[column]?.name ?? ''))
   return measures.length === 0 ? numbers : measures
 }
 
-/** Labels for an axis, not long texts. */
+/** Whether the texts are short enough to be axis labels. */
 function isShort(rows: Rows, column: number): boolean {
   return rows.slice(0, LOOKED_AT_MAX).every((row) => {
     const cell = row[column]
@@ -120,11 +124,27 @@ function isShort(rows: Rows, column: number): boolean {
 }
 
 function hasRepeats(rows: Rows, column: number): boolean {
-  const looked = rows.slice(0, LOOKED_AT_MAX)
-  return new Set(looked.map((row) => String(row[column]))).size < looked.length
+  return distinctShare(rows, column) < 1
 }
 
-/** @param direction 1 for ascending values, -1 for descending */
+/** Whether the column's values occur in several rows each. */
+function isGroup(rows: Rows, column: number): boolean {
+  return distinctShare(rows, column) <= 0.5
+}
+
+function distinctShare(rows: Rows, column: number): number {
+  const looked = rows.slice(0, LOOKED_AT_MAX)
+  return new Set(looked.map((row) => String(row[column]))).size / looked.length
+}
+
+/** Whether the column only counts rows: each value is one more than the previous one. */
+function countsRows(rows: Rows, column: number): boolean {
+  const values = rows.slice(0, LOOKED_AT_MAX).map((row) => numberOf(row[column]))
+  const start = values[0] ?? Number.NaN
+  return values.length > 2 && values.every((value, at) => value === start + at)
+}
+
+/** @param direction 1 for ascending values, -1 for descending ones */
 function isSorted(rows: Rows, column: number, direction: 1 | -1): boolean {
   const values = rows.map((row) => numberOf(row[column]))
   return values.every((value, index) => {
@@ -165,23 +185,23 @@ export function chartData(choice: ChartChoice, columns: readonly Column[], rows:
     left: [
       places.left,
       isCut ? `Only the ${SERIES_MAX} largest of ${groups.length} groups are shown.` : '',
-      added > 0 ? `${added} rows share a place; their values are added up.` : '',
+      added > 0 ? `${added} rows have the same position; their values are added up.` : '',
     ]
       .filter((one) => one !== '')
       .join(' '),
   }
 }
 
-/** Each row's position on the X axis. */
+/** Where each row is on the X axis. */
 interface Places {
   readonly x: readonly number[]
   readonly words?: readonly string[]
-  /** For each row its index in `x`; undefined: it is not drawn. */
+  /** For each row, the index in `x`; undefined if the row is not drawn. */
   readonly of: readonly (number | undefined)[]
   readonly left: string
 }
 
-/** One position for each row; for each word, if groups share words. */
+/** One position per row, or one per label if several groups share labels. */
 function wordPlaces(cells: readonly Cell[], isShared: boolean, max: number): Places {
   const all = cells.map(textOf)
   const distinct = isShared ? [...new Set(all)] : all
@@ -196,7 +216,7 @@ function wordPlaces(cells: readonly Cell[], isShared: boolean, max: number): Pla
   }
 }
 
-/** From left to right, for rows in any order. */
+/** Positions from left to right, for rows in any order. */
 function numberPlaces(values: readonly (number | null)[], isShared: boolean): Places {
   const known = values
     .map((value, row) => ({ value: value ?? Number.NaN, row }))
@@ -235,7 +255,7 @@ function valuesOf(
   return { label, values, added }
 }
 
-/** Gives series far below the largest an axis of their own. */
+/** Gives series far below the largest one a second axis. */
 function withAxes(
   drawn: readonly { readonly label: string; readonly values: readonly (number | null)[] }[],
   isGrouped: boolean,
@@ -250,7 +270,7 @@ function withAxes(
   })
 }
 
-/** The most frequent first. */
+/** Values with their counts, most frequent first. */
 function countsOf(cells: readonly Cell[]): readonly (readonly [string, number])[] {
   const counts = new Map<string, number>()
   for (const cell of cells) counts.set(textOf(cell), (counts.get(textOf(cell)) ?? 0) + 1)
@@ -262,7 +282,7 @@ function textOf(cell: Cell): string {
   return typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
 }
 
-/** null: not a time that a browser counts. */
+/** Returns null if the browser cannot represent the time. */
 function secondsOf(cell: Cell): number | null {
   if (isNothing(cell)) return null
   const [, date = '', time = '00:00', zone = 'Z'] =
@@ -277,7 +297,7 @@ const BINS = 30
 const VALUES_MAX = 40
 const DAY = 86_400
 
-/** How often values occur: numbers and times in ranges of a round width, other values separately. */
+/** Counts values: numbers and times in ranges of a round width, other values individually. */
 function histogram(cells: readonly Cell[], isTime: boolean): ChartData {
   const { labels, counts, left } = binned(cells, isTime)
   return {
@@ -330,7 +350,7 @@ function numberBins(numbers: readonly number[], isTime: boolean) {
   return { labels: counts.map((_, index) => label(start + index * width)), counts }
 }
 
-/** 1, 2 or 5 times a power of ten, at least this wide. */
+/** The smallest of 1, 2 or 5 times a power of ten that is at least this wide. */
 function roundWidth(width: number): number {
   if (!(width > 0)) return 1
   const power = 10 ** Math.floor(Math.log10(width))
@@ -342,8 +362,9 @@ function shortNumber(value: number): string {
 }
 
 const NAMED_MAX = 3
+const SHOWN = new Intl.NumberFormat('en', { maximumSignificantDigits: 6 })
 
-/** Describes the chart in a sentence, for screen readers and as its caption. */
+/** Describes the chart in a sentence, for its caption and for screen readers. */
 export function captionOf(
   { kind, x, y, by }: ChartChoice,
   columns: readonly Column[],
@@ -357,14 +378,16 @@ export function captionOf(
   const values = series.flatMap((one) => one.values.filter((value) => value !== null))
   const low = values.reduce((least, one) => Math.min(least, one), Number.POSITIVE_INFINITY)
   const high = values.reduce((most, one) => Math.max(most, one), Number.NEGATIVE_INFINITY)
-  const range = values.length === 0 ? '' : `, from ${shortNumber(low)} to ${shortNumber(high)}`
+  const second = series.filter(({ isSecond }) => isSecond).map(({ label }) => label)
+  // With two scales, one range would be misleading.
+  const isRanged = values.length > 0 && second.length === 0
+  const range = isRanged ? `, from ${SHOWN.format(low)} to ${SHOWN.format(high)}` : ''
   const sentence = {
     bar: `${what} by ${along}${group}: ${places.length} bars${range}.`,
     line: `${what} over ${along}${group}: ${places.length} points${range}.`,
     scatter: `${what} against ${along}${group}: ${places.length} points.`,
     histogram: `How often each ${along} occurs, in ${places.length} bars.`,
   }[kind]
-  const second = series.filter(({ isSecond }) => isSecond).map(({ label }) => label)
   const axes = second.length === 0 ? '' : ` ${second.join(', ')} on the right axis.`
   return `${sentence}${axes}${left === '' ? '' : ` ${left}`}`
 }

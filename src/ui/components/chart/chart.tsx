@@ -1,4 +1,4 @@
-/** Rows as a chart. uPlot loads with the first one. */
+/** Shows rows as a chart. uPlot is loaded with the first chart. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Cell, Column } from '../../api/sql.ts'
 import { Failure, notLoaded } from '../failure.tsx'

@@ -1,4 +1,4 @@
-/** uPlot as this page wants it. Loaded when the first chart is shown. */
+/** Configures uPlot for this page. Loaded when the first chart is shown. */
 import uPlot from 'uplot'
 import { colourReader } from '../theme-colours.ts'
 import type { ChartData, ChartKind } from './chart-data.ts'
@@ -10,12 +10,12 @@ interface Plot extends ChartData {
 }
 
 const WORD_CHARS_MAX = 14
-/** Minimum distance between the labels of an axis. */
+/** The minimum distance between axis labels. */
 const WORD_PX = 76
 const BAR_SHARE = 0.7
 const BAR_PX_MAX = 60
 
-/** Formats of time labels by the distance between marks, and at the start of a day or year. */
+/** Formats of time labels, by the distance between marks and at the start of a day or year. */
 const TIMES: (string | number | null)[][] = [
   [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
   [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
@@ -28,19 +28,22 @@ function hasBars({ kind }: Plot): boolean {
   return kind === 'bar' || kind === 'histogram'
 }
 
-/** Bars are compared by their length. */
+/** The axis starts at zero, because bars are compared by their length. */
 function fromNothing(_: uPlot, low: number, high: number): [number, number] {
   const room = (Math.max(high, 0) - Math.min(low, 0)) * 0.05 || 1
   return [low < 0 ? low - room : 0, high > 0 ? high + room : 0]
 }
 
-/** If the axis ends at a value of several rows, uPlot draws only the first of them. */
+/**
+ * Adds space at both ends. If an axis ended at a value of several rows, uPlot would draw only the
+ * first of them.
+ */
 function withRoom(_: uPlot, low: number, high: number): [number, number] {
   const room = (high - low) * 0.01 || 1
   return [low - room, high + room]
 }
 
-/** @returns a function that removes it */
+/** @returns a function that removes the chart */
 export function drawPlot(host: HTMLElement, plot: Plot): () => void {
   const read = colourReader(host)
   const colour = (index: number) => read(`--series-${(index % 8) + 1}`)
@@ -51,7 +54,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
     {
       width: plot.width,
       height: plot.height,
-      // Times are shown as written, without a zone.
+      // Times are shown as written, without a time zone.
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       scales: {
         ...(hasBars(plot) ? { y: { range: fromNothing }, second: { range: fromNothing } } : {}),
@@ -82,7 +85,7 @@ export function drawPlot(host: HTMLElement, plot: Plot): () => void {
         ...plot.y.map((_, index) => seriesOf(plot, index, colour(index))),
       ],
     },
-    // uPlot only reads them.
+    // uPlot only reads these arrays.
     [plot.x, ...plot.y.map(({ values }) => values)] as unknown as uPlot.AlignedData,
     host,
   )
@@ -100,16 +103,16 @@ function seriesOf(plot: Plot, at: number, stroke: string): uPlot.Series {
   if (kind === 'scatter') {
     return { ...drawn, paths: () => null, points: { show: true, size: 6, fill: stroke } }
   }
-  // A group without a row at some time is joined to its next one.
+  // If a group has no row for some time, its line continues to its next row.
   if (kind === 'line') return { ...drawn, spanGaps: plot.isGrouped }
   const paths = uPlot.paths.bars?.({ disp: besideOthers(plot, at), size: [1, BAR_PX_MAX] })
   return { ...drawn, width: 0, fill: stroke, ...(paths ? { paths } : {}), points: { show: false } }
 }
 
-/** Bars of one position are side by side. */
+/** Draws the bars at one position side by side. */
 function besideOthers({ x, y }: Plot, at: number): uPlot.Series.BarsPathBuilderDisplay {
   const scale = { unit: 1 } as const
-  // With few bars, each is narrower than its share, but still centred.
+  // If there are few bars, each is narrower than its space, but centred in it.
   const widthIn = (chart: uPlot) => {
     const unitPx = chart.valToPos(1, 'x') - chart.valToPos(0, 'x')
     return Math.min(BAR_SHARE / y.length, BAR_PX_MAX / unitPx)

@@ -1,6 +1,6 @@
 /**
- * An editor for SQL. CodeMirror loads with the first one, into a shadow tree, where the page's policy allows its
- * styles. Tab indents; Escape and then Tab leaves.
+ * An SQL editor. CodeMirror is loaded with the first editor, into a shadow tree, where the page's
+ * policy allows its styles. Tab indents; Escape followed by Tab leaves the editor.
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Failure, notLoaded } from '../failure.tsx'
@@ -9,20 +9,17 @@ import type { EditorHandle, EditorMark, RunPlace, SqlNames } from './code-mirror
 interface CodeEditorProps {
   readonly value: string
   readonly onChange: (value: string) => void
-  /** The name for screen readers. */
+  /** The name announced by screen readers. */
   readonly label: string
-  /** Errors, underlined at their places. */
+  /** Errors, underlined where they occur. */
   readonly marks?: readonly EditorMark[]
-  /** Mod+Enter. */
   readonly onRun?: (place: RunPlace) => void
-  /** Mod+Shift+Enter. */
   readonly onRunAll?: () => void
-  /** What SQL can name, for completion. */
   readonly names?: SqlNames | undefined
-  /** The document that is edited: each has its own undo history. */
+  /** Identifies the edited document; each has its own undo history. */
   readonly documentKey?: string
   readonly placeholder?: string
-  /** Called when the editor is ready. */
+  /** Called once the editor is ready. */
   readonly onReady?: (handle: EditorHandle) => void
 }
 

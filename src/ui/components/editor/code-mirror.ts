@@ -1,4 +1,4 @@
-/** CodeMirror as this page wants it. Loaded when the first editor is shown. */
+/** Configures CodeMirror for this page. Loaded when the first editor is shown. */
 import {
   acceptCompletion,
   autocompletion,
@@ -40,31 +40,30 @@ import { EDITOR_THEME } from './editor-theme.ts'
 import { endsInText, statementsOf } from './sql-code.ts'
 import { optionsAt, STATEMENTS } from './sql-words.ts'
 
-/** The names that SQL completion offers. */
 export interface SqlNames {
   readonly tables: readonly {
     readonly schema: string
     readonly name: string
-    /** `KNOWLEDGE BASE`, `AGENT`, `VIEW`, `BASE TABLE`. */
+    /** For example `KNOWLEDGE BASE`, `AGENT`, `VIEW` or `BASE TABLE`. */
     readonly kind: string
     readonly columns: readonly { readonly name: string; readonly type: string }[]
   }[]
   readonly functions: readonly {
     readonly name: string
-    /** `round(x, precision) → DOUBLE`. */
+    /** For example `round(x, precision) → DOUBLE`. */
     readonly signatures: readonly string[]
     readonly description: string | null
   }[]
 }
 
-/** An error at a place: offsets into the text. */
+/** An error and its position, as offsets in the text. */
 export interface EditorMark {
   readonly from: number
   readonly to: number
   readonly message: string
 }
 
-/** What to run: offsets of the selection; both the same: the cursor. */
+/** What to run: the offsets of the selection, or of the cursor if both are equal. */
 export interface RunPlace {
   readonly from: number
   readonly to: number
@@ -80,19 +79,18 @@ interface EditorOptions {
 }
 
 export interface EditorHandle {
-  /** Shows a text; each key has its own undo history. */
+  /** Shows a text. Each key has its own undo history. */
   readonly show: (key: string, text: string) => void
   readonly mark: (marks: readonly EditorMark[]) => void
-  /** Inserts a text at the cursor. */
   readonly insert: (text: string) => void
   readonly selection: () => RunPlace
-  /** Moves the cursor there. */
+  /** Moves the cursor to this offset. */
   readonly goTo: (at: number) => void
   readonly focus: () => void
   readonly close: () => void
 }
 
-/** Changes that the owner may not have seen yet. */
+/** How many reported texts are remembered, because the owner may not have processed them yet. */
 const TOLD_MAX = 200
 
 export function openEditor(host: HTMLElement, options: EditorOptions): EditorHandle {
@@ -100,7 +98,7 @@ export function openEditor(host: HTMLElement, options: EditorOptions): EditorHan
   const extensions = extensionsOf(options)
   const kept = new Map<string, EditorState>()
   let shown = { key: '', text: '' }
-  /** Texts reported to the owner, which may return late during fast typing. */
+  /** Texts reported to the owner. During fast typing they may come back late. */
   let told: readonly string[] = []
   const view = new EditorView({
     root,
@@ -170,7 +168,7 @@ function selectionOf(state: EditorState): RunPlace {
 
 function extensionsOf(options: EditorOptions): Extension {
   const run = (view: EditorView) => {
-    // It would cover the result.
+    // Closed because the list would cover the result.
     closeCompletion(view)
     options.onRun(selectionOf(view.state))
     return true
@@ -220,10 +218,7 @@ function extensionsOf(options: EditorOptions): Extension {
   ]
 }
 
-/**
- * Chromium copies the colour of the replaced text into an inline style, which the page's policy refuses with an error on
- * the console. So the editor inserts the text itself; composed input stays the browser's.
- */
+/** Chromium would copy a replaced text's colour inline, which the policy refuses. */
 const TYPED_OVER: Extension = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { inputType, data, isComposing, cancelable } = event
@@ -234,7 +229,7 @@ const TYPED_OVER: Extension = EditorView.domEventHandlers({
       const change = view.state.replaceSelection(data)
       return view.state.update(change, { userEvent: 'input.type', scrollIntoView: true })
     }
-    // Such as closing brackets.
+    // Calls other handlers first, such as the one that closes brackets.
     const handlers = view.state.facet(EditorView.inputHandler)
     if (!handlers.some((handle) => handle(view, from, to, data, insert))) view.dispatch(insert())
     event.preventDefault()
@@ -265,7 +260,6 @@ function sqlExtensions(names: () => SqlNames | undefined): Extension {
   ]
 }
 
-/** Tables of every project and data source; those of the first one need no prefix. */
 function schemaOf({ tables }: SqlNames) {
   const schema: Record<string, Record<string, SQLNamespace>> = {}
   for (const { schema: name, name: table, kind, columns } of tables) {
@@ -279,7 +273,7 @@ function schemaOf({ tables }: SqlNames) {
   return { schema, defaultSchema: 'mindsdb' }
 }
 
-/** Beginnings of statements, options of Eider's own, and functions. */
+/** Completes the first words of statements, Eider's own options, and functions. */
 function ownCompletions(
   { state, pos, explicit }: CompletionContext,
   names: SqlNames | undefined,
@@ -321,7 +315,7 @@ function ownCompletions(
 
 const SIGNATURES_SHOWN = 6
 
-/** Words of DuckDB's and Eider's statements that PostgreSQL does not have. */
+/** Keywords of DuckDB and Eider that PostgreSQL does not have. */
 const KEYWORDS = `
   agent agents alter asof attach chatbot database databases describe evaluate explain files from generate_data glob
   ilike index indexes jobs kill knowledge_base knowledge_bases macro models pivot positional processlist project
@@ -342,7 +336,7 @@ const DIALECT = SQLDialect.define({
   specialVar: '@$',
 })
 
-/** `:name` is a parameter, `::name` a type: the language does not distinguish them. */
+/** Not the type in `::name`, which the SQL language does not distinguish. */
 const PARAMETER = Decoration.mark({ class: 'cm-parameter' })
 const PARAMETERS = new MatchDecorator({ regexp: /(?<![:\w]):[a-z_]\w*/gi, decoration: PARAMETER })
 

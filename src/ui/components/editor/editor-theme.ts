@@ -1,4 +1,7 @@
-/** The look of code, by the tokens of `styles/design-tokens.css`, which apply inside the shadow tree and know light and dark. */
+/**
+ * The style of code, with the tokens of `styles/design-tokens.css`, which also apply in the shadow
+ * tree, light and dark.
+ */
 import { HighlightStyle, syntaxHighlighting } from '@codemirror/language'
 import type { Extension } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
@@ -19,7 +22,7 @@ const FRAME = EditorView.theme({
     color: 'var(--ink)',
     backgroundColor: 'var(--panel)',
     height: '100%',
-    // If an owner sets them, it is as high as its text, between the two.
+    // If the owner sets both limits, the height follows the text between them.
     minHeight: 'var(--editor-least, 0)',
     maxHeight: 'var(--editor-most, none)',
     fontSize: '0.9rem',
@@ -30,7 +33,7 @@ const FRAME = EditorView.theme({
     lineHeight: '1.55',
     overflow: 'auto',
   },
-  // As high as the frame: a click below the last line goes into the text in every browser.
+  // Fills the frame, so that a click below the last line reaches the text in every browser.
   '.cm-content, .cm-gutters': { alignSelf: 'stretch' },
   '.cm-content': { caretColor: 'var(--ink)', padding: '0.5rem 0' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)', borderLeftWidth: '2px' },

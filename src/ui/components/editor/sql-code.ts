@@ -1,28 +1,28 @@
-/** Which parts of a text are SQL, and where its statements end. Pure. */
+/** Finds the parts of a text that are SQL code, and the ends of its statements. Pure functions. */
 
 export interface Span {
   readonly from: number
   readonly to: number
 }
 
-/** String literals, quoted names, comments. */
+/** Matches string literals, quoted names and comments. */
 const NOT_CODE =
   /'(?:[^']|'')*'?|"(?:[^"]|"")*"?|`[^`]*`?|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|(\$[a-z_]*\$)[\s\S]*?(?:\1|$)/gi
 const COMMENT = /--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
 
-/** The same text with blanks for literals and comments. */
+/** The text with literals and comments replaced by spaces. */
 export function codeOf(text: string): string {
   return text.replaceAll(NOT_CODE, (found) => found.replaceAll(/[^\n]/g, ' '))
 }
 
-/** Whether the end is within a literal or a comment. A quoted name is code here. */
+/** Whether the end is inside a literal or a comment. A quoted name counts as code here. */
 export function endsInText(before: string): boolean {
-  // A following letter belongs to a literal or comment that is still open, or to none.
+  // A letter is appended: it belongs to the last match only if that is still open.
   const last = [...`${before}x`.matchAll(NOT_CODE)].at(-1)
   return last !== undefined && last.index + last[0].length > before.length && !/^["`]/.test(last[0])
 }
 
-/** The statements of a text, without semicolons. A comment alone is not one. */
+/** The statements of a text, without semicolons. A comment alone is not a statement. */
 export function statementsOf(text: string): readonly Span[] {
   const code = codeOf(text)
   const spans: Span[] = []
@@ -38,7 +38,7 @@ export function statementsOf(text: string): readonly Span[] {
   return spans
 }
 
-/** To find how a statement starts. May cut off the end of a literal that contains `--`. */
+/** To find how a statement starts. May cut off a literal that contains `--`. */
 export function withoutComments(sql: string): string {
   return sql.replaceAll(COMMENT, ' ').trim()
 }

@@ -1,7 +1,9 @@
-/** Phrases and options of Eider's statements, which CodeMirror's SQL language does not know. docs/sql.md explains them. */
+/**
+ * Phrases and options of Eider's statements, which CodeMirror's SQL language does not contain.
+ * docs/sql.md explains them.
+ */
 import { codeOf } from './sql-code.ts'
 
-/** The first words of statements. */
 export const STATEMENTS: readonly string[] = `
 SELECT|WITH|EXPLAIN|EXPLAIN ANALYZE|DESCRIBE|DESCRIBE AGENT|DESCRIBE KNOWLEDGE_BASE|INSERT INTO|UPDATE|DELETE FROM
 SHOW KNOWLEDGE_BASES|SHOW AGENTS|SHOW TABLES|SHOW VIEWS|SHOW FILES|SHOW JOBS|SHOW INDEXES|SHOW MODELS|SHOW PROJECTS
@@ -15,12 +17,12 @@ VACUUM|SET|USE`
 
 interface SqlOption {
   readonly name: string
-  /** The option with a value to type over. */
+  /** The option with an example value to replace. */
   readonly insert: string
   readonly info: string
 }
 
-/** One option a line: what to insert, then what it means. */
+/** Each line has one option: the text to insert, then its description. */
 function options(lines: string): readonly SqlOption[] {
   return lines
     .trim()
@@ -39,7 +41,8 @@ const SEARCH = options(`
   hybrid_search_alpha = 0.5 -- The semantic share: 0 is keyword search, 1 is semantic search
   hybrid_search_fusion = 'convex' -- How both rankings are combined: 'convex', 'scaled' or 'rrf'
   hybrid_search_feedback = true -- Searches again near the first results
-  reranking = false -- Skips the reranking model`)
+  reranking = false -- Skips the reranking model
+  allow_partial = true -- Leaves out PostgreSQL nodes that cannot be reached`)
 
 const QUESTION = options(`question = '' -- The question for the agent`)
 
@@ -83,7 +86,7 @@ const AGENT_EVALUATION = options(`
   judge_model = {"provider": "", "model_name": ""} -- The model that judges
   compare = {} -- Fields of the agent to change for a second run
   concurrency = 4 -- Questions at a time
-  limit = 20 -- Questions in all
+  limit = 20 -- Maximum number of questions
   run = '' -- A name for the rows
   save_to =  -- A table to add the rows to
   summary = true -- One row with the means
@@ -112,10 +115,7 @@ const AFTER_USING: readonly (readonly [RegExp, readonly SqlOption[]])[] = [
   [/^create\s+key\b/i, KEY],
 ]
 
-/**
- * Options that fit after the first words of a statement.
- * @param kinds the kinds of the tables that the statement names, as the catalog calls them
- */
+/** @param kinds the kinds of the tables in the statement, by their catalog names */
 export function optionsAt(lead: string, kinds: ReadonlySet<string>): readonly SqlOption[] {
   const code = codeOf(lead).trimStart()
   if (/=\s*[^,]*$/.test(code) && !/\b(and|or|where)\s+\S*$/i.test(code)) return []

@@ -1,4 +1,4 @@
-/** A control with its label, its hint, and the error for its input. */
+/** A control with its label, hint and error message. */
 import type {
   ComponentChildren,
   InputHTMLAttributes,
@@ -7,7 +7,7 @@ import type {
 } from 'preact'
 import { useId } from 'preact/hooks'
 
-/** Texts around a control. */
+/** The texts around a control. */
 interface FieldWords {
   readonly label: string
   readonly hint?: ComponentChildren
@@ -49,12 +49,11 @@ interface SelectFieldProps
       SelectHTMLAttributes<HTMLSelectElement>,
       'label' | 'id' | 'role' | 'children' | 'onChange'
     > {
-  /** Values with their labels; a value alone is its own label. */
+  /** Values with their labels. A value without a label is shown as it is. */
   readonly options: Iterable<string | number | readonly [value: string, words: string]>
   readonly onChoose: (value: string) => void
 }
 
-/** A choice from a list. */
 export function SelectField({
   label,
   hint,
@@ -102,7 +101,6 @@ interface TextFieldProps
   readonly onText: (text: string, input: HTMLInputElement) => void
 }
 
-/** A line of input: a text, a number, a date, a secret. */
 export function TextField({
   label,
   hint,
@@ -111,7 +109,7 @@ export function TextField({
   onText,
   ...attributes
 }: TextFieldProps) {
-  // Preact's types know each kind of input separately; this is one of them.
+  // Preact has a type for each kind of input, but cannot tell which one fits; the cast is safe.
   const input = { dir: 'auto', ...attributes, type } as InputProps
   return (
     <Field label={label} hint={hint} error={error}>
@@ -135,7 +133,6 @@ interface TextAreaFieldProps
   readonly onText: (text: string) => void
 }
 
-/** Several lines of input. */
 export function TextAreaField({ label, hint, error, onText, ...area }: TextAreaFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
@@ -161,9 +158,8 @@ interface CheckProps {
   readonly children: ComponentChildren
 }
 
-/** A checkbox with its label, or a radio button. */
 export function Check({ type = 'checkbox', onCheck, children, ...state }: CheckProps) {
-  // Preact's types know each kind of input separately; this is one of them.
+  // Preact has a type for each kind of input, but cannot tell which one fits; the cast is safe.
   const input = { ...state, type } as InputHTMLAttributes
   return (
     <label class="check">

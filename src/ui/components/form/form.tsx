@@ -1,4 +1,4 @@
-/** A form that sends itself: input stays, and a failure is shown above its button. */
+/** A form. If sending fails, the input stays and the failure is shown above the button. */
 import type { ComponentChildren, FormHTMLAttributes } from 'preact'
 import { useState } from 'preact/hooks'
 import { Button } from '../button.tsx'
@@ -7,24 +7,26 @@ import { Failure } from '../failure.tsx'
 import { useAction } from '../resource.ts'
 
 interface FormProps extends Omit<FormHTMLAttributes, 'action' | 'label' | 'onSubmit'> {
-  /** The verb on the button: `Create`. */
+  /** The verb on the button, such as `Create`. */
   readonly verb: string
   readonly look?: string
-  /** Some required input is missing that no field can require by itself. */
+  /** Whether required input is missing that no single field can require. */
   readonly isIncomplete?: boolean
-  /** @returns once it is sent; an error it throws is shown */
+  /** Resolves once the form is sent; errors are shown in the form. */
   readonly onSend: () => Promise<void>
-  /** More buttons. */
   readonly beside?: ComponentChildren
+  /** Set in a dialog, where the buttons are at the end. */
+  readonly onCancel?: () => void
 }
 
 export function Form(props: FormProps) {
-  const { verb, look = 'primary', isIncomplete = false, onSend, beside, children, ...form } = props
+  const { verb, look = 'primary', isIncomplete = false, onSend, beside, onCancel, ...form } = props
+  const { children, ...attributes } = form
   const { act, failure, isBusy } = useAction()
   return (
     <form
       class="stack"
-      {...form}
+      {...attributes}
       onSubmit={(event) => {
         event.preventDefault()
         void act(onSend)
@@ -32,7 +34,8 @@ export function Form(props: FormProps) {
     >
       {children}
       {failure && <Failure error={failure} />}
-      <div class="row">
+      <div class={onCancel ? 'row end' : 'row'}>
+        {onCancel && <Button label="Cancel" onClick={onCancel} />}
         <Button
           type="submit"
           look={look}
@@ -46,48 +49,23 @@ export function Form(props: FormProps) {
   )
 }
 
-interface FormDialogProps {
+interface FormDialogProps extends Pick<FormProps, 'verb' | 'isIncomplete' | 'children'> {
   readonly title: string
-  /** The verb on the button: `Create`. */
-  readonly verb: string
   readonly size?: 'plain' | 'wide'
-  /** A choice is missing that no field can require by itself. */
-  readonly isIncomplete?: boolean
-  /** Sends it, and closes the window then. */
   readonly onSubmit: () => Promise<void>
   readonly onClose: () => void
-  readonly children: ComponentChildren
 }
 
-/** A window with a form. Its input stays while it is sent and when that fails; it then shows the failure. */
+/** The input stays while sent and after a failure, which is shown in the dialog. */
 export function FormDialog(props: FormDialogProps) {
-  const { title, verb, size = 'plain', isIncomplete = false, onSubmit, onClose, children } = props
-  const { act, failure, isBusy } = useAction()
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault()
-    void act(onSubmit)
-  }
+  const { title, size = 'plain', onSubmit, onClose, ...form } = props
   return (
     <Dialog title={title} size={size} onClose={onClose} staysOnClickBeside>
-      <form class="stack" onSubmit={submit}>
-        {children}
-        {failure && <Failure error={failure} />}
-        <div class="row end">
-          <Button label="Cancel" onClick={onClose} />
-          <Button
-            type="submit"
-            look="primary"
-            label={verb}
-            disabled={isIncomplete}
-            aria-disabled={isBusy}
-          />
-        </div>
-      </form>
+      <Form {...form} onSend={onSubmit} onCancel={onClose} />
     </Dialog>
   )
 }
 
-/** The values typed into a form's fields, by name. */
 export function useFields<T extends Readonly<Record<string, string>>>(empty: T) {
   const [typed, setTyped] = useState(empty)
   const bind = (name: keyof T) => ({

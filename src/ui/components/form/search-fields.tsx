@@ -1,4 +1,4 @@
-/** Fields for searches, languages and models, used by several forms. */
+/** Fields for searches, languages and models that several forms share. */
 import { FUSIONS, type Fusion } from '../../../core/domain/hybrid-search.ts'
 import { LANGUAGES } from '../../../core/domain/language.ts'
 import { Button } from '../button.tsx'
@@ -6,9 +6,9 @@ import { SelectField, TextField } from './field.tsx'
 
 const SHOWN_FOR_AUTOMATIC = 0.5
 
-/** The weight of meaning against keywords in a hybrid search. */
+/** The weight of semantic against keyword results in a hybrid search. */
 export function WeightField(props: {
-  /** 0: keywords only, 1: meaning only; null: automatic. */
+  /** 0 means keywords only, 1 semantic only, null automatic. */
   readonly alpha: number | null
   readonly onChange: (alpha: number | null) => void
 }) {
@@ -63,7 +63,7 @@ export function ModeField({ mode, onChoose }: ModeFieldProps) {
 /** How the semantic and the keyword ranking are combined. */
 export function FusionField(props: {
   readonly fusion: string | null
-  /** The words for null, if it can be chosen: `As set for the knowledge base`. */
+  /** The text for null, if null can be chosen, such as `As set for the knowledge base`. */
   readonly otherwise?: string
   readonly onChoose: (fusion: Fusion | null) => void
 }) {
@@ -78,22 +78,19 @@ export function FusionField(props: {
   )
 }
 
-/** The languages of keyword search, as choices of a field. */
+/** The languages of keyword search, as field options. */
 export const LANGUAGE_CHOICES = LANGUAGES.map((language) => {
-  return [
-    language,
-    language === 'none' ? 'None: words as they are' : languageName(language),
-  ] as const
+  return [language, language === 'none' ? 'None: no stemming' : languageName(language)] as const
 })
 
-/** No language: the server detects it in the documents. */
+/** If no language is chosen, the server detects it from the documents. */
 export const DETECTED_LANGUAGE = ['', 'Detected from the documents'] as const
 
 export function languageName(language: string): string {
   return language.charAt(0).toUpperCase() + language.slice(1)
 }
 
-/** Providers of embedding models, as choices of a field. */
+/** The providers of embedding models, as field options. */
 export const EMBEDDING_PROVIDERS = [
   ['builtin', 'Built in: runs here, without a key'],
   ['openai', 'OpenAI, or a server with its API'],

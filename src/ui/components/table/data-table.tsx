@@ -1,6 +1,7 @@
 /**
- * The rows of a statement as a grid. Only visible cells are in the page, so half a million rows or a thousand columns
- * scroll like ten. Keys move the selected cell, Shift extends the selection, Mod+C copies it, Enter opens the cell.
+ * Shows the rows of a statement as a grid. Only visible cells are in the page, so that half a
+ * million rows scroll smoothly. Keys move the selected cell, Shift extends the selection, Mod+C
+ * copies it, Enter opens the cell.
  */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Cell, Column } from '../../api/sql.ts'
@@ -28,21 +29,24 @@ import {
 } from './table-model.ts'
 import { cellId, chosenText, TableBody, TableFoot, TableHead } from './table-parts.tsx'
 
-/** Room for a horizontal scroll bar. */
+/** The space for a horizontal scroll bar. */
 const BELOW_PX = 18
 const WIDTH_PX_MIN = 48
 
 interface DataTableProps {
   readonly label: string
   readonly columns: readonly Column[]
-  /** A list that may grow. */
+  /** The list may grow. */
   readonly rows: readonly (readonly Cell[])[]
+  /** How long the list is now: the same list does not draw the table again. */
+  readonly rowCount: number
   readonly order: Order | undefined
-  /** Missing: these rows cannot be sorted. */
+  /** If missing, the rows cannot be sorted. */
   readonly onSort?: ((column: number) => void) | undefined
 }
 
-export function DataTable({ label, columns, rows, order, onSort }: DataTableProps) {
+export function DataTable(props: DataTableProps) {
+  const { label, columns, rows, rowCount, order, onSort } = props
   const frame = useRef<HTMLDivElement>(null)
   const [scroll, setScroll] = useState({ top: 0, left: 0 })
   const view = useSize(frame)
@@ -52,8 +56,8 @@ export function DataTable({ label, columns, rows, order, onSort }: DataTableProp
   const edges = useMemo(() => edgesOf(widths), [widths])
   const seen = seenColumns(edges, scroll.left, view.width)
   const viewPx = Math.max(ROW_PX, view.height - HEAD_PX)
-  const shown = seenRows(rows.length, scroll.top, viewPx)
-  const size = { rowCount: rows.length, columnCount: columns.length }
+  const shown = seenRows(rowCount, scroll.top, viewPx)
+  const size = { rowCount, columnCount: columns.length }
   const chosen = rectangleOf(selection)
   const { at } = selection
   const open = () => setIsOpen(true)
@@ -76,7 +80,7 @@ export function DataTable({ label, columns, rows, order, onSort }: DataTableProp
   const isAtSeen = isIn(shown, at.row) && isIn(seen, at.column)
   const isWide = (edges.at(-1) ?? 0) + NUMBERS_PX > view.width
   const leadPx = edges[seen.first] ?? 0
-  const height = rows.length * ROW_PX + HEAD_PX + (isWide ? BELOW_PX : 0)
+  const height = rowCount * ROW_PX + HEAD_PX + (isWide ? BELOW_PX : 0)
   return (
     <div class="data-frame">
       <div
@@ -85,7 +89,7 @@ export function DataTable({ label, columns, rows, order, onSort }: DataTableProp
         style={{ height: `${height}px` }}
         role="grid"
         aria-label={label}
-        aria-rowcount={rows.length + 1}
+        aria-rowcount={rowCount + 1}
         aria-colcount={columns.length}
         aria-multiselectable="true"
         aria-activedescendant={isAtSeen ? cellId(at) : undefined}
@@ -103,7 +107,7 @@ export function DataTable({ label, columns, rows, order, onSort }: DataTableProp
         <TableHead {...{ columns, widths, seen, leadPx, order, onSort }} onWidth={setWidth} />
         <TableBody {...{ columns, rows, edges, seen, shown, chosen, at }} />
       </div>
-      {rows.length > 0 && <TableFoot {...{ columns, rows, chosen }} onOpen={open} />}
+      {rowCount > 0 && <TableFoot {...{ columns, rows, chosen }} onOpen={open} />}
       {isOpen && (
         <WholeCell
           name={columns[at.column]?.name ?? ''}
@@ -135,7 +139,7 @@ function reveal(
     element.scrollLeft = Math.min(left, right - clientWidth + NUMBERS_PX)
 }
 
-/** By the first rows, unless the user dragged an edge. */
+/** Column widths that fit the first rows, unless the user dragged a column's edge. */
 function useWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[]) {
   const isKnown = rows.length > 0
   const suggested = useMemo(() => suggestedWidths(columns, rows), [columns, isKnown])
@@ -150,7 +154,6 @@ function useWidths(columns: readonly Column[], rows: readonly (readonly Cell[])[
   return { widths, setWidth }
 }
 
-/** The size of an element, known before the first frame is drawn. */
 function useSize(frame: { readonly current: HTMLElement | null }) {
   const [size, setSize] = useState({ width: 1200, height: 600 })
   const look = () => {
@@ -169,7 +172,7 @@ function useSize(frame: { readonly current: HTMLElement | null }) {
   return size
 }
 
-/** Listeners of the whole table, which has a thousand cells: drag over cells, click a row number, double-click a cell. */
+/** For the whole table: dragging, clicking row numbers, double-clicking cells. */
 function pointing(
   columnCount: number,
   onPoint: (place: Place, isExtended: boolean) => void,
@@ -209,10 +212,9 @@ function rowOf(part: Element): number {
   return Number(part.closest('[role="row"]')?.getAttribute('aria-rowindex')) - 2
 }
 
-/** A text of 50 MB would stop the browser. */
+/** A text of 50 MB would freeze the browser. */
 const CHARS_MAX = 100_000
 
-/** The whole content of one cell. */
 function WholeCell({
   name,
   type,

@@ -1,8 +1,11 @@
-/** The state of the large table: visible rows and columns, and selected cells. Pure. */
+/**
+ * The state of the large table: its visible rows and columns, and the selected cells. Pure
+ * functions.
+ */
 import type { Cell, Column } from '../../api/sql.ts'
 import { cellText, isNumberType } from './cell-text.ts'
 
-/** How rows are sorted: by a column, by its index. */
+/** The column that rows are sorted by, and the direction. */
 export interface Order {
   readonly column: number
   readonly isDescending: boolean
@@ -10,9 +13,8 @@ export interface Order {
 
 export const ROW_PX = 30
 export const HEAD_PX = 46
-/** The width of the column with row numbers. */
 export const NUMBERS_PX = 72
-/** Rows beyond the edge, so that a step of the wheel shows no gap. */
+/** How many rows are rendered beyond each edge, so that scrolling one step shows no gap. */
 const BEYOND_ROWS = 12
 const BEYOND_PX = 300
 
@@ -22,21 +24,21 @@ export interface Range {
   readonly end: number
 }
 
-/** @param viewPx the visible height of the body */
+/** @param viewPx the visible height of the table body */
 export function seenRows(rowCount: number, scrollTop: number, viewPx: number): Range {
   const first = Math.max(0, Math.floor(scrollTop / ROW_PX) - BEYOND_ROWS)
   const count = Math.ceil(viewPx / ROW_PX) + 1 + BEYOND_ROWS * 2
   return { first: Math.min(first, rowCount), end: Math.min(rowCount, first + count) }
 }
 
-/** Where to scroll so that all of a row is visible; `scrollTop` if it already is. */
+/** The scroll position that makes the whole row visible; `scrollTop` if it already is. */
 export function scrollTopFor(row: number, scrollTop: number, viewPx: number): number {
   const y = row * ROW_PX
   if (y < scrollTop) return y
   return Math.max(scrollTop, y + ROW_PX - viewPx)
 }
 
-/** Left edges of the columns, and the right one of the last. */
+/** The left edges of all columns, then the right edge of the last one. */
 export function edgesOf(widths: readonly number[]): readonly number[] {
   const edges = [0]
   for (const width of widths) edges.push((edges.at(-1) ?? 0) + width)
@@ -56,7 +58,7 @@ const WIDTH_PX_MIN = 64
 const WIDTH_PX_MAX = 360
 const LOOKED_AT_ROWS = 50
 
-/** As wide as the first rows need, within limits. */
+/** The widths that the first rows need, within limits. */
 export function suggestedWidths(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
@@ -79,7 +81,7 @@ export interface Place {
   readonly column: number
 }
 
-/** A rectangle of cells, from its start to the cell where keys act. */
+/** A rectangle of cells, from where the selection started to the cell where keys act. */
 export interface Selection {
   readonly from: Place
   readonly at: Place
@@ -112,7 +114,7 @@ export function cellCount({ top, bottom, left, right }: Rectangle): number {
   return (bottom - top + 1) * (right - left + 1)
 }
 
-/** @param isExtended the selected cells stay selected, as with Shift */
+/** @param isExtended whether to keep the selection's start, as with Shift */
 export function movedTo(before: Selection, to: Place, size: Size, isExtended: boolean): Selection {
   const at = {
     row: Math.max(0, Math.min(size.rowCount - 1, to.row)),
@@ -121,12 +123,12 @@ export function movedTo(before: Selection, to: Place, size: Size, isExtended: bo
   return { from: isExtended ? before.from : at, at }
 }
 
-/** @returns undefined: the key is not for the cells */
+/** @returns undefined if the key does nothing in the table */
 export function pressedIn(
   selection: Selection,
   props: {
     readonly key: string
-    /** Ctrl, or Command. */
+    /** Whether Ctrl or Command is pressed. */
     readonly hasMod: boolean
     readonly hasShift: boolean
   },

@@ -21,14 +21,14 @@ interface TableHeadProps {
   readonly columns: readonly Column[]
   readonly widths: readonly number[]
   readonly seen: Range
-  /** The width of the columns before the first visible one. */
+  /** The total width of the columns before the first visible one. */
   readonly leadPx: number
   readonly order: Order | undefined
   readonly onSort: ((column: number) => void) | undefined
   readonly onWidth: (column: number, px: number) => void
 }
 
-/** Names and types of the columns. A click sorts, dragging the edge between two changes a width. */
+/** Column names and types. A click sorts; dragging the edge between two columns changes a width. */
 export function TableHead(props: TableHeadProps) {
   const { columns, widths, seen, leadPx, order, onSort, onWidth } = props
   return (
@@ -140,14 +140,15 @@ interface ShownRowProps extends Shared {
   readonly row: readonly Cell[]
   readonly chosenFrom: number
   readonly chosenTo: number
-  /** Where keys act; -1: not in this row. */
+  /** The column where keys act; -1 if it is not in this row. */
   readonly atColumn: number
 }
 
 function ShownRow(props: ShownRowProps) {
   const { index, row, columns, edges, seen, chosenFrom, chosenTo, atColumn } = props
   const { first, end } = seen
-  // The same element as before, so that scrolling does not compare cells that did not change.
+  // Returns the same element as before if nothing changed, so that scrolling does not compare
+  // unchanged cells.
   return useMemo(() => {
     return (
       <div class="data-row" role="row" aria-rowindex={index + 2}>
@@ -186,10 +187,9 @@ export function cellId({ row, column }: Place): string {
 }
 
 const SAID_CHARS_MAX = 160
-/** Beyond this, a sum would make each step of the keys slow. */
+/** With more selected cells than this, computing a sum would slow down each key press. */
 const SUMMED_CELLS_MAX = 200_000
 
-/** The selected cells, and their actions. */
 export function TableFoot(props: {
   readonly columns: readonly Column[]
   readonly rows: Rows
@@ -227,7 +227,7 @@ export function TableFoot(props: {
   )
 }
 
-/** A single cell unchanged, several for a spreadsheet. */
+/** A single cell as it is, or several in spreadsheet format. */
 export function chosenText(rows: Rows, chosen: Rectangle): string {
   if (cellCount(chosen) === 1) return cellText(rows[chosen.top]?.[chosen.left])
   return tsvOf(chosenRows(rows, chosen))

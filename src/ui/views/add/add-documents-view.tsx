@@ -1,4 +1,4 @@
-/** The ways to fill a knowledge base, and the jobs that fill it. */
+/** Ways to fill a knowledge base, and the jobs that do it. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../api/catalog.ts'
@@ -62,23 +62,24 @@ export function AddDocumentsView({ project, name }: KnowledgeBaseName) {
 }
 
 const SHOWN_MAX = 5
+const OTHERS: ReadonlySet<Job['kind']> = new Set(['rechunk', 'move'])
 
-/** Without re-chunking, which the settings show, and syncs that changed nothing, which their source shows. */
+/** No re-chunking (in the settings), moves, or syncs without changes (with the source). */
 async function lastInserts({ project, name }: KnowledgeBaseName, signal: AbortSignal) {
   const found: Job[] = []
   for (let offset: number | null = 0; offset !== null && found.length < SHOWN_MAX; ) {
     const page = { project, knowledgeBase: name, limit: 4 * SHOWN_MAX, offset }
     const { items, next }: JobList = await listJobs(page, signal)
-    found.push(...items.filter((job) => job.kind !== 'rechunk' && !isUnchangedSync(job)))
+    found.push(...items.filter((job) => !OTHERS.has(job.kind) && !isUnchangedSync(job)))
     offset = next
   }
   return { items: found.slice(0, SHOWN_MAX) }
 }
 
-/** The last jobs that filled a knowledge base. They are the server's, so nothing is lost with the page. */
+/** They run on the server, so they continue without this page. */
 function InsertJobs(
   props: KnowledgeBaseName & {
-    /** Id of a job that has just started; 0: none. */
+    /** The id of a job that has just started; 0 if none has. */
     readonly newest: number
   },
 ) {

@@ -1,4 +1,4 @@
-/** Files into a knowledge base: dropped or chosen, each with its progress and its error. */
+/** Adds dropped or chosen files to a knowledge base, and shows each one's progress and error. */
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { ApiError } from '../../api/request.ts'
 import { Button, Icon } from '../../components/button.tsx'
@@ -18,7 +18,7 @@ import {
   uploads,
 } from '../../uploads/uploads.ts'
 
-/** Above this, the rest is only counted. */
+/** The most failed files listed; the rest is only counted. */
 const FAILED_MAX = 100
 const GOING_MAX = 10
 
@@ -48,20 +48,20 @@ function isNameTaken({ failure }: Upload): boolean {
   return failure instanceof ApiError && failure.code === 'file_exists'
 }
 
-/** Whether it waits for an answer: a model can read it, for a price that `failure` names. */
+/** Whether the user must answer: a model can read the file, for a price stated in `failure`. */
 function asksForOcr({ failure }: Upload): boolean {
   return failure instanceof ApiError && failure.code === 'ocr_unconfirmed'
 }
 
-/** Whether the file of the same name can be used instead: for a ZIP file its content is unknown. */
+/** For a file of the same name, but not for a ZIP, whose content is unknown. */
 function mayTakeStored(upload: Upload): boolean {
   return isNameTaken(upload) && !/\.zip$/i.test(upload.name)
 }
 
-/** Statuses for a problem with the file itself: its name, type or size. */
+/** Statuses caused by the file itself: its name, type or size. */
 const REFUSED: readonly number[] = [400, 413, 415, 422]
 
-/** Whether a retry may help: not if the file itself is faulty. */
+/** Whether a retry may help. It does not if the file itself is the problem. */
 function mayRetry(upload: Upload): boolean {
   const { failure, content, partOf, storedAs } = upload
   if (isNameTaken(upload) || storedAs.length > 0) return true
@@ -81,11 +81,11 @@ function UploadList({ all }: { readonly all: readonly Upload[] }) {
   return (
     <>
       <p role="status">
-        {going.length > 0 && `${counted(going.length, 'file')} on the way. `}
+        {going.length > 0 && `${counted(going.length, 'file')} uploading. `}
         {failed.length > 0 && `${counted(failed.length, 'file')} could not be added.`}
       </p>
       {all.length > 1 && <OfAll going={going} failed={failed} />}
-      <ul class="add-files" aria-label="Files on their way">
+      <ul class="add-files" aria-label="Uploads">
         {shown.map((upload) => (
           <UploadEntry key={upload.id} upload={upload} />
         ))}
@@ -97,7 +97,6 @@ function UploadList({ all }: { readonly all: readonly Upload[] }) {
 
 const ORDER = { failed: 0, sending: 1, waiting: 2, arrived: 3 } as const
 
-/** Actions for many at once. */
 function OfAll(props: { readonly going: readonly Upload[]; readonly failed: readonly Upload[] }) {
   const { going, failed } = props
   const again = failed.filter((upload) => mayRetry(upload) && !isNameTaken(upload))
@@ -121,7 +120,7 @@ function OfAll(props: { readonly going: readonly Upload[]; readonly failed: read
 
 const replaceUpload = ({ id }: Upload) => retryUpload(id, { replaces: true })
 
-/** Actions for a file that was not added: label and function. */
+/** Actions for a file that was not added, each with a label and a function. */
 function waysOn(upload: Upload): readonly (readonly [words: string, act: () => void])[] {
   const { id, partOf } = upload
   if (asksForOcr(upload)) {
@@ -134,7 +133,7 @@ function waysOn(upload: Upload): readonly (readonly [words: string, act: () => v
     const replace = partOf ? 'Replace the whole ZIP' : 'Replace it'
     return [
       [replace, () => replaceUpload(upload)],
-      ...(mayTakeStored(upload) ? ([['Use that one', () => takeStored(id)]] as const) : []),
+      ...(mayTakeStored(upload) ? ([['Use that file', () => takeStored(id)]] as const) : []),
     ]
   }
   return mayRetry(upload) ? [['Try again', () => retryUpload(id)]] : []
@@ -168,7 +167,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
         <Button
           look="small icon-only quiet"
           icon="close"
-          aria-label={state === 'failed' ? `Clear ${name}` : `Stop sending ${name}`}
+          aria-label={state === 'failed' ? `Clear ${name}` : `Cancel upload of ${name}`}
           onClick={() => forgetUpload(id)}
         />
       </div>
@@ -185,22 +184,22 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
 }
 
 function wordsOfFailure(upload: Upload, { message }: Error): string {
-  // The page has buttons for what a program would send.
+  // Removes advice meant for programs, because the page has buttons for this.
   if (asksForOcr(upload)) return message.replace(/ Send it again .*/s, '')
   if (!isNameTaken(upload)) return message
   if (!mayTakeStored(upload)) {
-    return 'Files of the same names as in this ZIP are on the server already. Replace them, or clear this.'
+    return 'The server already has files with the names in this ZIP. Replace them, or clear this upload.'
   }
   return upload.partOf
-    ? 'There is a file of this name on the server already. Use that one, or replace all that the ZIP holds.'
-    : 'There is a file of this name on the server already. Replace it, or use that one.'
+    ? 'The server already has a file with this name. Use that file, or replace everything in the ZIP.'
+    : 'The server already has a file with this name. Replace it, or use that file.'
 }
 
 function wordsOf({ state, sentBytes, content, cuts, partOf }: Upload): string {
-  if (state === 'waiting' && cuts > 0) return 'Was cut off, sending again'
+  if (state === 'waiting' && cuts > 0) return 'Interrupted, sending again'
   if (state === 'waiting') return `${shownBytes(content.size)}, waiting`
-  if (state === 'arrived') return 'Arrived'
+  if (state === 'arrived') return 'Uploaded'
   if (state === 'failed') return partOf ? '' : shownBytes(content.size)
-  if (sentBytes >= content.size) return 'Sent, being read'
+  if (sentBytes >= content.size) return 'Uploaded, being read'
   return `${shownBytes(sentBytes)} of ${shownBytes(content.size)}`
 }

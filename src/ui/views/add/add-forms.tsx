@@ -1,4 +1,4 @@
-/** The forms that insert a text, web pages or the rows of a SELECT. */
+/** Forms for inserting a text, web pages, or the rows of a SELECT. */
 import { useState } from 'preact/hooks'
 import { watchJob } from '../../api/jobs.ts'
 import {
@@ -18,7 +18,7 @@ export interface WayInProps extends KnowledgeBaseName {
   readonly onBegun: (job: Job) => void
 }
 
-/** @param onStored called when all of it was stored, also after the form was left */
+/** @param onStored called once everything is stored, even after the form was closed */
 async function begin(
   { project, name, onBegun }: WayInProps,
   insert: Insert,
@@ -29,7 +29,7 @@ async function begin(
   const note = ({ state, error_count: leftOut }: Job) => {
     if (state === 'done' && leftOut === 0) onStored()
   }
-  // The list of jobs shows how it ends.
+  // The list of jobs shows the outcome.
   void watchJob(job.id, note, new AbortController().signal).catch(() => {})
 }
 
@@ -37,7 +37,6 @@ function useKnowledgeBase({ project, name }: KnowledgeBaseName) {
   return useResource((signal) => getKnowledgeBase(project, name, signal), [project, name])
 }
 
-/** One document, typed or pasted. */
 export function AddText(props: WayInProps) {
   const id = useDraft(props, 'id')
   const text = useDraft(props, 'text')
@@ -58,7 +57,7 @@ export function AddText(props: WayInProps) {
     <Form verb="Add the text" isIncomplete={data === undefined} onSend={add}>
       <TextField
         label="Id"
-        hint="Its name in this knowledge base. A document with the same id is replaced. Leave empty to have one made."
+        hint="A document with the same id is replaced. Leave empty for an automatic id."
         {...id.field}
       />
       <TextAreaField
@@ -73,7 +72,6 @@ export function AddText(props: WayInProps) {
   )
 }
 
-/** Web pages: their addresses, and how far to follow links. */
 export function AddPages(props: WayInProps) {
   const addresses = useDraft(props, 'addresses')
   const limit = useDraft(props, 'limit')
@@ -81,7 +79,7 @@ export function AddPages(props: WayInProps) {
   const domains = useDraft(props, 'domains')
   const [wrong, setWrong] = useState<string>()
   const add = async () => {
-    // A comma may be part of an address.
+    // Only white space separates addresses, because a comma may be part of one.
     const urls = split(addresses.value, /\s+/)
     const bad = urls.find((url) => !/^https?:\/\/./.test(url))
     setWrong(bad === undefined ? undefined : `Not a web address: ${bad}`)
@@ -108,7 +106,7 @@ export function AddPages(props: WayInProps) {
       <div class="grid">
         <TextField
           label="Follow links"
-          hint="How many links away from these pages. Leave empty for these pages only."
+          hint="Number of links to follow from these pages. Leave empty to read only these pages."
           type="number"
           min={0}
           max={1000}
@@ -138,7 +136,7 @@ function split(text: string, between: RegExp): string[] {
   return text.split(between).filter((word) => word !== '')
 }
 
-/** The rows of a SELECT; the SQL view shows them before. */
+/** Adds the rows of a SELECT, which can be tried in the SQL view first. */
 export function AddRows(props: WayInProps) {
   const sql = useDraft(props, 'sql')
   const { data: knowledgeBase, failure } = useKnowledgeBase(props)
@@ -186,20 +184,20 @@ function Columns(props: {
   )
 }
 
-/** Longer ones last as long as the page: what a tab may store is limited. */
+/** Longer texts are kept only in memory, because browsers limit what a tab may store. */
 const STORED_CHARS_MAX = 500_000
 
 const texts = new Map<string, string>()
 
 interface Draft {
   readonly value: string
-  /** For the field that it is typed into. */
+  /** Properties for the field that shows the text. */
   readonly field: { readonly value: string; readonly onText: (text: string) => void }
-  /** If it has not changed since it was `sent`. */
+  /** Clears the text, unless it has changed since `sent` was sent. */
   readonly clear: (sent: string) => void
 }
 
-/** Form input per knowledge base: it survives opening another view and reloading the page. */
+/** The form's input for one knowledge base. It survives other views and a reload. */
 function useDraft({ project, name }: KnowledgeBaseName, field: string): Draft {
   const key = `eider.draft ${JSON.stringify([project, name, field])}`
   const [text, setText] = useState(() => kept(key))
@@ -232,6 +230,6 @@ function keep(key: string, text: string): void {
     if (text === '' || text.length > STORED_CHARS_MAX) sessionStorage.removeItem(key)
     else sessionStorage.setItem(key, text)
   } catch {
-    // It stays in memory.
+    // Storage is not available, so the text stays in memory.
   }
 }

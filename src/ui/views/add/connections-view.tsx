@@ -1,14 +1,16 @@
-/** Databases on other servers: added with a form that tries them first, browsed, and synced into knowledge bases. */
+/**
+ * Databases on other servers: add them with a connection test, browse them, and sync them into
+ * knowledge bases.
+ */
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
+import { DEFAULT_PROJECT, quote } from '../../../core/domain/names.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { addSource, createKnowledgeBase, runSource } from '../../api/knowledge-bases.ts'
 import type { NamedDatabase } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { may } from '../../api/session.ts'
-import { quoted } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
@@ -41,7 +43,7 @@ export function ConnectionsView() {
   )
   return (
     <>
-      <PageHeader title="Connections" above={[{ label: 'Home', href: '/' }]}>
+      <PageHeader title="Connections">
         {mayAdd && (
           <Button look="primary" icon="plus" label="Connect" onClick={() => setIsAdding(true)} />
         )}
@@ -88,7 +90,7 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
             verb="Remove"
             onConfirm={() => request<void>(at, { method: 'DELETE' }).then(onRemoved)}
           >
-            Statements can no longer read its tables. What was synced from them stays.
+            Statements can no longer read its tables. Synced documents are kept.
           </ConfirmButton>
         </>
       )}
@@ -107,7 +109,7 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
   )
 }
 
-/** Connects once, and shows the database's reply. */
+/** Connects once and shows the database's answer. */
 function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
   const { act, failure, isBusy } = useAction()
   const [outcome, setOutcome] = useState<string>()
@@ -126,16 +128,16 @@ function Test({ address, json }: { readonly address: string; readonly json?: unk
   )
 }
 
-/** The answers of the two checks: for a stored connection, and for a new one. */
+/** The answers of both checks, for a stored and for a new connection. */
 type Check =
   | { readonly success: boolean; readonly error_message: string | null }
   | { readonly status: string; readonly detail?: string }
 
-/** @returns the database's own words; empty: it answers */
+/** @returns the database's error message; empty if it answers */
 async function refusalOf(address: string, json: unknown): Promise<string> {
   const check = await request<Check>(address, { method: 'POST', ...(json ? { json } : {}) })
-  if ('success' in check) return check.success ? '' : (check.error_message ?? 'It does not answer')
-  return check.status === 'success' ? '' : (check.detail ?? 'It does not answer')
+  if ('success' in check) return check.success ? '' : (check.error_message ?? 'It does not respond')
+  return check.status === 'success' ? '' : (check.detail ?? 'It does not respond')
 }
 
 function Tables({ of: database }: { readonly of: string }) {
@@ -155,7 +157,7 @@ function Tables({ of: database }: { readonly of: string }) {
                     class="grow"
                     dir="auto"
                     href={addressOf.statement(
-                      `SELECT * FROM ${quoted(database)}.${quoted(name)} LIMIT 100`,
+                      `SELECT * FROM ${quote(database)}.${quote(name)} LIMIT 100`,
                     )}
                   >
                     {name}
@@ -209,7 +211,7 @@ function SyncTable(props: {
     const source = await addSource(place.project, place.name, {
       name: `${database}_${table}`,
       kind: 'table',
-      table: `${quoted(database)}.${quoted(table)}`,
+      table: `${quote(database)}.${quote(table)}`,
       ...(schedule === '' ? {} : { schedule }),
     })
     await runSource(source)
@@ -230,14 +232,14 @@ function SyncTable(props: {
           <div class="grid">
             <SelectField
               label="Id column"
-              hint="Tells rows apart"
+              hint="Identifies each row"
               value={typed.id}
               onChoose={bind('id').onText}
               options={columns.includes(typed.id) ? columns : [typed.id, ...columns]}
             />
             <SelectField
               label="Text column"
-              hint="What is searched"
+              hint="The text to search"
               value={text}
               onChoose={bind('text').onText}
               options={columns}
@@ -245,12 +247,7 @@ function SyncTable(props: {
           </div>
         </>
       )}
-      <SelectField
-        label="How often it is read"
-        value={schedule}
-        onChoose={setSchedule}
-        options={SCHEDULES}
-      />
+      <SelectField label="Schedule" value={schedule} onChoose={setSchedule} options={SCHEDULES} />
     </FormDialog>
   )
 }
@@ -277,7 +274,7 @@ const LABELS = {
   db_file: {
     label: 'File',
     required: true,
-    hint: 'Below the folder that the setting EIDER_SOURCES_DIR names',
+    hint: 'Path below the folder in EIDER_SOURCES_DIR',
   },
 } as const
 
@@ -297,7 +294,7 @@ function NewConnection(props: { readonly onAdded: () => void; readonly onClose: 
     const json = { database, check_connection: true }
     const made = await request<NamedDatabase | Check>('/api/databases', { method: 'POST', json })
     if ('status' in made) {
-      const message = made.detail ?? 'It does not answer'
+      const message = made.detail ?? 'It does not respond'
       throw new ApiError({ code: 'source_failed', status: 200, title: 'No connection', message })
     }
     tellDone(`Connected ${database.name}`)
@@ -309,7 +306,7 @@ function NewConnection(props: { readonly onAdded: () => void; readonly onClose: 
         <SelectField label="Engine" value={engine} onChoose={setEngine} options={ENGINES} />
         <TextField
           label="Name"
-          hint="Its name in SQL, such as shop"
+          hint="Name in SQL, such as shop"
           required
           autocomplete="off"
           {...bind('name')}

@@ -1,4 +1,4 @@
-/** A new knowledge base: it needs only a name, everything else has a default that fits most documents. */
+/** Creates a knowledge base. Only the name is required; the defaults suit most documents. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
@@ -19,7 +19,7 @@ import { tellFailed } from '../../shell/notices.tsx'
 export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
   const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? '' })
-  // Some users may only use other projects, which are known a moment after the page.
+  // Some users may use only other projects, which are known shortly after the page opens.
   const project = draft.project || (projects.value?.[0]?.name ?? DEFAULT_PROJECT)
   const form: DraftProps = {
     draft,
@@ -89,7 +89,7 @@ interface FieldSpec {
   readonly placeholder?: string
   readonly required?: boolean
   readonly choices?: readonly (readonly [value: string, words: string])[]
-  /** Only for models of a provider. */
+  /** Whether the field applies only to a provider's models, not to the built-in one. */
   readonly isRemoteOnly?: boolean
 }
 
@@ -105,17 +105,17 @@ const GROUPS: readonly {
 }[] = [
   {
     title: 'Columns',
-    note: 'Only rows of tables need these: which of their columns to take. Files and web pages do not.',
+    note: 'Only table rows need these: the columns to use. Files and web pages do not.',
     fields: [
       {
         ...{ of: 'contentColumns', label: 'Text', placeholder: 'content' },
-        hint: 'What is searched. Separate several with commas.',
+        hint: 'Columns to search, separated by commas.',
       },
       {
         ...{ of: 'metadataColumns', label: 'Metadata' },
-        hint: 'What searches can filter by. Leave empty for every other column.',
+        hint: 'Columns to filter by, separated by commas. Leave empty for all other columns.',
       },
-      { of: 'idColumn', label: 'Id', placeholder: 'id', hint: 'What tells documents apart' },
+      { of: 'idColumn', label: 'Id', placeholder: 'id', hint: 'Identifies each document' },
     ],
   },
   {
@@ -127,11 +127,11 @@ const GROUPS: readonly {
       },
       {
         ...{ of: 'chunkSize', label: 'Chunk size in characters', type: 'number' },
-        hint: 'Leave empty for what the embedding model reads at once',
+        hint: 'Leave empty to fit the embedding model',
       },
       {
         ...{ of: 'chunkOverlap', label: 'Overlap', type: 'number' },
-        hint: 'How many characters neighbouring chunks share',
+        hint: 'Number of characters that neighbouring chunks share',
       },
     ],
   },
@@ -180,10 +180,9 @@ const EMPTY_DRAFT = {
   ...{ provider: '', model: '', apiKey: '', baseUrl: '', chunkSize: '', chunkOverlap: '' },
 }
 
-/** Form input for a new knowledge base. */
 type Draft = Readonly<typeof EMPTY_DRAFT>
 
-/** Empty fields are not sent: the server's defaults apply. */
+/** Empty fields are not sent, so that the server's defaults apply. */
 function definitionOf(draft: Draft): KnowledgeBaseDefinition {
   const given = <T,>(name: string, typed: string, value: T) =>
     typed === '' ? {} : { [name]: value }

@@ -1,4 +1,4 @@
-/** The sources that a knowledge base is synced with: run now, removed, and added. */
+/** The sources that a knowledge base syncs from, with buttons to run, remove and add them. */
 import { useState } from 'preact/hooks'
 import {
   addSource,
@@ -19,13 +19,13 @@ import { useAction, usePolling, useResource } from '../../components/resource.ts
 import type { WayInProps } from './add-forms.tsx'
 
 const ASK_AGAIN_MS = 15_000
-/** While one of them runs. */
+/** How often to reload while a source is running. */
 const LOOK_AGAIN_MS = 1000
 
 export function Sources({ project, name, onBegun }: WayInProps) {
   const read = useResource((signal) => listSources(project, name, signal), [project, name])
   const { data, reload } = read
-  // Once they are loaded, a failed refresh is ignored.
+  // A failed refresh is ignored once there is data.
   const sources = { ...read, failure: data === undefined ? read.failure : undefined }
   const isRunning = data?.some(({ job_id: id, last_run: last }) => {
     return id !== null || last?.state === 'running'
@@ -38,7 +38,7 @@ export function Sources({ project, name, onBegun }: WayInProps) {
   return (
     <>
       <p class="quiet">
-        A source is read on a schedule: new and changed documents are updated here, and those
+        Sources are read on a schedule. New and changed documents are updated here, and documents
         removed at the source are deleted here.
       </p>
       <RecordList of={sources} what="sources" empty={<p>No sources yet.</p>}>
@@ -94,7 +94,7 @@ function SourceEntry(props: {
           verb="Remove"
           onConfirm={remove}
         >
-          It is no longer read. Its documents stay.
+          The knowledge base stops syncing with it. Its documents are kept.
         </ConfirmButton>
       </div>
       <p class="small quiet" dir="auto">
@@ -149,7 +149,6 @@ export const SCHEDULES = [
   ['every week', 'Every week'],
 ] as const
 
-/** A new source: its type, its location, and when to read it. */
 function NewSource({ project, name, onBegun }: WayInProps) {
   const [kind, setKind] = useState<SourceDefinition['kind']>('site')
   const [title, setTitle] = useState('')
@@ -177,16 +176,11 @@ function NewSource({ project, name, onBegun }: WayInProps) {
           options={Object.entries(KINDS).map(([value, { label }]) => [value, label] as const)}
         />
         <TextField label="Name" required value={title} onText={setTitle} />
-        <SelectField
-          label="How often it is read"
-          value={schedule}
-          onChoose={setSchedule}
-          options={SCHEDULES}
-        />
+        <SelectField label="Schedule" value={schedule} onChoose={setSchedule} options={SCHEDULES} />
       </div>
       <TextField
         label={shown.place}
-        hint={kind === 'folder' && 'Within the folder that the setting EIDER_FOLDERS_DIR names'}
+        hint={kind === 'folder' && 'Path within a folder in EIDER_FOLDERS_DIR'}
         required
         value={place}
         onText={setPlace}

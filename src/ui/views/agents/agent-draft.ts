@@ -1,7 +1,7 @@
-/** Form input for an agent, how it maps to the API, and what survives a reload. */
+/** The input of the agent form, its conversion to and from the API, and storage across a reload. */
 import type { Agent } from '../../api/records.ts'
 
-/** The secret of a model as the API shows it; sent back, it means the stored one. */
+/** The API shows a stored secret like this. Sending it back keeps the secret. */
 export const MASKED = '******'
 
 export interface AgentDraft {
@@ -39,19 +39,20 @@ function modelIn(agent: Agent | undefined) {
   return agent !== undefined && 'provider' in agent.model ? agent.model : undefined
 }
 
-/** The answer to a request with a key shows it once more: the page must not keep it. */
+/** The answer repeats the key of the request, and the page must not keep it. */
 export function withoutKey(agent: Agent): Agent {
   const model = modelIn(agent)
   return model?.api_key ? { ...agent, model: { ...model, api_key: MASKED } } : agent
 }
 
-/** Whose key is stored with the agent. */
 export function keyedProviderOf(agent: Agent | undefined): string | undefined {
   const model = modelIn(agent)
   return model?.api_key ? model.provider : undefined
 }
 
-/** The form's content after `sent` was saved: input typed meanwhile, else the server's current state. */
+/**
+ * The form's content after `sent` was saved: input typed since then, otherwise the server's state.
+ */
 export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): AgentDraft {
   const before = new Map<string, unknown>(Object.entries(sent))
   const typed = Object.entries(latest).filter(([key, value]) => {
@@ -60,7 +61,7 @@ export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): 
   return { ...draftOf(saved), ...Object.fromEntries(typed) }
 }
 
-/** The agent as the API takes it. Settings without a field here stay unchanged. */
+/** The agent as the API expects it. Settings without a field in the form stay unchanged. */
 export function definitionOf(draft: AgentDraft, before?: Agent) {
   return {
     name: draft.name.trim(),
@@ -69,7 +70,7 @@ export function definitionOf(draft: AgentDraft, before?: Agent) {
     prompt_template: draft.promptTemplate,
     params: {
       ...before?.params,
-      // Empty values must be sent: missing ones keep their stored value.
+      // Empty values must be sent, because missing ones keep their stored value.
       mode: draft.mode === '' ? 'text' : draft.mode,
       timeout: limitOf(draft.timeoutSeconds),
       max_steps: limitOf(draft.maxSteps),
@@ -77,7 +78,7 @@ export function definitionOf(draft: AgentDraft, before?: Agent) {
   }
 }
 
-/** None: the server's. */
+/** null means the server's limit. */
 function limitOf(typed: string): number | null {
   return typed === '' ? null : Number(typed)
 }
@@ -102,16 +103,13 @@ export function isSameDraft(one: AgentDraft, other: AgentDraft): boolean {
 
 interface KeptDraft {
   readonly draft: AgentDraft
-  /** The agent it started from. */
+  /** The agent that the form started from. */
   readonly base?: Agent
 }
 
 const keyOf = (place: string) => `eider.agent.${place}`
 
-/**
- * In this window only, and without a typed key, which a browser should not keep. The stored key takes its place, so that
- * saving the rest does not delete it.
- */
+/** For this window, without a typed key: the mask replaces it, which keeps the stored key. */
 export function keepDraft(place: string, { draft, base }: KeptDraft): void {
   const isStored = draft.provider === keyedProviderOf(base)
   const apiKey = draft.apiKey !== '' && (isStored || draft.apiKey === MASKED) ? MASKED : ''
@@ -119,7 +117,7 @@ export function keepDraft(place: string, { draft, base }: KeptDraft): void {
   try {
     sessionStorage.setItem(keyOf(place), JSON.stringify(kept))
   } catch {
-    // If the browser stores nothing, only a reload loses it.
+    // If storage is not available, only a reload loses the input.
   }
 }
 
@@ -129,7 +127,7 @@ export function forgetDraft(place: string): void {
 
 export function keptDraft(place: string): KeptDraft | undefined {
   try {
-    // Written above; an older page's version may lack fields.
+    // Written by this page, but perhaps by an older version with fewer fields.
     const kept = JSON.parse(sessionStorage.getItem(keyOf(place)) ?? 'null') as KeptDraft | null
     if (kept === null) return
     return { ...kept, draft: { ...draftOf(kept.base), ...kept.draft } }

@@ -1,4 +1,4 @@
-/** The fields of an agent, for creating and changing one. */
+/** The fields for creating and changing an agent. */
 import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
@@ -10,15 +10,14 @@ import { useResource } from '../../components/resource.ts'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
 const MODES = [
-  ['', 'In words'],
-  ['sql', 'In words, with the rows of its last statement'],
+  ['', 'Text'],
+  ['sql', 'Text, with the rows of the last statement'],
 ] as const
 
 export function AgentForm(props: {
   readonly draft: AgentDraft
   readonly onChange: (draft: AgentDraft) => void
   readonly isNameFixed?: boolean
-  /** Whose key is stored. */
   readonly keyedProvider?: string | undefined
 }) {
   const { draft, onChange, isNameFixed = false, keyedProvider } = props
@@ -48,8 +47,8 @@ export function AgentForm(props: {
       />
       <div class="grid">
         <SelectField
-          label="How it answers"
-          hint="The built-in model writes no SQL"
+          label="Answer as"
+          hint="The built-in model cannot write SQL"
           value={draft.mode}
           onChoose={(value) => set({ mode: value })}
           options={MODES}
@@ -90,11 +89,9 @@ const PROVIDERS = [
   ['lmstudio', 'LM Studio'],
 ] as const
 
-/** The agent's model, and how to reach it. */
 function ModelFields(props: {
   readonly draft: AgentDraft
   readonly onChange: (changes: Partial<AgentDraft>) => void
-  /** Whose key is stored. */
   readonly keyedProvider: string | undefined
 }) {
   const { draft, onChange, keyedProvider } = props
@@ -102,8 +99,8 @@ function ModelFields(props: {
   const isListed = PROVIDERS.some(([value]) => value === provider)
   const keyHint =
     apiKey === MASKED
-      ? 'One is stored. It stays unless you type another one.'
-      : 'Best set on the server. A key typed here is stored encrypted.'
+      ? 'A key is stored. Leave empty to keep it.'
+      : 'Preferably set the key on the server. A key entered here is stored encrypted.'
   return (
     <fieldset>
       <legend>Model</legend>
@@ -111,7 +108,7 @@ function ModelFields(props: {
         label="Provider"
         value={provider}
         onChoose={(value) => {
-          // A key belongs to the provider that it was given for.
+          // A key belongs to the provider that it was entered for.
           const storedKey = value === keyedProvider ? MASKED : ''
           const isTyped = apiKey !== '' && apiKey !== MASKED
           onChange({ provider: value, ...(isTyped ? {} : { apiKey: storedKey }) })
@@ -151,7 +148,7 @@ function ModelFields(props: {
   )
 }
 
-/** Picks what an agent may read: knowledge bases, tables, views, files, or a whole project. */
+/** Chooses what an agent may read: knowledge bases, tables, views, files, or a whole project. */
 function DataFields(props: {
   readonly draft: AgentDraft
   readonly onChange: (changes: Partial<AgentDraft>) => void
@@ -173,19 +170,19 @@ function DataFields(props: {
   ]
   return (
     <fieldset>
-      <legend>What it may read</legend>
+      <legend>Data it can read</legend>
       {picked.length === 0 ? (
-        <p class="small quiet">Nothing yet. It knows only what you choose here.</p>
+        <p class="small quiet">Nothing yet. The agent knows only what you choose here.</p>
       ) : (
         <ul class="row agent-picked" aria-label={`Picked: ${counted(picked.length, 'name')}`}>
           {picked.map(({ name, field }) => (
             <li key={`${field} ${name}`} class={`badge ${isMissing(name) ? 'warn' : 'accent'}`}>
               <bdi>{name.replace(/^mindsdb\./, 'default.')}</bdi>
-              {isMissing(name) && ' is not there'}
+              {isMissing(name) && ' does not exist'}
               <Button
                 look="quiet icon-only small"
                 icon="close"
-                aria-label={`Do not read ${name}`}
+                aria-label={`Remove ${name}`}
                 onClick={() => onChange({ [field]: draft[field].filter((one) => one !== name) })}
               />
             </li>
@@ -199,7 +196,7 @@ function DataFields(props: {
         value={typed}
         onInput={(event) => setTyped(event.currentTarget.value)}
         onKeyDown={(event) => {
-          // Enter would save the agent.
+          // Otherwise, Enter would save the agent.
           if (event.key === 'Enter') event.preventDefault()
         }}
       />
@@ -261,7 +258,7 @@ export interface Choice {
 
 const SHOWN_MAX = 200
 
-export function PickGroup(props: {
+function PickGroup(props: {
   readonly label: string
   readonly choices: readonly Choice[]
   readonly typed: string
@@ -281,7 +278,7 @@ export function PickGroup(props: {
     <section aria-label={label}>
       <h2>{label}</h2>
       {choices.length === 0 && <p class="small quiet">None yet.</p>}
-      {choices.length > 0 && found.length === 0 && <p class="small quiet">None has this name.</p>}
+      {choices.length > 0 && found.length === 0 && <p class="small quiet">No match.</p>}
       {[...bySchema].map(([schema, members]) => {
         const all = `${schema}.*`
         const hasAll = picked.includes(all)
@@ -291,7 +288,7 @@ export function PickGroup(props: {
               <input type="checkbox" checked={hasAll} onChange={() => toggle(all)} />
               <span>
                 All of <bdi>{shownProject(schema)}</bdi>{' '}
-                <span class="small quiet">and what is added later</span>
+                <span class="small quiet">and everything added later</span>
               </span>
             </label>
             {members.map((choice) => {
@@ -321,7 +318,7 @@ export function PickGroup(props: {
   )
 }
 
-/** Whether a picked name or pattern (`shop.*`) includes it. Ignores case. */
+/** Whether a chosen name or pattern such as `shop.*` includes this table, ignoring case. */
 export function isCovered({ schema, name }: Choice, picked: readonly string[]): boolean {
   const whole = `${schema}.${name}`.toLowerCase()
   return picked.some((one) => {

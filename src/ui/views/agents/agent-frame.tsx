@@ -1,4 +1,4 @@
-/** The frame of all views of one agent: its name, its model, what it reads, and links to them. */
+/** The frame around all views of an agent: its name, model, data, and links. */
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
 import type { AgentName } from '../../api/agents.ts'
@@ -43,7 +43,7 @@ export function AgentFrame({
         above={[{ label: 'Home', href: '/' }]}
         lead={agent && <About agent={agent} project={project} />}
       />
-      <Tabs label="Views of this agent" tabs={tabs} />
+      <Tabs label="Pages of this agent" tabs={tabs} />
       {children}
     </>
   )
@@ -53,10 +53,9 @@ function Missing({ project, name }: AgentName) {
   return (
     <>
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
-      <EmptyState icon="agent" title="There is no agent of this name">
+      <EmptyState icon="agent" title="There is no agent with this name">
         <p class="quiet" dir="auto">
-          {shownProject(project)} has none that is called {name}. It may have been deleted; its
-          traces stay.
+          {name} is not in {shownProject(project)}. It may have been deleted; its traces are kept.
         </p>
         <div class="row">
           <a

@@ -1,4 +1,4 @@
-/** An agent's definition: changed, tried, deleted. */
+/** Changes, tests or deletes an agent. */
 import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
@@ -57,9 +57,9 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   }
   const save = (known: Agent) => {
     void act(async () => {
-      // Another window may have changed it since it was shown here.
+      // Reads the agent again, because another window may have changed it.
       const answer = await requestStream(at)
-      // The server's schema of the route guarantees it.
+      // The route's schema on the server guarantees this form.
       const now = (await bodyOf(answer, () => answer.json())) as Agent
       if (now.updated_at !== known.updated_at) {
         setNewer(now)
@@ -79,7 +79,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   const remove = async () => {
     await request(at, { method: 'DELETE' })
     forgetDraft(at)
-    // Before the list is read again: otherwise this view would report a missing agent.
+    // Before the list is reloaded; otherwise this view would report a missing agent.
     route('/')
     await refreshCatalog().catch(() => {})
   }
@@ -96,10 +96,10 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       {newer && (
         <div class="failure" role="alert">
           <p>
-            <strong>It was changed elsewhere since you opened it.</strong> Save again to keep yours,
-            or take theirs.
+            <strong>Another window or user changed this agent after you opened it.</strong> Save
+            again to keep your changes, or load theirs.
           </p>
-          <Button label="Take theirs" onClick={() => begin(newer)} />
+          <Button label="Load theirs" onClick={() => begin(newer)} />
         </div>
       )}
       <div class="row">
@@ -115,7 +115,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
             onClick={() => begin(agent.updated_at > base.updated_at ? agent : base)}
           />
         )}
-        <Probe address={`${at}/probe`} note={isChanged ? ' as it is saved' : ''} />
+        <Probe address={`${at}/probe`} note={isChanged ? ' as saved' : ''} />
         <span class="grow" />
         <ConfirmButton
           icon="trash"
@@ -124,19 +124,19 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
           verb="Delete"
           onConfirm={remove}
         >
-          <p>Its conversations cannot be continued. What it reads stays as it is.</p>
+          <p>Its conversations cannot be continued. The data it reads is kept.</p>
         </ConfirmButton>
       </div>
     </form>
   )
 }
 
-/** The form's input, and the agent it started from. */
+/** The form's input, and the agent that it started from. */
 function useAgentDraft(at: string, agent: Agent) {
   /** Kept when the agent is read again, so that no input is lost. */
   const [base, setBase] = useState(() => keptDraft(at)?.base ?? agent)
   const [draft, setDraft] = useState(() => keptDraft(at)?.draft ?? draftOf(agent))
-  /** For work that started before the typing: saving takes a while. */
+  /** The latest input, for work that takes a while, such as saving. */
   const latest = useRef(draft)
   const show = (next: AgentDraft, from: Agent) => {
     latest.current = next
@@ -148,7 +148,7 @@ function useAgentDraft(at: string, agent: Agent) {
     base,
     draft,
     type: (next: AgentDraft) => show(next, base),
-    /** @param sent what was saved: what was typed since then stays; missing: nothing of it does */
+    /** @param sent what was saved, so that later input stays; if missing, all input is replaced */
     begin: (from: Agent, sent: AgentDraft = latest.current) => {
       const known = withoutKey(from)
       setBase(known)
@@ -163,7 +163,7 @@ interface ProbeProps {
   readonly note?: string
 }
 
-/** One tiny call of a model: as stored, or as typed. */
+/** Tests a model with one short call, as stored or as typed. */
 function Probe({ address, json = {}, note = '' }: ProbeProps) {
   const [outcome, setOutcome] = useState<AgentProbe>()
   const { act, failure, isBusy } = useAction()
@@ -194,13 +194,13 @@ function Probe({ address, json = {}, note = '' }: ProbeProps) {
   )
 }
 
-/** No agent has this name. */
+/** The storage key for a new agent; no agent can have this name. */
 const PLACE = '/new'
 
 export function NewAgentView() {
   const { route, query } = useLocation()
   const [chosen, setProject] = useState(query.project)
-  // Some users may only use other projects, which are known a moment after the page.
+  // Some users may use only other projects, which are known shortly after the page opens.
   const project = chosen ?? projects.value?.[0]?.name ?? DEFAULT_PROJECT
   const [draft, setDraft] = useState(() => keptDraft(PLACE)?.draft ?? draftOf())
   const create = async () => {
@@ -217,7 +217,7 @@ export function NewAgentView() {
       <PageHeader
         title="New agent"
         above={[{ label: 'Home', href: '/' }]}
-        lead="It answers questions from the data that you choose. Without a model of your own, it quotes what it finds."
+        lead="An agent answers questions from the data you choose. Without a chat model, it quotes what it finds."
       />
       <Form
         class="stack agent-form"

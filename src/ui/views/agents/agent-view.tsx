@@ -1,4 +1,4 @@
-/** Asks an agent, in a stored conversation. */
+/** Asks an agent in a stored conversation. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
@@ -49,11 +49,11 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
 }
 
 const LOOK_AGAIN_MS = 2000
-/** While files are being read, a question may wait for them. */
+/** How often to check while files are being read, because a question may be waiting for them. */
 const LOOK_SOON_MS = 500
 const JOBS_MAX = 20
 
-/** What is still being sent and read into the agent's knowledge bases. */
+/** Files that are being sent or read into the agent's knowledge bases. */
 function useReading(knowledgeBases: readonly string[]) {
   const isRead = (project: string, name: string | null) => {
     return knowledgeBases.includes(`${project}.${name}`) || knowledgeBases.includes(`${project}.*`)
@@ -95,7 +95,7 @@ interface ConversationListProps {
   readonly conversations: Conversations
 }
 
-/** An agent's stored conversations, the latest question first. */
+/** An agent's stored conversations, sorted by the latest question. */
 function ConversationList({ agent, open, conversations: found }: ConversationListProps) {
   const { route } = useLocation()
   const { project, name } = agent
@@ -104,7 +104,8 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
     { keys: 'n', does: 'New conversation', run: () => route(addressOf.agent(project, name)) },
   ])
   const remove = async (id: string) => {
-    // A running one would be stored again with its answer.
+    // Stopped first; otherwise a running question would store the conversation again with its
+    // answer.
     await stopped(placeOf(agent, id))
     await deleteConversation(agent, id)
     forgetTurns(placeOf(agent, id))
@@ -150,7 +151,7 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
                 verb="Delete"
                 onConfirm={() => remove(id)}
               >
-                Its questions and answers are deleted for good. Their traces stay.
+                Its questions and answers are deleted permanently. Their traces are kept.
               </ConfirmButton>
             </li>
           ))}
@@ -169,7 +170,7 @@ interface Conversations extends Resource<ListedConversations> {
   readonly showMore: () => void
 }
 
-/** An agent's conversations, read again when one changes here, and every few seconds for changes by other windows. */
+/** When one changes here, and every few seconds for other windows. */
 function useConversationList(agent: AgentName): Conversations {
   const [limit, setLimit] = useState(PAGE)
   const found = useResource(

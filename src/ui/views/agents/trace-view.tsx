@@ -1,4 +1,4 @@
-/** The record of one question: model and tool calls on one time axis, with what each read and wrote. */
+/** The trace of one question: model and tool calls on a time axis, with input and output. */
 
 import type { ComponentChildren } from 'preact'
 import { useLocation } from 'preact-iso/router'
@@ -58,7 +58,9 @@ function Shown({ trace }: { readonly trace: Trace }) {
           {counted(trace.turns.length, 'call')} of the model, {counted(trace.steps.length, 'call')}{' '}
           of tools
         </h2>
-        {calls.length === 0 && <p class="quiet">It ended before anything was called.</p>}
+        {calls.length === 0 && (
+          <p class="quiet">The run ended before it called a model or a tool.</p>
+        )}
         {calls.length > 0 && (
           <Waterfall
             calls={calls}
@@ -123,7 +125,7 @@ function Detail(props: { readonly call: Call; readonly project: string }) {
     return (
       <div class="stack">
         <ToolInput input={step.input} project={project} />
-        <Long label="What came back" text={step.observation} />
+        <Long label="Result" text={step.observation} />
       </div>
     )
   }
@@ -137,7 +139,7 @@ function Detail(props: { readonly call: Call; readonly project: string }) {
         {counted(turn.tool_calls, 'tool call')}
         {first}
       </p>
-      {turn.reasoning !== '' && <Long label="What the model thought" text={turn.reasoning} />}
+      {turn.reasoning !== '' && <Long label="Reasoning" text={turn.reasoning} />}
     </div>
   )
 }
@@ -150,7 +152,7 @@ export interface Call {
   readonly step?: Trace['steps'][number]
 }
 
-/** In starting order. */
+/** Calls in the order in which they started. */
 export function callsOf({ turns, steps }: Pick<Trace, 'turns' | 'steps'>): readonly Call[] {
   const models = turns.map((turn, index): Call => {
     const { start_ms: startMs, took_ms: tookMs } = turn
@@ -166,7 +168,7 @@ export function callsOf({ turns, steps }: Pick<Trace, 'turns' | 'steps'>): reado
 interface WaterfallProps {
   readonly calls: readonly Call[]
   readonly wholeMs: number
-  /** The unfolded one. */
+  /** The index of the unfolded call. */
   readonly at: number
   readonly onOpen: (index: number) => void
   readonly detailOf: (call: Call) => ComponentChildren
@@ -175,7 +177,7 @@ interface WaterfallProps {
 const TICKS = [0, 0.25, 0.5, 0.75]
 const COLUMNS = 6
 
-export function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallProps) {
+function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallProps) {
   return (
     <table class="agents-waterfall">
       <thead>
@@ -259,7 +261,7 @@ function Row({ call, wholeMs, isOpen, onOpen, detailOf }: RowProps) {
   )
 }
 
-/** The part before a model's first token is paler. */
+/** The part before the model's first token is paler. */
 function Bar({ call: { startMs, tookMs, turn }, wholeMs }: Pick<RowProps, 'call' | 'wholeMs'>) {
   const part = (ms: number) => `${(ms / wholeMs) * 100}%`
   const waitedMs = Math.min(tookMs, turn?.first_piece_ms ?? 0)

@@ -33,7 +33,7 @@ export function TracesView({ project, name }: Partial<AgentName>) {
   )
 }
 
-/** @param agent that of the address; missing: all, or what the query says */
+/** @param agent the agent in the address; if missing, all agents or the one in the query string */
 function Traces({ agent }: { readonly agent?: AgentName }) {
   const { query, path, route } = useLocation()
   const [version, setVersion] = useState(0)
@@ -75,7 +75,7 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
           onText={(from) => set('from', from)}
         />
         <TextField
-          label="In the question"
+          label="Question contains"
           type="search"
           value={query.q ?? ''}
           onText={(text) => set('q', text)}
@@ -106,7 +106,7 @@ function AgentSelect(props: {
       value={chosen}
       options={[['', 'all agents'], ...names]}
       onChoose={(value) => {
-        // Names hold no dot.
+        // Names contain no dots.
         const [of = '', agent = ''] = value.split('.')
         route(`${value === '' ? '/traces' : addressOf.agentTraces(of, agent)}?${query}`)
       }}
@@ -121,7 +121,7 @@ const PAGE = '100'
 export function TraceList(props: {
   readonly filters: Filters
   readonly hasAgentColumn: boolean
-  /** Rises when there may be new ones. */
+  /** Increases when there may be new runs. */
   readonly version: number
 }) {
   const { filters, hasAgentColumn, version } = props
@@ -147,7 +147,7 @@ export function TraceList(props: {
       {first.isLoading && first.data === undefined && <Loading what="the traces" />}
       {first.data?.items.length === 0 && (
         <EmptyState icon="chart" title="No traces">
-          <p class="quiet">Every question leaves a trace. Ask an agent, or change the filters.</p>
+          <p class="quiet">Every question has a trace. Ask an agent, or change the filters.</p>
         </EmptyState>
       )}
       {traces.length > 0 && (
@@ -161,7 +161,7 @@ export function TraceList(props: {
       {failure && <Failure error={failure} onRetry={readMore} />}
       {next && (
         <div class="row">
-          <Button label="Show earlier ones" disabled={isBusy} onClick={readMore} />
+          <Button label="Show earlier traces" disabled={isBusy} onClick={readMore} />
           <span class="small quiet">{shownCount(traces.length)} are shown</span>
         </div>
       )}
@@ -213,9 +213,8 @@ const POLL_MS = 2000
 
 export function LiveRuns(props: {
   readonly isShown: (run: RunningQuestion) => boolean
-  /** Called when one of them has ended. */
   readonly onEnd: () => void
-  /** Shown when none is running. */
+  /** Shown when no run is running. */
   readonly children?: ComponentChildren
 }) {
   const { isShown, onEnd, children } = props

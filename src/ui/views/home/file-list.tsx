@@ -1,8 +1,11 @@
-/** The files on the server, newest first: each can be opened in SQL, downloaded and deleted. */
+/**
+ * The files on the server, newest first, each with links to open it in SQL, download it or delete
+ * it.
+ */
+import { quote } from '../../../core/domain/names.ts'
 import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
 import type { UploadedFile } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
-import { quoted } from '../../api/sql.ts'
 import { Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
@@ -14,7 +17,7 @@ import { sampleLoading } from './sample.tsx'
 
 const SHOWN_MAX = 20
 const FILES_AGAIN_MS = 15_000
-/** Formats of rows. A document is one row, which says nothing. */
+/** Formats with rows. A document would be a single row, which is not worth showing. */
 const TABLES = /^(csv|jsonl?|parquet|xlsx|ods|table)$/
 
 export function FileList() {
@@ -39,7 +42,7 @@ export function FileList() {
 function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () => void }) {
   const { file, onDeleted } = props
   const { name, format, size_bytes: bytes, row_count: rows } = file
-  // A table created by a statement has no bytes of its own.
+  // A table created by a statement has no original bytes.
   const isSent = bytes > 0
   const remove = async () => {
     await deleteFile(name)
@@ -51,7 +54,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
       <a
         class="one-line"
         dir="auto"
-        href={addressOf.statement(`SELECT * FROM files.${quoted(name)}`)}
+        href={addressOf.statement(`SELECT * FROM files.${quote(name)}`)}
         title="Open in SQL"
       >
         {name}
@@ -80,7 +83,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
             verb="Delete"
             onConfirm={remove}
           >
-            Statements can no longer read it. Documents made from it stay.
+            Statements can no longer read it. Documents made from it are kept.
           </ConfirmButton>
         )}
       </span>

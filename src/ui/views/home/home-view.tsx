@@ -1,4 +1,4 @@
-/** Home: ways to add something, running jobs, failures, news, and the projects with their contents. */
+/** The home view: ways to add data, running jobs, failures, and projects with their contents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import {
   catalogFailure,
@@ -30,7 +30,7 @@ import { FileList } from './file-list.tsx'
 import { ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
-/** Changes by other clients or windows appear on their own. */
+/** How often to look for changes by other clients or windows. */
 const ASK_AGAIN_MS = 15_000
 
 export function HomeView() {
@@ -62,7 +62,6 @@ export function HomeView() {
   )
 }
 
-/** Ways to get data in: files, a database, the sample. */
 function AddData() {
   const canLoadSample = mayName(SAMPLE.project) && sampleLoading.value === undefined
   return (
@@ -101,7 +100,7 @@ function AddData() {
 function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
   const { data: usage, reload } = useResource(usageByName, [])
   usePolling(reload, ASK_AGAIN_MS)
-  // Counts again as soon as something was created or filled.
+  // Reloads the counts as soon as something was created or filled.
   const counted = useRef(all)
   useEffect(() => {
     if (counted.current !== all) reload()
@@ -143,7 +142,7 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
     <FormDialog title="New project" verb="Create" onSubmit={create} onClose={onClose}>
       <TextField
         label="Name"
-        hint="Holds knowledge bases, agents and views. Keys can be limited to it."
+        hint="Contains knowledge bases, agents and views. You can limit keys to a project."
         required
         value={name}
         onText={setName}
@@ -155,10 +154,10 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
 const READ_MAX = 20
 const SHOWN_MAX = 3
 const LAST_JOBS_AGAIN_MS = 15_000
-/** Older failures are in the list of all jobs. */
+/** Older failures are shown only in the list of all jobs. */
 const FAILED_MS_MAX = 7 * 86_400_000
 
-/** The latest jobs of all projects. A sync that changed nothing is shown only with its source. */
+/** The latest jobs of all projects. Syncs without changes are shown only with their source. */
 function LastJobs() {
   const { data, reload } = useResource((signal) => {
     return listJobs({ state: 'done', limit: READ_MAX }, signal)
@@ -173,7 +172,7 @@ function LastJobs() {
   )
 }
 
-/** Recent failures: of jobs, and problems of the server. */
+/** Recent job failures, and problems of the server. */
 function Failed() {
   const { data, reload } = useResource(async (signal) => {
     const [jobs, status] = await Promise.all([
@@ -189,7 +188,7 @@ function Failed() {
   })
   const { disk, backups } = data.status
   const troubles = [
-    disk?.full ? 'The disk is full: nothing can be stored' : '',
+    disk?.full ? 'The disk is full. Nothing can be stored' : '',
     backups?.failed ? `The last backup failed: ${backups.failed.message}` : '',
   ].filter(Boolean)
   if (jobs.length + troubles.length === 0) return null

@@ -1,12 +1,14 @@
-/** A project: knowledge bases, agents, views and jobs. All but the first project can be deleted. */
+/**
+ * A project with its knowledge bases, agents, views and jobs. All projects but the default one can
+ * be deleted.
+ */
 
 import type { ComponentChildren } from 'preact'
-import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
+import { DEFAULT_PROJECT, quote } from '../../../core/domain/names.ts'
 import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
 import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
-import { quoted } from '../../api/sql.ts'
 import { Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
@@ -65,7 +67,7 @@ export function ProjectPanel(props: {
 }
 
 function ViewEntry({ view: { project, name } }: { readonly view: ListedView }) {
-  const sql = `SELECT * FROM ${quoted(project)}.${quoted(name)}`
+  const sql = `SELECT * FROM ${quote(project)}.${quote(name)}`
   return (
     <li>
       <Icon name="sql" />
@@ -86,7 +88,7 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
       </a>
       <span class="home-about small quiet">
         {rhythm ?? 'once'}
-        {next === null ? ', is over' : ', next '}
+        {next === null ? ', ended' : ', next '}
         {next !== null && <span title={shownTime(next)}>{shownAge(next, Date.now())}</span>}
       </span>
     </li>
@@ -96,7 +98,6 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
 /** Only the first few are named. */
 const NAMED_MAX = 3
 
-/** An agent's name, with what it reads. */
 function AgentEntry(props: { readonly project: string; readonly agent: Agent }) {
   const {
     project,
@@ -124,19 +125,18 @@ function readsOf(all: readonly string[], project: string): string {
   return `reads ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-/** More are found by the navigation and the palette. */
+/** The navigation and the palette show the rest. */
 const SHOWN_MAX = 50
 
 interface EntryListProps<T> {
   readonly title: string
   readonly all: readonly T[]
-  /** Each has more details than its name. */
+  /** Whether entries have more details than a name. */
   readonly isWide?: boolean
-  /** One line, as an `<li>` with a key. */
+  /** One line per entry, as an `<li>` with a key. */
   readonly children: (one: T) => ComponentChildren
 }
 
-/** All things of one kind: a heading, then a line for each. */
 function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T>) {
   if (all.length === 0) return null
   const rest = all.length - SHOWN_MAX
@@ -149,7 +149,7 @@ function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T
         {all.slice(0, SHOWN_MAX).map(children)}
         {rest > 0 && (
           <li class="home-rest small quiet">
-            and {counted(rest, 'more', 'more')}: find them by Ctrl+K
+            and {counted(rest, 'more', 'more')}: find them with Ctrl+K
           </li>
         )}
       </ul>
@@ -157,11 +157,10 @@ function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T
   )
 }
 
-/** A knowledge base: its size, how it is searched, and its links. */
 function KnowledgeBaseEntry(props: {
   readonly project: string
   readonly knowledgeBase: KnowledgeBase
-  /** Undefined: unknown yet. */
+  /** Undefined until known. */
   readonly usage: Usage | undefined
 }) {
   const { project, knowledgeBase, usage } = props

@@ -1,6 +1,6 @@
 /**
- * The sample, loaded through the public API: a knowledge base, an agent over it, and questions to measure searches with. Each
- * step can be repeated, so loading can be restarted from any point.
+ * Loads the sample through the public API: a knowledge base, an agent for it, and questions for
+ * measuring searches. Every step can be repeated, so loading can be restarted at any point.
  */
 import { signal } from '@preact/signals'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
@@ -35,7 +35,7 @@ type SampleLoading =
   | { readonly step: 'done' }
   | { readonly step: 'failed'; readonly failure: Error }
 
-/** It continues when another view is opened. */
+/** Loading continues while other views are open. */
 export const sampleLoading = signal<SampleLoading | undefined>(undefined)
 
 export function isSampleLoading(): boolean {
@@ -43,7 +43,7 @@ export function isSampleLoading(): boolean {
   return step === 'preparing' || step === 'storing'
 }
 
-/** Never throws: a failure is shown in place of its progress. Ends when the job has started. */
+/** Never throws; a failure replaces the progress. Resolves when the job has started. */
 export async function loadSample(): Promise<void> {
   if (sampleLoading.peek()?.step === 'preparing') return
   sampleLoading.value = { step: 'preparing' }
@@ -64,7 +64,7 @@ export async function loadSample(): Promise<void> {
   }
 }
 
-/** After its job was over. */
+/** Called when the sample's job has ended. */
 function endSample({ state }: Job): void {
   if (state === 'done') sampleLoading.value = { step: 'done' }
   refreshCatalog().catch(tellFailed)
@@ -86,7 +86,7 @@ async function ensureKnowledgeBase(): Promise<void> {
     throw new ApiError({
       code: 'knowledge_base_exists',
       status: 409,
-      title: 'The name of the sample is taken',
+      title: "The sample's name is taken",
       message: `There is another knowledge base with the name ${SAMPLE.knowledgeBase}. Delete it, then load the sample`,
     })
   }
@@ -106,21 +106,23 @@ function isThere(error: unknown, code: ApiError['code']): boolean {
   return error instanceof ApiError && error.code === code
 }
 
-/** One that was started before the page was reloaded. */
+/** The job that was started before the page was reloaded, if any. */
 async function jobUnderWay(): Promise<Job | undefined> {
   const { project, knowledgeBase } = SAMPLE
   const { items } = await listJobs({ project, knowledgeBase, kind: 'insert', limit: 5 })
   return items.find((job) => !isJobOver(job))
 }
 
-/** The sample while it is loaded, and where to go when it is there. */
+/** Shows the loading sample, and links to it once it is there. */
 export function SampleProgress() {
   const loading = sampleLoading.value
   if (loading === undefined) return null
   return (
     <section class="panel stack" aria-label="The sample">
       <h2>The sample</h2>
-      {loading.step === 'preparing' && <Progress label="Making the knowledge base and its agent" />}
+      {loading.step === 'preparing' && (
+        <Progress label="Creating the knowledge base and its agent" />
+      )}
       {loading.step === 'storing' && (
         <JobProgress id={loading.job.id} job={loading.job} onOver={endSample} />
       )}

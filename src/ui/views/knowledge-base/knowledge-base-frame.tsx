@@ -1,4 +1,4 @@
-/** The frame of all views of one knowledge base: its name and links to them. */
+/** The frame around all views of a knowledge base: its name and links. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -25,9 +25,9 @@ import { useShortcuts } from '../../shell/keyboard.tsx'
 interface KnowledgeBaseFrameProps {
   readonly project: string
   readonly name: string
-  /** Buttons beside the name. */
+  /** Buttons next to the name. */
   readonly actions?: ComponentChildren
-  /** The part shown, if it is none of the tabs. */
+  /** The part that is shown, if it has no tab. */
   readonly part?: string
   readonly children: ComponentChildren
 }
@@ -63,7 +63,7 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
         {actions}
       </PageHeader>
       <Tabs
-        label="Views of this knowledge base"
+        label="Pages of this knowledge base"
         tabs={may('write') ? tabs : tabs.filter(({ label }) => label !== 'Add')}
       />
       {children}
@@ -75,10 +75,9 @@ function Missing({ project, name }: KnowledgeBaseName) {
   return (
     <>
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
-      <EmptyState icon="database" title="There is no knowledge base of this name">
+      <EmptyState icon="database" title="There is no knowledge base with this name">
         <p class="quiet" dir="auto">
-          {shownProject(project)} has none that is called {name}. It may have been deleted or
-          renamed.
+          {name} is not in {shownProject(project)}. It may have been deleted or renamed.
         </p>
         <a
           class="button primary"
@@ -93,7 +92,7 @@ function Missing({ project, name }: KnowledgeBaseName) {
 
 const ASK_AGAIN_MS = 4000
 
-/** Contents and activity of a knowledge base: one line below its name in all its views. */
+/** A knowledge base's contents and activity, on one line below its name in all its views. */
 function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
   const { data, reload } = useResource(
     (signal) => readFacts(project, name, signal),
@@ -102,7 +101,8 @@ function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
   const running = useResource((signal) => readRunning(project, name, signal), [project, name])
   const jobs = running.data ?? []
   const isWorking = jobs.length > 0 || data?.kb.params.reembedding !== undefined
-  // While nothing is running, only jobs are polled: all other changes are made here.
+  // While nothing is running, only jobs are polled, because all other changes are made on this
+  // page.
   usePolling(() => {
     running.reload()
     if (isWorking || data?.index?.state === 'building') reload()
@@ -116,12 +116,12 @@ function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
     }
     isFirst.current = false
   }, [changes, isWorking])
-  // An empty line from the start keeps the content below from jumping.
+  // A blank line reserves the space, so that the content below does not jump.
   if (data === undefined) return <span>&nbsp;</span>
   const { contents, kb, index } = data
   const { reembedding } = kb.params
   const addressOfJob = ({ kind }: Job) => {
-    const isOfSettings = kind === 'rechunk'
+    const isOfSettings = kind === 'rechunk' || kind === 'move'
     return addressOf[isOfSettings ? 'knowledgeBaseSettings' : 'addDocuments'](project, name)
   }
   return (
@@ -180,5 +180,5 @@ function wordsOfJob({ title, rows, total, remaining_seconds: seconds }: Job): st
 
 function shareOf(done: number, total: number | null): string {
   if (total === null || total === 0) return ''
-  return `: ${Math.floor((Math.min(done, total) / total) * 100)} %`
+  return `: ${Math.floor((Math.min(done, total) / total) * 100)}%`
 }

@@ -1,4 +1,4 @@
-/** A finished map: its picture, colours and selection. */
+/** A finished map with its picture, colours and selection. */
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
@@ -32,7 +32,7 @@ import { colouredByRegion, useColours } from './point-colours.ts'
 interface MapBoardProps extends KnowledgeBaseName {
   readonly map: NonNullable<MapRecord['map']>
   readonly note: string | null
-  /** There is a newer map by now. */
+  /** Called when there is a newer map. */
   readonly onStale: () => void
 }
 
@@ -115,7 +115,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   )
 }
 
-/** Regions and rectangles have other points on another map. */
+/** The selection belongs to an older map, where regions and rectangles had other points. */
 function Outdated({ onClear }: { readonly onClear: () => void }) {
   return (
     <section class="panel stack" aria-label="Selection">
@@ -133,7 +133,7 @@ interface ShownMap {
   readonly points: MapPoints | undefined
 }
 
-/** The former map stays until the points of a newer one are read. */
+/** Keeps the previous map until the points of a newer one are loaded. */
 function useShownMap(
   { project, name }: KnowledgeBaseName,
   { version, regions }: MapBoardProps['map'],
@@ -143,7 +143,7 @@ function useShownMap(
   const { data: points, failure, reload } = read
   const kept = useRef<ShownMap>({ address: newest, regions, points })
   const { current } = kept
-  // The state is read again and again: the regions of one version are the same.
+  // The state is polled, but the regions of one version never change.
   const isFirst = current.points === undefined && current.address !== newest
   if (points === undefined ? isFirst : points !== current.points) {
     kept.current = { address: newest, regions, points }
@@ -155,7 +155,7 @@ function isStale(failure: Error | undefined): boolean {
   return failure instanceof ApiError && failure.code === 'map_not_ready'
 }
 
-/** @returns a signal that the next one aborts, and leaving the view */
+/** @returns makes a signal that aborts when the next is made or the view closes */
 function useLastSignal(): () => AbortSignal {
   const last = useRef<AbortController | undefined>(undefined)
   useEffect(() => () => last.current?.abort(), [])
@@ -172,7 +172,6 @@ interface Leaving {
   readonly onStale: () => void
 }
 
-/** Shows the chunk in its document. */
 async function openPoint(
   address: MapAddress,
   point: number,
@@ -182,7 +181,7 @@ async function openPoint(
     const [item] = await readChunks(address, [point], signal)
     if (signal.aborted) return
     const chunk = item?.chunk ?? null
-    if (chunk === null) throw new Error('This chunk was deleted since the map was made')
+    if (chunk === null) throw new Error('This chunk was deleted after the map was created')
     const { start_char: start, end_char: end, content_column: column } = chunk.metadata
     const place = {
       documentId: chunk.id,
@@ -199,26 +198,25 @@ async function openPoint(
   }
 }
 
-/** No selection, as a change of the address. */
+/** The address change that clears the selection. */
 const NOTHING: Change = Object.fromEntries(SELECTION_KEYS.map((key) => [key, null]))
 
-/** Null removes a word from the address. */
+/** null removes a parameter from the address. */
 type Change = Readonly<Record<string, string | null>>
 
 interface MapAddressing {
   readonly query: Readonly<Record<string, string>>
-  /** A step that Back undoes. */
   readonly change: (change: Change) => void
-  /** The visible part: Back does not go through every move. */
+  /** Stores the visible part in the address; the Back button does not undo single moves. */
   readonly look: (text: string | undefined) => void
-  /** Leaves, with what is seen kept for Back. */
+  /** Leaves the view, keeping the visible part for the Back button. */
   readonly leave: (to: string) => void
 }
 
-/** After the last move: browsers refuse an address that changes with every frame. */
+/** Written after the last move, because browsers refuse an address that changes in every frame. */
 const SETTLED_MS = 250
 
-/** An address of the map that the view changes. */
+/** The address of the map, and the ways to change it. */
 function useMapAddress(): MapAddressing {
   const { query, route } = useLocation()
   const waiting = useRef<{ timer: number; text: string | undefined } | null>(null)
@@ -232,7 +230,7 @@ function useMapAddress(): MapAddressing {
   useEffect(() => {
     return () => {
       clearTimeout(waiting.current?.timer)
-      // Nothing more is written: the address belongs to another view.
+      // Nothing more is written, because the address now belongs to another view.
       waiting.current = null
     }
   }, [])

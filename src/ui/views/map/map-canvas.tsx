@@ -1,4 +1,7 @@
-/** The picture of a map: moved by dragging and arrow keys, zoomed by wheel, two fingers, + and -; a click opens a point. */
+/**
+ * The picture of a map. It is moved by dragging and with the arrow keys, zoomed with the wheel, two
+ * fingers, + and -, and opens points.
+ */
 import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -28,16 +31,16 @@ interface MapCanvasProps {
   readonly regions: readonly MapRegion[]
   readonly coloured: Coloured
   readonly chosen: ReadonlySet<number> | null
-  /** The best of a search. */
+  /** The best results of a search. */
   readonly best: readonly number[]
-  /** The visible part from the address; undefined: the whole map. */
+  /** Called with the visible part for the address; undefined for the whole map. */
   readonly onLook: (text: string | undefined) => void
-  /** Selects what is visible. */
+  /** Selects all visible points. */
   readonly onSelect: (view: Viewport) => void
   readonly onOpen: (point: number) => void
 }
 
-/** How far from a point the pointer may be, and from the centre of the map when keys move it. */
+/** How close a point must be to the pointer, or to the centre when the map is moved by keys. */
 const REACH_PIXELS = 12
 const KEY_REACH_PIXELS = 60
 
@@ -68,7 +71,7 @@ export function MapCanvas(props: MapCanvasProps) {
     const { places } = coloured
     painter.current?.show({ points, regions, places, chosen: mask, ringed })
   }, [points, regions, coloured, mask, best, hovered])
-  // In a newer map it is another point.
+  // On a newer map, the index belongs to another point.
   useEffect(() => setHovered(null), [address])
   const pointAt = (x: number, y: number, reach = REACH_PIXELS) => {
     const own = painter.current
@@ -85,7 +88,7 @@ export function MapCanvas(props: MapCanvasProps) {
       onHover: (place) => setHovered(place === null ? null : pointAt(...place)),
       onClick: (x, y, isFinger) => {
         const point = pointAt(x, y)
-        // A finger cannot hover: the first touch reads, the second opens.
+        // A finger cannot hover, so the first touch shows the text and the second opens the point.
         const isRead = !isFinger || read.current === point
         setHovered(point)
         if (isRead && point !== null) latest.current.onOpen(point)
@@ -97,7 +100,7 @@ export function MapCanvas(props: MapCanvasProps) {
     if (own === undefined) return
     if (event.key === 'Enter' && hovered !== null) props.onOpen(hovered)
     if (event.key === 'Escape') setHovered(null)
-    // Announces the point in the centre, so that keys reach every point.
+    // Announces the point in the centre, so that every point can be reached with the keyboard.
     if (keyPressed(event, own)) {
       setHovered(pointAt(own.view.width / 2, own.view.height / 2, KEY_REACH_PIXELS))
     }
@@ -110,7 +113,7 @@ export function MapCanvas(props: MapCanvasProps) {
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
           tabIndex={0}
           role="application"
-          aria-label="Map of the chunks. Arrow keys move it and read the chunk in its middle, which Enter opens. Plus and minus zoom, 0 shows all of it. The regions are listed below. Select what is visible selects the chunks that are shown"
+          aria-label="Map of the chunks. Arrow keys move it and read the chunk in the middle; Enter opens that chunk. Plus and minus zoom, 0 shows everything. The regions are listed below. “Select what is visible” selects the chunks that are shown"
           onKeyDown={pressed}
           onWheel={(event) => {
             wheeled(event, painter.current)
@@ -144,7 +147,7 @@ function maskOf(chosen: ReadonlySet<number> | null, count: number): Uint8Array |
   return mask
 }
 
-/** Shows the part in the address, from the start, and after Back and Forward. */
+/** Shows the part in the address, at first and after Back or Forward. */
 function followAddress(painter: MapPainter): void {
   const wanted = new URLSearchParams(location.search).get('at') ?? undefined
   const { width, height } = painter.view
@@ -153,7 +156,7 @@ function followAddress(painter: MapPainter): void {
   painter.look(look === null ? wholeMap(width, height) : viewAt(look, width, height))
 }
 
-/** Draws again when the window or the theme changes. @returns a function that stops it */
+/** Redraws when the window or the theme changes. @returns a function that stops this */
 function watched(element: HTMLElement, painter: MapPainter): () => void {
   const refresh = () => painter.refresh()
   const sizes = new ResizeObserver(refresh)
@@ -203,7 +206,7 @@ function MapZoom(props: {
 interface MapTipProps {
   readonly address: MapAddress
   readonly point: number
-  /** The value that colours the point. */
+  /** The value that determines the point's colour. */
   readonly value: string
   readonly view: Viewport
   /** The point's position on the screen. */
@@ -211,10 +214,10 @@ interface MapTipProps {
 }
 
 const TEXT_CHARS = 280
-/** A pointer that merely crosses points does not read them. */
+/** How long the pointer must rest on a point before its text is read. */
 const REST_MS = 80
 
-/** Tooltip of a point: its document and the start of its text. */
+/** The tooltip of a point, with its document and the start of its text. */
 function MapTip({ address, point, value, view, at }: MapTipProps) {
   const { data, failure } = useResource(
     async (signal) => {
@@ -228,7 +231,9 @@ function MapTip({ address, point, value, view, at }: MapTipProps) {
     <div class="map-tip" role="status" style={placeBeside(view, at)}>
       {data === undefined && !failure && <span class="quiet">…</span>}
       {failure && <span class="bad">{failure.message}</span>}
-      {data === null && <span class="quiet">This chunk was deleted since the map was made.</span>}
+      {data === null && (
+        <span class="quiet">This chunk was deleted after the map was created.</span>
+      )}
       {data && (
         <>
           <strong class="one-line" dir="auto">
@@ -252,7 +257,7 @@ const WIDTH_PIXELS = 320
 const GAP_PIXELS = 14
 const EDGE_PIXELS = 6
 
-/** Below a point of the upper half, above one of the lower half, and never over an edge. */
+/** Below a point in the upper half, above one in the lower half, within the edges. */
 function placeBeside({ width, height }: Viewport, [x, y]: readonly [number, number]) {
   const wide = Math.min(WIDTH_PIXELS, width - 2 * EDGE_PIXELS)
   const left = Math.min(width - wide - EDGE_PIXELS, Math.max(EDGE_PIXELS, x - wide / 2))

@@ -1,4 +1,4 @@
-/** What colours the points, what the colours mean, and the regions as a list. */
+/** Controls for colouring the points, the legend, and the list of regions. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { MapRegion } from '../../api/maps.ts'
@@ -18,20 +18,20 @@ import {
 
 export function MapColouring(
   props: KnowledgeBaseName & {
-    /** Empty: none. */
+    /** Empty for none. */
     readonly column: string
     readonly searched: string
-    /** The part of the state in the address. */
+    /** Called with the new choice, to store it in the address. */
     readonly onColour: (by: Readonly<Record<string, string>>) => void
   },
 ) {
   const { project, name, column, searched, onColour } = props
   const [text, setText] = useState(searched)
-  // Back and Forward change it too.
+  // Follows changes made with the Back and Forward buttons.
   useLayoutEffect(() => setText(searched), [searched])
   const box = useRef<HTMLInputElement>(null)
   useShortcuts([
-    { keys: '/', does: 'Colour by nearness to a text', run: () => box.current?.select() },
+    { keys: '/', does: 'Colour by similarity to a text', run: () => box.current?.select() },
   ])
   const kb = knownOf('knowledgeBases', { project, name })
   const columns = Object.keys(kb?.metadata_types ?? {})
@@ -49,7 +49,7 @@ export function MapColouring(
           }}
         >
           <option value="">region</option>
-          {searched !== '' && <option value={'\n'}>nearness</option>}
+          {searched !== '' && <option value={'\n'}>similarity</option>}
           {shown.map((one) => (
             <option key={one} value={one}>
               {one}
@@ -68,8 +68,8 @@ export function MapColouring(
           ref={box}
           type="search"
           class="grow"
-          aria-label="Colour by nearness to a text"
-          placeholder="or by nearness to a text"
+          aria-label="Colour by similarity to a text"
+          placeholder="or by similarity to a text"
           value={text}
           dir="auto"
           onInput={({ currentTarget }) => setText(currentTarget.value)}
@@ -80,10 +80,9 @@ export function MapColouring(
   )
 }
 
-/** Legend of the colours: each entry selects its points. */
+/** The legend of the colours. A click on an entry selects its points. */
 export function MapLegend(props: {
   readonly legend: readonly LegendEntry[]
-  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
 }) {
@@ -117,14 +116,13 @@ export function MapLegend(props: {
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
   readonly version: string
-  /** Regions colour the points. */
+  /** Whether regions determine the colours. */
   readonly isLegend: boolean
-  /** The selection, as in the address. */
   readonly selected: string | undefined
   readonly onSelect: (selection: Selection) => void
 }
 
-/** The regions as a list: an alternative to the picture, and the legend of its colours. */
+/** The regions as a list, which is an alternative to the picture and the legend of its colours. */
 export function MapRegionsList(props: MapRegionsListProps) {
   return (
     <section class="panel stack" aria-label="Regions">
@@ -136,7 +134,7 @@ export function MapRegionsList(props: MapRegionsListProps) {
 
 function Parts(
   props: MapRegionsListProps & {
-    /** Index of the region; null: of the map. */
+    /** The index of the region; null for the whole map. */
     readonly of: number | null
   },
 ) {
@@ -145,7 +143,7 @@ function Parts(
     .map((region, index) => ({ region, index }))
     .filter(({ region }) => region.parent === of)
     .toSorted((a, b) => b.region.point_count - a.region.point_count)
-  // A region of one part is that part.
+  // A region with only one part is the same as that part.
   if (parts.length === 0 || (of !== null && parts.length === 1)) return null
   const list = (
     <ul class="map-list">
@@ -160,7 +158,7 @@ function Parts(
           >
             {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
             <span class="map-words" dir="auto">
-              {region.words.join(' · ') || 'no words of its own'}
+              {region.words.join(' · ') || 'no typical words'}
             </span>
             <span class="quiet small">{shownCount(region.point_count)}</span>
           </button>
@@ -178,12 +176,12 @@ function Parts(
   )
 }
 
-/** A colour of points, as a legend shows it. */
+/** A sample of a point's colour for the legend. */
 function MapSwatch({ place }: { readonly place: number }) {
   return <span class="map-swatch" style={{ background: colourOf(place) }} />
 }
 
-/** @param place in the palette; a fraction lies between two colours of a gradient */
+/** @param place the index in the palette; a fraction is between two colours of a gradient */
 function colourOf(place: number): string {
   if (place === FAINT) return 'var(--line)'
   if (place === OTHERS) return 'var(--edge)'

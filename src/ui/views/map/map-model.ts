@@ -1,14 +1,13 @@
-/** The state of a map: the visible part, positions of points and labels, and the selection. Pure. */
+/** The state of a map: visible part, positions of points and labels, selection. Pure. */
 import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
 
-/** The side of the map, as the server counts. */
 export const MAP_SIDE = 65_535
 
 export interface Viewport {
-  /** The map's point in the centre. */
+  /** The map coordinates at the centre of the view. */
   readonly x: number
   readonly y: number
-  /** Pixels for a unit of the map. */
+  /** How many pixels one map unit has. */
   readonly scale: number
   readonly width: number
   readonly height: number
@@ -16,25 +15,23 @@ export interface Viewport {
 
 const ZOOM_MAX = 60
 
-/** All of it. */
 export function wholeMap(width: number, height: number): Viewport {
   const scale = Math.max(1e-4, Math.min(width, height) / MAP_SIDE)
   return { x: MAP_SIDE / 2, y: MAP_SIDE / 2, scale, width, height }
 }
 
-/** The same view in a window of another size. */
 export function resized(view: Viewport, width: number, height: number): Viewport {
   const scale =
     view.scale * (Math.min(width, height) / Math.max(1, Math.min(view.width, view.height)))
   return { ...view, width, height, scale }
 }
 
-/** The zoom relative to the whole map: 1 shows all of it. */
+/** The zoom relative to the whole map; 1 shows all of it. */
 export function zoomOf({ scale, width, height }: Viewport): number {
   return scale / wholeMap(width, height).scale
 }
 
-/** @param look its place is kept within the map */
+/** @param look the visible part, moved to be within the map */
 export function viewAt(
   { x, y, zoom }: { readonly x: number; readonly y: number; readonly zoom: number },
   width: number,
@@ -49,7 +46,7 @@ export function moved(view: Viewport, dx: number, dy: number): Viewport {
   return { ...view, x: within(view.x - dx / view.scale), y: within(view.y - dy / view.scale) }
 }
 
-/** Keeps the point at `atX`, `atY` in place. */
+/** Zooms around the point at `atX`, `atY`, which stays in place. */
 export function zoomed(view: Viewport, factor: number, atX: number, atY: number): Viewport {
   const least = wholeMap(view.width, view.height).scale
   const scale = Math.min(least * ZOOM_MAX, Math.max(least * 0.8, view.scale * factor))
@@ -67,14 +64,14 @@ export function toMap(view: Viewport, x: number, y: number): readonly [number, n
   return [(x - view.width / 2) / view.scale + view.x, (y - view.height / 2) / view.scale + view.y]
 }
 
-/** `x,y,zoom` from an address; null: none. */
+/** Parses `x,y,zoom` from an address; null if there is none. */
 export function lookOf(text: string | undefined) {
   const [x, y, zoom, ...more] = (text ?? '').split(',').map(Number)
   if (x === undefined || y === undefined || zoom === undefined || more.length > 0) return null
   return [x, y, zoom].every(Number.isFinite) && zoom > 0 ? { x, y, zoom } : null
 }
 
-/** undefined: all of the map is visible. */
+/** Returns undefined if the whole map is visible. */
 export function textOfLook(view: Viewport): string | undefined {
   const zoom = Number(zoomOf(view).toPrecision(4))
   const text = [Math.round(view.x), Math.round(view.y), zoom].join(',')
@@ -83,10 +80,7 @@ export function textOfLook(view: Viewport): string | undefined {
 
 const WHOLE = [Math.round(MAP_SIDE / 2), Math.round(MAP_SIDE / 2), 1].join(',')
 
-/**
- * The nearest point within `reach`, all in units of the map; null: there is none. Compares all points: 100,000 take less time
- * than a frame.
- */
+/** Within `reach` map units, or null. 100,000 points take less than a frame. */
 export function nearestPoint(
   { count, x, y }: MapPoints,
   atX: number,
@@ -115,9 +109,9 @@ const WORDS = 3
 const LINE_PIXELS = 20
 const GAP_PIXELS = 10
 const EDGE_PIXELS = 4
-/** Above the centre of its points, which it would otherwise hide. */
+/** How far a label is above the centre of its region, so that it does not hide the points there. */
 const ABOVE_PIXELS = 14
-/** From this zoom on, labels of the next level are shown. */
+/** The zoom from which the labels of each level are shown. */
 const LEVEL_ZOOMS = [1, 2.2, 5]
 
 export function placeLabels(
@@ -141,7 +135,7 @@ export function placeLabels(
 
 type Box = PlacedLabel & { readonly half: number }
 
-/** With as many of its words as fit. */
+/** Labels a region with as many words as fit; null if none fits or it is not visible. */
 function placeFor(
   { words, level, x: mapX, y: mapY }: MapRegion,
   view: Viewport,
@@ -167,16 +161,13 @@ function placeFor(
   return null
 }
 
-/** Parameters of the address that select points. */
+/** The address parameters that select points. */
 export const SELECTION_KEYS = ['region', 'box', 'value', 'range', 'only', 'version'] as const
 
-/**
- * A region or a rectangle on one version of the map, a value, a range of values, or only points with a rare value or
- * none (`only=rare`, `only=none`).
- */
+/** On one version of the map, a value or range, or points with a rare one or none. */
 export type Selection = Readonly<Partial<Record<(typeof SELECTION_KEYS)[number], string>>>
 
-/** undefined: the address selects nothing. */
+/** Returns undefined if the address selects nothing. */
 export function selectionIn(query: Readonly<Record<string, string>>): Selection | undefined {
   const found = SELECTION_KEYS.flatMap((key) => {
     const value = query[key]
@@ -185,7 +176,7 @@ export function selectionIn(query: Readonly<Record<string, string>>): Selection 
   return found.length === 0 ? undefined : Object.fromEntries(found)
 }
 
-/** Whether it belongs to another version of the map, which has other points there. */
+/** Whether the selection belongs to another version of the map, with other points. */
 export function isOutdated(selection: Selection | undefined, version: string): boolean {
   return selection?.version !== undefined && selection.version !== version
 }
@@ -201,11 +192,11 @@ interface PointsAndColours {
   readonly version: string
   readonly points: MapPoints
   readonly regions: readonly MapRegion[]
-  /** What colours the points; undefined: their regions. */
+  /** The values that determine the colours; undefined if the regions do. */
   readonly values: PointValues | undefined
 }
 
-/** null: it selects no point. */
+/** Returns null if the selection is empty. */
 export function selectedPoints(
   selection: Selection | undefined,
   { version, points, regions, values }: PointsAndColours,
@@ -230,7 +221,7 @@ export function selectedPoints(
   return found.size === 0 ? null : found
 }
 
-/** Whether a region is the one meant, or a part of it. */
+/** Whether a region is the selected one or a part of it. */
 function isWithin(regions: readonly MapRegion[], region: number, meant: number): boolean {
   for (let at: number | null = region; at !== null; at = regions[at]?.parent ?? null) {
     if (at === meant) return true
@@ -238,7 +229,7 @@ function isWithin(regions: readonly MapRegion[], region: number, meant: number):
   return false
 }
 
-/** Number of values with their own colour. */
+/** How many values have a colour of their own. */
 export const SERIES = 8
 
 function meantBy(

@@ -1,19 +1,19 @@
-/** What pointers, the wheel and keys do to a map. */
+/** Handles pointers, the wheel and keys on a map. */
 import { moved, type Viewport, wholeMap, zoomed } from './map-model.ts'
 import type { MapPainter } from './map-painter.ts'
 
 type Place = readonly [number, number]
 
-/** A pointer that moved less than this did not drag. */
+/** If a pointer moved less than this, it was a click. */
 const CLICK_PIXELS = 5
 
-/** @returns what ends it */
+/** @returns a function that stops handling the pointer */
 export function followPointer(
   element: HTMLElement,
   moves: {
     readonly view: () => Viewport
     readonly onView: (view: Viewport) => void
-    /** null: nothing is pointed at. */
+    /** null if the pointer is not over a point. */
     readonly onHover: (place: Place | null) => void
     readonly onClick: (x: number, y: number, isFinger: boolean) => void
   },
@@ -28,7 +28,7 @@ export function followPointer(
     dragged = 0
   }
   const went = (event: PointerEvent) => {
-    // A menu that opened took the release.
+    // The button was released over something else, such as a menu.
     if (event.buttons === 0) down.delete(event.pointerId)
     const before = down.get(event.pointerId)
     const now = placeOf(event)
@@ -49,7 +49,7 @@ export function followPointer(
     down.delete(event.pointerId)
     if (isClick) moves.onClick(...placeOf(event), event.pointerType === 'touch')
   }
-  // A finger always leaves; what it read stays.
+  // Ignored for a finger, which always leaves; the text it opened stays.
   const left = (event: PointerEvent) => {
     if (event.pointerType !== 'touch') moves.onHover(null)
   }
@@ -66,7 +66,7 @@ export function followPointer(
   return () => abort.abort()
 }
 
-/** Two fingers: their middle moves the map, their distance zooms it. */
+/** Two fingers move the map by their centre and zoom it by their distance. */
 function pinched(
   view: Viewport,
   down: ReadonlyMap<number, Place>,
@@ -86,7 +86,7 @@ export function wheeled(event: WheelEvent, painter: MapPainter | undefined): voi
   if (painter === undefined) return
   event.preventDefault()
   const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 20 : event.deltaY
-  // Two fingers on a touchpad come as small steps with the control key.
+  // Browsers report a pinch on a touchpad as small wheel steps with the control key.
   const factor = Math.exp(-pixels / (event.ctrlKey ? 100 : 400))
   painter.look(zoomed(painter.view, factor, event.offsetX, event.offsetY))
 }
@@ -100,7 +100,7 @@ const STEPS: Readonly<Record<string, Place>> = {
 }
 const FACTORS: Readonly<Record<string, number>> = { '+': 1.4, '=': 1.4, '-': 1 / 1.4 }
 
-/** @returns whether it moved the map */
+/** @returns whether the key moved the map */
 export function keyPressed(event: KeyboardEvent, painter: MapPainter): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey) return false
   const { view } = painter

@@ -1,4 +1,7 @@
-/** Draws a map into two canvases, once for each frame in which something changed: points below, labels and marks above. */
+/**
+ * Draws a map on two canvases, at most once per frame and only after a change: points on the lower
+ * one, labels and marks on the upper one.
+ */
 import type { MapPoints, MapRegion } from '../../api/maps.ts'
 import { colourReader } from '../../components/theme-colours.ts'
 import {
@@ -22,7 +25,7 @@ interface MapPicture {
 }
 
 const FONT = '600 13px system-ui, sans-serif'
-/** More pixels for a pixel of the window cost more than they show. */
+/** A higher pixel density would take longer without looking better. */
 const DENSITY_MAX = 2
 
 export class MapPainter {
@@ -33,11 +36,11 @@ export class MapPainter {
   #frame = 0
   #image: ImageData | null = null
   #colours: Colours | null = null
-  /** The last input of the points' drawing. */
+  /** The inputs of the last drawing of the points. */
   #drawn: readonly unknown[] = []
   readonly #onLook: (view: Viewport) => void
 
-  /** @param onLook called for a changed view, but not for a resized window */
+  /** @param onLook called when the view changes, but not when the window is resized */
   constructor(
     below: HTMLCanvasElement,
     above: HTMLCanvasElement,
@@ -64,7 +67,7 @@ export class MapPainter {
     this.#plan()
   }
 
-  /** The window or the theme has changed. */
+  /** Called when the window or the theme has changed. */
   refresh(): void {
     const { clientWidth, clientHeight } = this.#above
     if (clientWidth === 0) return
@@ -88,7 +91,7 @@ export class MapPainter {
     if (picture === null || width === 0 || height === 0) return
     const density = Math.min(DENSITY_MAX, devicePixelRatio)
     this.#colours ??= coloursOf(this.#above)
-    // A pointer that moves over them changes only the marks.
+    // When the pointer moves over points, only the marks change.
     const { points, places, chosen } = picture
     const parts = [points, places, chosen, this.#view, this.#colours, density]
     if (parts.some((part, at) => part !== this.#drawn[at])) {
@@ -166,7 +169,7 @@ interface Colours {
   readonly palette: Uint32Array
 }
 
-/** The colours of the style sheets, as they are in this theme. */
+/** The colours of the style sheets in the current theme. */
 function coloursOf(element: HTMLElement): Colours {
   const read = colourReader(element.parentElement ?? element)
   const colourOf = (name: string) => read(`--${name}`)
@@ -198,29 +201,29 @@ function mixed([r, g, b]: Channels, [red, green, blue]: Channels, share: number)
   return [r + (red - r) * share, g + (green - g) * share, b + (blue - b) * share]
 }
 
-/** As in a canvas's memory: red first, and whole numbers are little-endian everywhere. */
+/** A pixel as stored in a canvas: red first, as a little-endian integer. */
 function pixelOf([red, green, blue]: Channels): number {
   return (255 << 24) | (Math.round(blue) << 16) | (Math.round(green) << 8) | Math.round(red)
 }
 
-// Points as pixels are written by hand into the memory of a canvas: 100,000 take some milliseconds,
-// with or without a graphics card.
+// Writes points as pixels directly into a canvas's memory. For 100,000 points, this takes a few
+// milliseconds with or without a graphics card.
 interface PointStyle {
   readonly places: Uint8Array
-  /** Colours by palette index, as in a canvas's memory. */
+  /** Colours by palette index, as stored in a canvas. */
   readonly palette: Uint32Array
-  /** 1: selected; the others are then faint. null: no selection. */
+  /** 1 for selected points, so that the others are drawn faint; null without a selection. */
   readonly chosen: Uint8Array | null
 }
 
-/** How large a point is, in pixels of the window. */
+/** The radius of a point in CSS pixels. */
 function radiusOf(count: number, view: Viewport): number {
-  // Very many points become single pixels: larger ones would merge into one area.
+  // With very many points, each is a single pixel, because larger ones would merge into one area.
   const size = Math.min(4, Math.max(0.7, 110 / Math.sqrt(Math.max(1, count))))
   return Math.min(7, size * zoomOf(view) ** 0.4)
 }
 
-/** @param view in the pixels of the canvas */
+/** @param view the view in canvas pixels */
 function drawPoints(
   pixels: Uint32Array,
   view: Viewport,
@@ -228,9 +231,9 @@ function drawPoints(
   style: PointStyle & { readonly radius: number },
 ): void {
   pixels.fill(0)
-  // Faint points below, coloured ones above.
+  // Faint points are drawn first, below coloured ones.
   for (const layer of LAYERS) {
-    // So that a few selected ones show among many.
+    // Makes a few selected points visible among many.
     const isLarger = layer !== 'faint' && style.chosen !== null
     const radius = style.radius + (isLarger ? CHOSEN_LARGER : 0)
     drawSome(pixels, view, points, { ...style, radius, layer })
@@ -277,10 +280,10 @@ function drawSome(
   }
 }
 
-/** Beyond whole pixels: with more a small disc is a square, with less a cross. */
+/** With a larger value, a disc looks like a square; with a smaller one, like a cross. */
 const ROUNDNESS = 0.35
 
-/** Half-width of a disc, row by row. */
+/** The half-width of a disc in each row. */
 function spansOf(radius: number): Int32Array {
   const reach = Math.floor(radius)
   const squared = (reach + ROUNDNESS) ** 2

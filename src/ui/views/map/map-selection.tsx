@@ -1,4 +1,4 @@
-/** The selection on the map: its numbers of chunks and documents, and its actions. */
+/** The selection on the map: its number of chunks and documents, and its actions. */
 import { useMemo } from 'preact/hooks'
 import { type MapAddress, type PointValues, readValues } from '../../api/maps.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
@@ -9,13 +9,13 @@ import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 const SHOWN_MAX = 100
-/** Servers between a browser and this one refuse longer addresses. */
+/** Proxies refuse longer URLs. */
 const ADDRESS_CHARS_MAX = 7000
 
 export function MapSelection(props: {
   readonly address: MapAddress
   readonly chosen: ReadonlySet<number>
-  /** The text that colours the map; it is searched for in the selection. */
+  /** The text that the map is coloured by, used as the query within the selection. */
   readonly searched: string
   readonly onClear: () => void
 }) {
@@ -86,11 +86,11 @@ export function MapSelection(props: {
 interface ChosenDocument {
   readonly id: string
   readonly title: string | undefined
-  /** Number of its chunks that are selected. */
+  /** How many of the document's chunks are selected. */
   readonly count: number
 }
 
-/** Most chunks first. */
+/** The documents with the most selected chunks first. */
 function documentsOf(
   { ids, titles }: { readonly ids: PointValues; readonly titles: PointValues | null },
   chosen: ReadonlySet<number>,
@@ -105,7 +105,7 @@ function documentsOf(
   return [...found.values()].sort((a, b) => b.count - a.count)
 }
 
-/** Undefined: none, or an empty one. */
+/** Returns undefined for a missing or empty value. */
 function valueAt(values: PointValues, point: number): string | undefined {
   if (values.kind !== 'categories') return undefined
   return values.values[(values.codes[point] ?? 0) - 1]?.value || undefined

@@ -1,4 +1,4 @@
-/** The chunks of a knowledge base as points: chunks of similar meaning lie near each other. */
+/** The chunks of a knowledge base as points; chunks of similar meaning are close together. */
 import { useRef } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { type MapRecord, readMap } from '../../api/maps.ts'
@@ -10,7 +10,7 @@ import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { MapBoard } from './map-board.tsx'
 
 const ASK_AGAIN_MS = 700
-/** While a map is shown: a newer one replaces it. */
+/** How often to check for a newer map while one is shown. */
 const ASK_CALMLY_MS = 5000
 
 export function MapView({ project, name }: KnowledgeBaseName) {
@@ -30,7 +30,7 @@ export function MapView({ project, name }: KnowledgeBaseName) {
   const isAwaited = data?.state === 'computing' || data?.progress != null
   usePolling(
     () => {
-      // A failed one is retried on request.
+      // A failed map is retried only on request.
       if (!isLoading && data?.state !== 'failed') reload()
     },
     isAwaited ? ASK_AGAIN_MS : ASK_CALMLY_MS,
@@ -42,7 +42,7 @@ export function MapView({ project, name }: KnowledgeBaseName) {
       {data && <MapState data={data} project={project} name={name} onRetry={retry} />}
       {data?.state === 'ready' && data.map && (
         <MapBoard
-          // A newer map replaces only the points: input and drawings stay.
+          // A newer map replaces only the points; input and drawings stay.
           key={addressOf.knowledgeBase(project, name)}
           project={project}
           name={name}
@@ -56,10 +56,10 @@ export function MapView({ project, name }: KnowledgeBaseName) {
 }
 
 const STAGES = {
-  waiting: 'Waiting for its turn',
+  waiting: 'Waiting to start',
   reading: 'Reading the vectors',
-  neighbours: 'Looking for the neighbours of each chunk',
-  layout: 'Laying them out',
+  neighbours: "Finding each chunk's neighbours",
+  layout: 'Arranging the chunks',
   labels: 'Naming the regions',
 } as const
 
@@ -72,7 +72,7 @@ function MapState({
   if (data.state === 'empty') {
     return (
       <EmptyState icon="map" title="There is nothing to map yet">
-        <p class="quiet">A map shows chunks by what they mean. Add documents first.</p>
+        <p class="quiet">A map arranges chunks by meaning. Add documents first.</p>
         <a class="button primary" href={addressOf.addDocuments(project, name)}>
           Add documents
         </a>
@@ -81,18 +81,14 @@ function MapState({
   }
   if (data.state === 'failed') {
     return (
-      <Failure
-        title="There is no map"
-        error={new Error(data.error ?? 'The map failed')}
-        onRetry={onRetry}
-      />
+      <Failure title="No map" error={new Error(data.error ?? 'The map failed')} onRetry={onRetry} />
     )
   }
   if (data.state === 'computing') {
     const { stage = 'waiting', share = 0 } = data.progress ?? {}
     return (
       <div class="panel stack" role="status">
-        <strong>The map is being made</strong>
+        <strong>The map is being created</strong>
         <Progress label={STAGES[stage]} done={share} total={1} />
         <p class="small quiet">
           This takes seconds, or half a minute for 100,000 chunks. You can leave this view
@@ -102,22 +98,15 @@ function MapState({
     )
   }
   if (hasFailed(data))
-    return (
-      <Failure
-        title="There is no newer map"
-        error={new Error(data.error ?? '')}
-        onRetry={onRetry}
-      />
-    )
+    return <Failure title="No newer map" error={new Error(data.error ?? '')} onRetry={onRetry} />
   return null
 }
 
-/** An older map is shown because the newer one failed. */
+/** Whether an older map is shown because computing the newer one failed. */
 function hasFailed({ map, progress, error }: MapRecord): boolean {
   return map?.current === false && progress === null && error !== null
 }
 
-/** Note on the map that is shown. */
 function noteOf(data: MapRecord): string | null {
   const { map, reembedding, progress } = data
   if (map === null) return null
@@ -125,12 +114,12 @@ function noteOf(data: MapRecord): string | null {
     return 'The embedding model is being changed. Until that is done, this map shows the old vectors.'
   }
   if (!map.current) {
-    const changed = 'Documents have changed since this map was made.'
+    const changed = 'Documents have changed since this map was created.'
     if (hasFailed(data)) return changed
-    return `${changed} A new map ${progress === null ? 'will be made soon' : 'is being made'}.`
+    return `${changed} A new map ${progress === null ? 'will follow soon' : 'is being created'}.`
   }
   if (map.point_count < map.chunk_count) {
-    return `${counted(map.point_count, 'chunk')} of ${counted(map.chunk_count, 'chunk')} are shown, a sample of all.`
+    return `${counted(map.point_count, 'chunk')} of ${counted(map.chunk_count, 'chunk')} are shown, as a sample.`
   }
   return null
 }

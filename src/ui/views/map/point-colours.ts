@@ -1,4 +1,4 @@
-/** Maps values of points to palette indexes, and explains each colour. */
+/** Maps the points' values to palette indexes, and describes each colour. */
 import { useMemo } from 'preact/hooks'
 import { DAY_MS } from '../../../core/time.ts'
 import {
@@ -12,39 +12,38 @@ import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { SERIES, type Selection } from './map-model.ts'
 
-/** Palette indexes: none or faint, eight of the series, all other values, then a gradient. */
+/** Palette indexes: none or faint, eight series, all other values, then a gradient. */
 export const FAINT = 0
 export const OTHERS = SERIES + 1
 export const GRADIENT = OTHERS + 1
 export const GRADIENT_STEPS = 16
 export const PALETTE_SIZE = GRADIENT + GRADIENT_STEPS
 
-/** How many parts of a gradient a legend names. */
+/** How many parts of a gradient the legend lists. */
 const BANDS = 4
 const BAND_STEPS = GRADIENT_STEPS / BANDS
 const WITHOUT_VALUE = 'no value'
 
-/** What points of some colours have in common. */
+/** Describes what the points with certain colours have in common. */
 export interface LegendEntry {
   readonly label: string
   readonly count: number
-  /** Palette indexes, from the first to the last. */
   readonly first: number
   readonly last: number
-  /** The points of these colours, by what they have in common. */
+  /** Selects the points with these colours. */
   readonly selection: Selection
 }
 
 export interface Coloured {
-  /** Palette index of each point. */
+  /** The palette index of each point. */
   readonly places: Uint8Array
-  /** null: the list of regions shows it. */
+  /** null if the list of regions serves as the legend. */
   readonly legend: readonly LegendEntry[] | null
-  /** Text shown for a point under the pointer. */
+  /** The text for a point under the pointer. */
   readonly shownOf: (point: number) => string
 }
 
-/** Each region of the view from far away has a colour. */
+/** Each region at level 0 has a colour. */
 export function colouredByRegion(
   { regions: regionOf, count }: MapPoints,
   regions: readonly MapRegion[],
@@ -56,7 +55,7 @@ export function colouredByRegion(
   return { places, legend: null, shownOf }
 }
 
-/** The palette index of its region at level 0. */
+/** The palette index of the region's ancestor at level 0. */
 export function placeOfRegion(regions: readonly MapRegion[], index: number): number {
   let at = index
   for (let parent = regions[at]?.parent ?? null; parent !== null; ) {
@@ -85,7 +84,7 @@ function byCategory({ values, codes }: Extract<PointValues, { kind: 'categories'
   }
 }
 
-/** By rank, so that one very large number does not make all others alike. */
+/** Colours by rank, so that one very large number does not make all others look alike. */
 function byNumber({ kind, numbers }: Extract<PointValues, { numbers: Float64Array }>): Coloured {
   const known = numbers.filter((value) => !Number.isNaN(value)).sort()
   const least = known[0] ?? 0
@@ -122,7 +121,7 @@ function entry(label: string, place: number, selection: Selection): LegendEntry 
 
 const WITHOUT = entry(WITHOUT_VALUE, FAINT, { only: 'none' })
 
-/** Only those with points. */
+/** Only entries with at least one point. */
 function withCounts(entries: readonly LegendEntry[], places: Uint8Array): readonly LegendEntry[] {
   const counts = new Uint32Array(PALETTE_SIZE)
   for (const place of places) counts[place] = (counts[place] ?? 0) + 1
@@ -134,7 +133,7 @@ function withCounts(entries: readonly LegendEntry[], places: Uint8Array): readon
     .filter(({ count }) => count > 0)
 }
 
-/** The least and the largest of the numbers that have these colours. */
+/** The smallest and largest number with these colours. */
 function rangeOf(
   numbers: Float64Array,
   places: Uint8Array,
@@ -152,15 +151,14 @@ function rangeOf(
 }
 
 const NUMBER = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 })
-/** From here on a number is shown by its power of ten. */
 const LARGE = 1e12
 const SMALL = 1e-4
 
-/** @param range from the least to the largest */
+/** @param range the difference between the largest and the smallest value */
 function shownBy(kind: 'numbers' | 'times', range: number): (value: number) => string {
   if (kind === 'numbers') return shownNumber
   return (value) => {
-    // The times of a database reach farther than a browser's.
+    // A database can contain times that a browser cannot represent.
     const time = new Date(value)
     if (Number.isNaN(time.getTime())) return shownNumber(value)
     const text = time.toISOString()
@@ -176,11 +174,11 @@ function shownNumber(value: number): string {
 }
 
 interface Colours {
-  /** Undefined: regions colour them, or it is being read. */
+  /** Undefined if regions determine the colours, or while loading. */
   readonly data: Coloured | undefined
-  /** The values `data` was made from. */
+  /** The values that `data` was made from. */
   readonly values: PointValues | undefined
-  /** The nearest to a text. */
+  /** The points nearest to the search text. */
   readonly best: readonly number[]
   readonly failure: Error | undefined
   readonly reload: () => void
@@ -189,7 +187,7 @@ interface Colours {
 const BEST = 10
 const NONE: readonly number[] = []
 
-/** The colours of the points, from a column or a query: read again when one of them changes. */
+/** The colours of the points for a column or search text, reloaded when either changes. */
 export function useColours(
   address: MapAddress,
   { column, query }: { readonly column: string | undefined; readonly query: string | undefined },

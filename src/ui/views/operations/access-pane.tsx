@@ -33,7 +33,7 @@ export function AccessPane() {
           {isOn ? <UserList /> : <NoLogin />}
         </>
       ) : (
-        <p class="quiet">Keys and users are shown to admins.</p>
+        <p class="quiet">Only admins see keys and users.</p>
       )}
       {mayRunServer() && <Audit />}
     </div>
@@ -74,7 +74,7 @@ function NoLogin() {
   return (
     <Section title="Users">
       <p class="quiet">
-        The login is off: there are no users. <code>EIDER_USERNAME</code> and{' '}
+        The login is off, so there are no users. <code>EIDER_USERNAME</code> and{' '}
         <code>EIDER_PASSWORD</code> turn it on.
       </p>
     </Section>
@@ -131,7 +131,7 @@ function UserEntry(props: {
             onClick={() => onEdit(user)}
           />
           <Remove verb="Delete" name={name} address={`/api/users/${id}`} onDone={onRemoved}>
-            Their sessions end at once. Keys that they made still work: revoke them separately.
+            Their sessions end immediately. Keys they created still work; revoke them separately.
           </Remove>
         </>
       )}
@@ -153,7 +153,7 @@ const ROLES = [
 ] as const
 
 function UserDialog(props: {
-  /** Missing: a new one. */
+  /** Undefined for a new user. */
   readonly user: User | undefined
   readonly onSaved: () => void
   readonly onClose: () => void
@@ -187,7 +187,7 @@ function UserDialog(props: {
         hint={
           user === undefined
             ? 'At least 8 characters'
-            : 'Leave empty to keep it. A new one ends their sessions.'
+            : 'Leave empty to keep the password. A new one ends their sessions.'
         }
         type="password"
         autocomplete="new-password"

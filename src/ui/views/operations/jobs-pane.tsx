@@ -18,7 +18,7 @@ import { tellDone } from '../../shell/notices.tsx'
 
 const ASK_AGAIN_MS = 3000
 const PAGE = 50
-/** Running jobs followed row by row: each takes a connection, so the rest is polled together. */
+/** How many running jobs are watched with a connection each. The others are polled. */
 const WATCHED_MAX = 2
 const STATES = {
   queued: 'Waiting',
@@ -28,7 +28,6 @@ const STATES = {
   cancelled: 'Cancelled',
 }
 
-/** Which jobs are shown; part of the address. */
 function useShownJobs() {
   const { query, route } = useLocation()
   const state = stateOf(query.state)
@@ -76,10 +75,7 @@ export function JobsPane() {
             asks={`Delete ${state === undefined ? 'all finished' : `the ${STATES[state].toLowerCase()}`} jobs?`}
             onConfirm={clear}
           >
-            <p>
-              What they stored stays. Those that failed or were cancelled can no longer be
-              continued.
-            </p>
+            <p>Stored data is kept. Failed and cancelled jobs cannot be continued afterwards.</p>
           </ConfirmButton>
         )}
       </div>
@@ -170,14 +166,14 @@ interface DeleteJobProps {
   readonly onDeleted: () => void
 }
 
-/** A completed job is not needed anymore; another could still continue. */
+/** Asks first, unless completed: another job could still be continued. */
 function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
   const { act, isBusy } = useAction()
   const forget = () => forgetJob(id).then(onDeleted)
   if (state !== 'done') {
     return (
       <ConfirmButton look="small" label="Delete" asks={`Delete ${title}?`} onConfirm={forget}>
-        <p>What it stored stays. It can no longer be continued.</p>
+        <p>Stored data is kept, but the job cannot be continued.</p>
       </ConfirmButton>
     )
   }
@@ -187,7 +183,7 @@ function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
 
 const SCHEDULES_AGAIN_MS = 15_000
 
-/** Of all projects at once, in any number. */
+/** Reads the schedules of all projects at once. */
 const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN_AT, h.STATE, h.ERROR, h.STARTED
   FROM information_schema.jobs j LEFT JOIN (
     SELECT PROJECT, NAME, arg_max(STATE, RUN_START) AS STATE, arg_max(ERROR, RUN_START) AS ERROR,
@@ -196,7 +192,7 @@ const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN
   ) h ON h.PROJECT = j.PROJECT AND h.NAME = j.NAME
   ORDER BY j.PROJECT, j.NAME`
 
-/** `every` is null for one that runs once, the last three if it has not run yet. */
+/** `every` is null for a schedule that runs once; the last three are null before its first run. */
 async function loadSchedules(signal: AbortSignal) {
   const { rows } = await runSql({ sql: SCHEDULES, signal })
   const textOf = (cell: unknown) => (cell === null ? null : String(cell))
@@ -211,7 +207,7 @@ async function loadSchedules(signal: AbortSignal) {
 
 type ShownSchedule = Awaited<ReturnType<typeof loadSchedules>>[number]
 
-/** Scheduled jobs of all projects, with the result of each one's last run. */
+/** The scheduled jobs of all projects, with the result of the last run of each. */
 function ScheduleList() {
   const schedules = useResource(loadSchedules, [])
   usePolling(schedules.reload, SCHEDULES_AGAIN_MS)
@@ -265,7 +261,7 @@ function Row({ of: schedule, onDeleted }: RowProps) {
           asks={`Delete ${name}?`}
           onConfirm={remove}
         >
-          <p>It no longer runs. What it stored stays.</p>
+          <p>It stops running. Stored data is kept.</p>
         </ConfirmButton>
       )}
     </>

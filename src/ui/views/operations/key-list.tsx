@@ -1,4 +1,4 @@
-/** Keys of programs: made, shown once, revoked; and which projects a key or a user may name. */
+/** API keys for programs: create, show once, revoke; and which projects a key or user may use. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Key, NamedDatabase, NewKey } from '../../api/records.ts'
@@ -86,7 +86,7 @@ function KeyEntry({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked
         </span>
       ))}
       <Remove verb="Revoke" name={key.name} address={`/api/keys/${key.id}`} onDone={onRevoked}>
-        Programs that use it are refused from their next request on. This cannot be undone.
+        Programs that use it lose access immediately. This cannot be undone.
       </Remove>
     </>
   )
@@ -103,7 +103,7 @@ function MadeKeyDialog({ made, onClose }: { readonly made: NewKey; readonly onCl
   return (
     <Dialog title={`Key ${made.name}`} onClose={onClose} staysOnClickBeside>
       <div class="stack">
-        <p>Copy it now: it is shown only this once.</p>
+        <p>Copy it now: it is shown only once.</p>
         <p>
           <code class="operations-secret">{made.key}</code>
         </p>
@@ -121,7 +121,7 @@ function MadeKeyDialog({ made, onClose }: { readonly made: NewKey; readonly onCl
 
 const SCOPES = [
   ['read', 'Read: search, SELECT, documents, files'],
-  ['write', 'Write: change what projects and files hold'],
+  ['write', 'Write: change the contents of projects and files'],
   ['ask', 'Ask: questions to agents'],
   ['admin', 'Admin: all of these and everything else'],
 ] as const
@@ -153,7 +153,7 @@ function NewKeyDialog(props: {
     >
       <TextField label="Name" hint="What it is for, such as notebook" required {...bind('name')} />
       <fieldset>
-        <legend>It may</legend>
+        <legend>Rights</legend>
         {SCOPES.map(([scope, words]) => (
           <Check
             key={scope}
@@ -167,7 +167,7 @@ function NewKeyDialog(props: {
       <ProjectChoice chosen={projects} onChoose={setProjects} />
       <TextField
         label="Expires"
-        hint="In the time of your computer. Leave empty for never."
+        hint="In your computer's time zone. Leave empty for never."
         type="datetime-local"
         {...bind('expires')}
       />
@@ -209,14 +209,14 @@ function toggled(all: readonly string[], name: string): readonly string[] {
   return all.includes(name) ? all.filter((one) => one !== name) : [...all, name]
 }
 
-/** The initial choice: a key or user gets no more than its creator has. */
+/** The initial choice. A key or user never gets more than its creator has. */
 export function widestChoice(): readonly string[] | null {
   return account.value?.projects === null ? null : []
 }
 
-/** Which projects a key or a user may name: all, including later ones, or those that are chosen. */
+/** Which projects a key or user may use: all, including future ones, or only the chosen ones. */
 export function ProjectChoice(props: {
-  /** null: all. */
+  /** null means all. */
   readonly chosen: readonly string[] | null
   readonly onChoose: (names: readonly string[] | null) => void
 }) {
@@ -239,7 +239,7 @@ export function ProjectChoice(props: {
         disabled={widestChoice() !== null}
         onCheck={() => onChoose(null)}
       >
-        All, also those that come later
+        All, including future ones
       </Check>
       <Check {...radio} checked={chosen !== null} onCheck={() => onChoose([])}>
         Only some

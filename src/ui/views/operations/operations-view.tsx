@@ -1,4 +1,4 @@
-/** The server's activity and who may use it: each tab has its own address. */
+/** The server's activity and its users. Each tab has its own address. */
 import type { FunctionComponent } from 'preact'
 import { useLocation, useRoute } from 'preact-iso/router'
 import type { Backup, RunningRequest, ShownSetting } from '../../api/records.ts'
@@ -30,7 +30,7 @@ interface Part {
   readonly label: string
   readonly icon: IconName
   readonly pane: FunctionComponent
-  /** For admins who are not limited to projects. */
+  /** Whether only admins of all projects see the tab. */
   readonly isForAdmins: boolean
 }
 
@@ -73,7 +73,6 @@ export function OperationsView() {
   )
 }
 
-/** The backups, and a button for another one. */
 function BackupsPane() {
   const backups = useRequest<readonly Backup[]>('/api/backups')
   const { act, failure, isBusy } = useAction()
@@ -88,7 +87,7 @@ function BackupsPane() {
     <div class="stack">
       <div class="row">
         <p class="grow quiet">
-          A copy of everything at one moment. Others can read and write meanwhile.{' '}
+          A copy of everything from one point in time. Others can read and write meanwhile.{' '}
           <a href="/docs/backup">How to restore one</a>
         </p>
         <Button look="primary" label="Back up now" aria-disabled={isBusy} onClick={backUp} />
@@ -114,7 +113,7 @@ function NoBackups() {
 
 const BACKUP_COLUMNS: readonly TableColumn<Backup>[] = [
   { title: 'Name', look: 'mono', cell: (one) => one.name },
-  { title: 'Made', cell: (one) => shownTime(one.created_at) },
+  { title: 'Created', cell: (one) => shownTime(one.created_at) },
   { title: 'Size', look: 'number', cell: (one) => shownBytes(one.size_bytes) },
   { title: 'Rows', look: 'number', cell: (one) => shownCount(one.row_count) },
   { title: 'Keys', cell: (one) => (one.has_keys ? 'Included' : 'Left out') },
@@ -122,7 +121,7 @@ const BACKUP_COLUMNS: readonly TableColumn<Backup>[] = [
 
 const ASK_AGAIN_MS = 1000
 
-/** Running requests with their statements; each can be cancelled. */
+/** Lists running requests with their statements. Each can be cancelled. */
 function RunningPane() {
   const running = useRequest<readonly RunningRequest[]>('/api/requests/running')
   usePolling(running.reload, ASK_AGAIN_MS)
@@ -147,8 +146,8 @@ function RunningPane() {
 
 function NothingRuns() {
   return (
-    <EmptyState icon="check" title="Nothing runs now">
-      <p>What takes longer than a moment appears here by itself.</p>
+    <EmptyState icon="check" title="Nothing is running">
+      <p>Requests that take longer than a moment appear here.</p>
     </EmptyState>
   )
 }
@@ -162,7 +161,7 @@ function RunningRow(props: { readonly running: RunningRequest; readonly onCancel
       tellDone('Cancelled')
     } catch (error) {
       const isOver = error instanceof ApiError && error.code === 'request_not_found'
-      if (isOver) tellDone('It was over already')
+      if (isOver) tellDone('It had already ended')
       else tellFailed(error)
     }
     onCancelled()
@@ -208,7 +207,7 @@ function SettingsPane() {
     <div class="stack">
       <TextField
         label="Find a setting"
-        hint="They are environment variables: a change takes effect after a restart"
+        hint="Settings are environment variables. Changes take effect after a restart"
         type="search"
         class="operations-narrow"
         value={wanted}

@@ -29,7 +29,7 @@ export function OverviewPane() {
       {may('read') ? (
         <UsageTable />
       ) : (
-        <p class="quiet">What knowledge bases take is shown to those who may read.</p>
+        <p class="quiet">Only users who can read see the size of knowledge bases.</p>
       )}
     </div>
   )
@@ -42,7 +42,8 @@ function State() {
       request<ServerStatus>('/api/status', { signal }),
       readTrouble(signal),
     ])
-    // Neither request needs a login, so only this shows that it has ended. An answer from before a new login means nothing.
+    // These requests need no login, so only their answer shows that the session has ended. An
+    // answer from before a new sign-in does not count.
     if (!status.auth.confirmed && loginCount.value === loginsBefore) noteStatus(status)
     return { status, trouble }
   }, [])
@@ -59,7 +60,7 @@ function State() {
           </div>
           {status.restarts && <Restarts restarts={status.restarts} />}
           {!mayRunServer() && (
-            <p class="quiet">Memory, disk, restarts and backups are shown to admins.</p>
+            <p class="quiet">Only admins see memory, disk, restarts and backups.</p>
           )}
         </div>
       )}
@@ -67,7 +68,7 @@ function State() {
   )
 }
 
-/** The server's own message on a problem; undefined if it is healthy. */
+/** The server's own message about a problem; undefined if it is healthy. */
 async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
   try {
     await request<Health>('/healthz', { signal })
@@ -143,9 +144,9 @@ function Memory({ status: { memory } }: PartProps) {
   const used = Math.max(0, (data ?? 0) - (start ?? 0))
   const facts: Facts = [
     ['In use', shownBytes(rss)],
-    ['Taken since the start', room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'],
-    ['Limit of each reader', shownBytes(readers)],
-    ['Statements ended for memory', interrupted],
+    ['Used since startup', room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'],
+    ['Limit per file reader', shownBytes(readers)],
+    ['Statements stopped for lack of memory', interrupted],
   ]
   return (
     <Panel title="Memory" facts={facts}>
@@ -165,7 +166,7 @@ function Disk({ status: { disk } }: PartProps) {
     ['Kept free', shownBytes(reserve)],
   ]
   const trouble = full
-    ? 'The disk is full: nothing more is stored until there is room again.'
+    ? 'The disk is full. Nothing can be stored until there is free space.'
     : undefined
   return (
     <Panel title="Disk" facts={facts} trouble={trouble}>
@@ -194,7 +195,7 @@ function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 're
     <Section title="Restarts after a failure" class="panel stack">
       <p dir="auto">
         {last === null
-          ? 'None: the server has run without a crash.'
+          ? 'None. The server has not crashed.'
           : `${counted(count, 'restart')}; the last one ${shownAge(last.at, Date.now())}: ${last.reason}`}
       </p>
       {running.length > 0 && <code dir="auto">{running.join('\n')}</code>}
@@ -205,7 +206,7 @@ function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 're
 const PAGE = 100
 const PAGE_MAX = 1000
 
-export function UsageTable() {
+function UsageTable() {
   const [limit, setLimit] = useState(PAGE)
   const usage = useRequest<UsageList>(`/api/usage?limit=${limit}`)
   const refresh = (
@@ -218,7 +219,7 @@ export function UsageTable() {
   )
   return (
     <Section title="By knowledge base" buttons={refresh}>
-      <Loaded of={usage} what="what each knowledge base takes">
+      <Loaded of={usage} what="the memory and disk usage">
         {({ items, total, next }) => (
           <>
             {items.length === 0 && <NoKnowledgeBases />}
@@ -302,7 +303,7 @@ function Vectors({ of: usage }: { readonly of: Usage }) {
 function UsedDisk({ of: { disk, chunks } }: { readonly of: Usage }) {
   const { texts, vectors, keywords } = disk ?? NO_DISK
   if (texts + vectors + keywords === 0 && chunks > 0) {
-    // The database counts whole blocks, and moves what was stored last out of its log from time to time.
+    // The database counts whole blocks, and moves recent data from its log from time to time.
     return <>In the database's log</>
   }
   return (
@@ -336,7 +337,7 @@ function copyWords({ vectors: { copy, count }, dimensions }: Usage): string {
   }
 }
 
-/** Largest first. */
+/** Sorts by size, largest first. */
 function byBytes(one: Usage, other: Usage): number {
   return bytesOf(other) - bytesOf(one)
 }

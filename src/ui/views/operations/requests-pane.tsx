@@ -1,4 +1,4 @@
-/** The last requests answered, live; filters are part of the address. */
+/** The most recent finished requests, updated live. The filters are stored in the address. */
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { AnsweredRequest } from '../../api/records.ts'
@@ -15,13 +15,13 @@ const FILTERS = ['status', 'route', 'ms_min', 'from'] as const
 const SHOWN_MAX = 200
 const STATUSES = [
   ['', 'Any'],
-  ['failed', 'Failed, under any status'],
+  ['failed', 'Failed, with any status'],
   ['2xx', '2xx, answered'],
   ['3xx', '3xx, redirected'],
   ['4xx', '4xx, refused'],
   ['5xx', '5xx, failed'],
 ] as const
-/** The page's own requests would fill the list: they are left out by default. */
+/** Left out by default, because the page's own requests would fill the list. */
 const EVERYBODY = 'all'
 
 export function RequestsPane() {
@@ -69,7 +69,7 @@ export function RequestsPane() {
 
 function NoRequests() {
   return (
-    <EmptyState icon="filter" title="No such requests">
+    <EmptyState icon="filter" title="No matching requests">
       <p>The last 1,000 since the server started are kept.</p>
     </EmptyState>
   )
@@ -122,13 +122,13 @@ function RequestFilters() {
   )
 }
 
-/** `200 requests · 3 failed`. */
+/** Returns a summary such as `200 requests · 3 failed`. */
 function summaryOf(items: readonly AnsweredRequest[]): string {
   const failed = items.filter(({ status, code }) => status >= 400 || code !== null).length
   return counted(items.length, 'request') + (failed > 0 ? ` · ${shownCount(failed)} failed` : '')
 }
 
-/** Mostly of one day, many within a second. */
+/** Most are from one day, and many are close together. */
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 
 const COLUMNS: readonly TableColumn<AnsweredRequest>[] = [
@@ -163,7 +163,7 @@ function whoOf({ principal, is_from_page: isFromPage }: AnsweredRequest): string
   return [principal ?? '', page].filter((words) => words !== '').join(' · ') || '–'
 }
 
-/** A failed statement has status 200, as clients expect, with an error in the answer. */
+/** A failed statement has status 200, because clients expect that, and an error in the body. */
 function lookOf(status: number, code: string | null): string {
   if (status >= 500 || (status < 400 && code !== null)) return 'bad'
   return status >= 400 ? 'warn' : 'good'

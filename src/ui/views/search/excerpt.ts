@@ -1,19 +1,19 @@
-/** The part of a chunk that shows why it was found. */
+/** Selects the part of a chunk that shows why it was found. */
 import type { Range } from '../../components/marked-text.tsx'
 
 interface Excerpt {
   readonly text: string
   readonly ranges: readonly Range[]
-  /** The chunk has more text than this. */
+  /** Whether the chunk has more text than this. */
   readonly isCut: boolean
 }
 
-/** About five lines of a narrow column. */
+/** About five lines in a narrow column. */
 const CHARS_MAX = 240
-/** Shown before the first match, to start at a word or sentence. */
+/** How much is shown before the first match, so that the part starts at a word or sentence. */
 const CHARS_BEFORE = 40
 
-/** A column shows only the start of a longer chunk: its document shows the rest. */
+/** Only this much of a longer chunk is shown; its document shows the rest. */
 const WHOLE_CHARS_MAX = 20_000
 
 export function wholeOf(text: string, ranges: readonly Range[]): Excerpt {
@@ -23,7 +23,7 @@ export function wholeOf(text: string, ranges: readonly Range[]): Excerpt {
   return { text: `${text.slice(0, end)} …`, ranges: shown, isCut: true }
 }
 
-/** The stretch with the most matching words, the first of several; the start of the text if it has them. */
+/** The first part with the most matching words, or the start of the text if it has as many. */
 export function excerptOf(text: string, ranges: readonly Range[], charsMax = CHARS_MAX): Excerpt {
   if (text.length <= charsMax) return { text, ranges, isCut: false }
   const start = startOf(text, ranges, charsMax)
@@ -47,18 +47,18 @@ function startOf(text: string, ranges: readonly Range[], charsMax: number): numb
     while (last < ranges.length && (ranges[last]?.[1] ?? 0) <= start + charsMax) last += 1
     if (last - first > best.count) best = { start, count: last - first }
   }
-  // Near the end, more of the preceding text fits.
+  // Near the end of the text, more of the text before fits.
   const start = Math.min(best.start, Math.max(0, text.length - charsMax))
   return start === 0 ? 0 : wordStart(text, start)
 }
 
-/** The next word start, if near. */
+/** The start of the next word, if it is near. */
 function wordStart(text: string, from: number): number {
   const space = text.slice(from, from + CHARS_BEFORE).search(/\s/)
   return wholeUntil(text, space === -1 ? from : from + space + 1)
 }
 
-/** Not within a character of two units. */
+/** Avoids splitting a character of two code units. */
 function wholeUntil(text: string, at: number): number {
   const unit = text.charCodeAt(at)
   return unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at

@@ -10,20 +10,22 @@ import {
 import { asError } from '../../api/request.ts'
 
 export interface LiveSearch {
-  /** The last answer; it stays until the next one. */
+  /** The last answer; it stays until the next one arrives. */
   readonly answer?: SearchAnswer | undefined
-  /** The search it answers. */
+  /** The search that `answer` belongs to. */
   readonly order?: SearchOrder | undefined
   readonly failure?: Error | undefined
-  /** The answer to the current search has not arrived. */
+  /** Whether the answer to the current search is still missing. */
   readonly isBusy: boolean
   readonly retry: () => void
 }
 
-/** Any shorter, and a slow server would show nothing while typing: each search would abort the one before. */
+/** If shorter, each search would abort the previous one on a slow server. */
 const PATIENCE_MS = 1000
 
-/** @param restMs how long the order must stay the same before it is sent: 0 where a search costs nothing */
+/**
+ * @param restMs how long the search must stay unchanged before it is sent; 0 if it costs nothing
+ */
 export function useLiveSearch(
   place: KnowledgeBaseName,
   order: SearchOrder | null,
@@ -63,7 +65,7 @@ export function useLiveSearch(
   return { ...state, retry: () => setTurn((before) => before + 1) }
 }
 
-/** The answer came without the reranking model, so it must not be shown as reranked. */
+/** Not reordered by the model, so it must not be shown as reranked. */
 export class NotReranked extends Error {
   override readonly name = 'NotReranked'
 }
@@ -81,17 +83,14 @@ async function answered(place: KnowledgeBaseName, order: SearchOrder, signal: Ab
 
 type Task = (signal: AbortSignal) => Promise<void>
 
-/**
- * Runs one task at a time. Meanwhile only the newest of the others waits for it to end, so results follow the keys as fast
- * as the server answers. A task that takes long is aborted for a newer one.
- */
+/** Meanwhile only the newest waits. If a task takes long, a newer one aborts it. */
 export class LatestOnly {
   readonly #patienceMs: number
   #running: AbortController | undefined
   #next: Task | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** @param patienceMs how long a newer task waits for the running one */
+  /** @param patienceMs how long a newer task waits before it aborts the running one */
   constructor(patienceMs: number) {
     this.#patienceMs = patienceMs
   }
@@ -106,7 +105,6 @@ export class LatestOnly {
     this.#timer ??= setTimeout(() => this.#giveUp(), this.#patienceMs)
   }
 
-  /** Cancels everything. */
   stop(): void {
     this.#next = undefined
     this.#giveUp()

@@ -1,4 +1,7 @@
-/** One result: its document, its text with the matching words, its metadata, and its neighbours. */
+/**
+ * A result with its document, its text with the matching words, its metadata and neighbouring
+ * chunks.
+ */
 import { useMemo, useState } from 'preact/hooks'
 import { shortened } from '../../../core/short-text.ts'
 import { type SearchHit as Hit, type KnowledgeBaseName, search } from '../../api/knowledge-bases.ts'
@@ -11,13 +14,12 @@ import { excerptOf, wholeOf } from './excerpt.ts'
 import type { Judging } from './judgments.ts'
 import type { Ranking, Ranks } from './search-settings.ts'
 
-/** Shown beside a result when rankings are compared. */
+/** Additional information when rankings are compared. */
 export interface Comparing {
-  /** By chunk. */
   readonly ranks: ReadonlyMap<string, Ranks>
   /** The rankings that have arrived. */
   readonly rankings: readonly Ranking[]
-  /** The chunk under the pointer, marked in every ranking. */
+  /** The chunk under the pointer, highlighted in every ranking. */
   readonly lookedAt: string | null
   readonly onLookAt: (chunkId: string | null) => void
   readonly judging: Judging
@@ -25,14 +27,13 @@ export interface Comparing {
 
 interface SearchHitProps {
   readonly hit: Hit
-  /** The text of the search. */
   readonly question: string
   readonly ranking: Ranking
   readonly place: KnowledgeBaseName
-  /** Metadata to show; empty: all of it. */
+  /** The metadata columns to show; empty for all. */
   readonly shownColumns: readonly string[]
   readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
-  /** Missing: its ranking is shown alone. */
+  /** Missing if only one ranking is shown. */
   readonly comparing: Comparing | undefined
 }
 
@@ -102,12 +103,12 @@ export function SearchHit(props: SearchHitProps) {
   )
 }
 
-/** The title of its document, as in the list of documents. */
+/** The title of the result's document, as in the list of documents. */
 function nameOf({ id, metadata: { title } }: Hit): string {
   return typeof title === 'string' && title !== '' ? title : id
 }
 
-/** Keys written by chunking, or shown in the head of a result. */
+/** Keys that chunking sets, or that the result's head shows. */
 const OWN = new Set(
   'chunk_index content_column start_char end_char original_doc_id original_row_index source title'.split(
     ' ',
@@ -117,14 +118,16 @@ const VALUES_SHOWN = 6
 const VALUES_MAX = 100
 const VALUE_CHARS = 60
 
-/** Metadata to show and filter by, without empty values. */
+/** Metadata to show and to filter by, without empty values. */
 export function valuesOf(
   metadata: Readonly<Record<string, unknown>>,
   shownColumns: readonly string[],
 ) {
   const isShown = (name: string) => shownColumns.length === 0 || shownColumns.includes(name)
+  const isSamePage = (name: string, value: unknown) =>
+    name === 'page_end' && value === metadata.page
   return Object.entries(metadata)
-    .filter(([name]) => !OWN.has(name) && isShown(name))
+    .filter(([name, value]) => !OWN.has(name) && isShown(name) && !isSamePage(name, value))
     .flatMap(([name, value]) => {
       if (!Array.isArray(value)) return [{ name, value, isItem: false }]
       return [...new Set<unknown>(value)].map((item) => ({ name, value: item, isItem: true }))
@@ -203,7 +206,7 @@ const MARKS = [
   ['Wrong', '✗', 0],
 ] as const
 
-/** Whether its document is right for the question, for Measure. */
+/** Lets users mark its document as right or wrong for the question, for EVALUATE. */
 function Marks(props: {
   readonly hit: Hit
   readonly question: string
@@ -220,7 +223,7 @@ function Marks(props: {
     <>
       <span class="grow" />
       {MARKS.map(([label, sign, value]) => {
-        // Imported judgments may have grades other than 0 and 1.
+        // Judgments from elsewhere may have grades other than 0 and 1.
         const isOn = grade !== undefined && grade > 0 === value > 0
         return (
           <Button
@@ -238,12 +241,12 @@ function Marks(props: {
 
 const AROUND = 2
 
-/** The chunks before and after. */
+/** Shows the chunks before and after this one. */
 function Neighbours(props: { readonly place: KnowledgeBaseName; readonly chunkId: string }) {
   const { place, chunkId } = props
   const around = useResource(
     async (signal) => {
-      // The filter names the chunk, so any text finds it.
+      // The filter selects the chunk, so the query text does not matter.
       const order = { query: 'text', mode: 'vector', k: 1, rerank: false } as const
       const filters = { chunk_id: chunkId }
       const answer = await search(place, { ...order, neighbours: AROUND, filters }, signal)

@@ -1,4 +1,4 @@
-/** The results of a search: one list, or all rankings side by side; on a phone one of them at a time. */
+/** The results of a search: one list, or all rankings side by side (on a phone, one at a time). */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import {
@@ -29,17 +29,16 @@ const TITLES: Readonly<Record<Ranking, string>> = {
 interface ResultsProps {
   readonly place: KnowledgeBaseName
   readonly searches: Readonly<Record<Ranking, LiveSearch>>
-  /** Metadata to show; empty: all of it. */
+  /** The metadata columns to show; empty for all. */
   readonly shownColumns: readonly string[]
   readonly onRerank: () => void
   readonly onFilter: (column: string, value: unknown, isItem: boolean) => void
 }
 
-/** The best results in one list. */
 export function Results({ ranking, ...props }: ResultsProps & { readonly ranking: Ranking }) {
   const { searches, place } = props
   const { answer, order, isBusy } = searches[ranking]
-  // Until the reranking model answers, results are in the search's order.
+  // Until the reranking model answers, results are in the search's own order.
   const isReading = ranking === 'reranked' && answer === undefined && isBusy
   const shown = isReading ? 'hybrid' : ranking
   return (
@@ -63,7 +62,7 @@ export function Results({ ranking, ...props }: ResultsProps & { readonly ranking
   )
 }
 
-/** Every ranking in a column, each result with its rank in the others. */
+/** One column per ranking; each result shows its rank in the others. */
 export function Compared({
   judging,
   hasReranker,
@@ -179,7 +178,7 @@ function RankingBody({
   )
 }
 
-/** Every chunk is more or less near a text: a semantic search without results has no chunks to search. */
+/** A semantic search always finds something unless there was nothing to search. */
 function Nothing(props: {
   readonly place: KnowledgeBaseName
   readonly order: SearchOrder
@@ -190,7 +189,7 @@ function Nothing(props: {
   if (Object.keys(order.filters ?? {}).length > 0) {
     return (
       <EmptyState icon="filter" title="No chunk matches the filter">
-        <p>Remove a condition above. No text finds anything with these.</p>
+        <p>Remove a condition above. No chunk meets all of them.</p>
       </EmptyState>
     )
   }
@@ -208,7 +207,7 @@ interface SameInCodeProps {
   readonly order: SearchOrder
 }
 
-/** The statement and the request with the same answer, to copy. */
+/** The SQL statement and the HTTP request that return the same results, for copying. */
 function SameInCode(props: SameInCodeProps) {
   const [isOpen, setIsOpen] = useState(false)
   return (
@@ -266,13 +265,13 @@ function CodeText(props: {
       </div>
       <pre class="panel pre">
         {text.slice(0, SHOWN_CHARS_MAX)}
-        {text.length > SHOWN_CHARS_MAX && '\n… (Copy takes all of it)'}
+        {text.length > SHOWN_CHARS_MAX && '\n… (Copy includes it all)'}
       </pre>
     </>
   )
 }
 
-/** For a POSIX shell, where single quotes hold everything except a single quote. */
+/** Quotes for a POSIX shell: single quotes may contain everything except a single quote. */
 function curlOf(url: string, json: unknown): string {
   const body = JSON.stringify(json).replaceAll("'", "'\\''")
   return `curl -X POST '${url}' \\\n  -H 'Content-Type: application/json' \\\n  -d '${body}'`

@@ -1,4 +1,4 @@
-/** The settings of the search view, from its address. Pure. */
+/** The settings of the search view, stored in its address. Pure functions. */
 
 import { FUSIONS } from '../../../core/domain/hybrid-search.ts'
 import { isObject, parsedJson } from '../../../core/json.ts'
@@ -11,12 +11,12 @@ export type Filters = Readonly<Record<string, unknown>>
 export interface SearchSettings {
   readonly text: string
   readonly mode: 'hybrid' | 'vector' | 'keyword'
-  /** null: as set for the knowledge base. */
+  /** null for the knowledge base's setting. */
   readonly alpha: number | null
   readonly fusion: string | null
   readonly k: number
   readonly filters: Filters
-  /** Whether the reranking model runs while typing. */
+  /** Whether the reranking model runs while the user types. */
   readonly reranks: boolean
   /** Whether all rankings are shown side by side. */
   readonly compares: boolean
@@ -24,17 +24,6 @@ export interface SearchSettings {
 
 const K_DEFAULT = 10
 const K_MAX = 100
-
-export const DEFAULT_SEARCH: SearchSettings = {
-  text: '',
-  mode: 'hybrid',
-  alpha: null,
-  fusion: null,
-  k: K_DEFAULT,
-  filters: {},
-  reranks: false,
-  compares: false,
-}
 
 export function settingsOf(query: Readonly<Record<string, string | undefined>>): SearchSettings {
   const alpha = query.alpha === undefined ? Number.NaN : Number(query.alpha)
@@ -51,10 +40,10 @@ export function settingsOf(query: Readonly<Record<string, string | undefined>>):
   }
 }
 
-/** Proxies and servers accept addresses up to about this length; the rest follows the `#`, which they never see. */
+/** About the limit of proxies. The rest goes after the `#`, which is never sent. */
 const QUERY_CHARS_MAX = 6000
 
-/** `?q=…&alpha=…`, without defaults. */
+/** Returns `?q=…&alpha=…`, without defaults. */
 export function queryOf(settings: SearchSettings): string {
   const { text, mode, alpha, fusion, k, filters, reranks, compares } = settings
   const query = new URLSearchParams({
@@ -71,13 +60,12 @@ export function queryOf(settings: SearchSettings): string {
   return `${query.length > QUERY_CHARS_MAX ? '#' : '?'}${query}`
 }
 
-/** null: not a JSON object. */
 export function parsedFilters(text: string): Filters | null {
   const parsed = parsedJson(text)
   return isObject(parsed) ? parsed : null
 }
 
-/** The search behind a ranking; null: nothing to search for. */
+/** The search for a ranking; null if there is nothing to search for. */
 export function orderOf(ranking: Ranking, settings: SearchSettings): SearchOrder | null {
   const { text, alpha, fusion, k, filters } = settings
   if (text.trim() === '') return null
@@ -91,12 +79,12 @@ export function orderOf(ranking: Ranking, settings: SearchSettings): SearchOrder
   }
 }
 
-/** The filter with one more condition: of a list, that it contains the value. */
+/** Adds a condition to the filter. For a list, the condition is that it contains the value. */
 export function withValue(filters: Filters, column: string, value: unknown, isItem: boolean) {
   return { ...filters, [`metadata.${column}`]: isItem ? { contains: value } : value }
 }
 
-/** The ranks of one chunk in all rankings. */
+/** The rank of one chunk in each ranking. */
 export type Ranks = Readonly<Partial<Record<Ranking, number>>>
 
 export function ranksOf(

@@ -1,4 +1,4 @@
-/** Search a knowledge base: a box with results right away, options, and the rankings side by side. */
+/** Searches a knowledge base as the user types, and can show all rankings side by side. */
 import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
@@ -10,11 +10,11 @@ import { Check, SelectField, TextAreaField } from '../../components/form/field.t
 import { FusionField, ModeField, WeightField } from '../../components/form/search-fields.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
+import { addressOf } from '../../shell/addresses.ts'
 import { useShortcuts } from '../../shell/keyboard.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
-import { useJudgments } from './judgments.ts'
+import { evaluateStatement, useJudgments } from './judgments.ts'
 import { type LiveSearch, useLiveSearch } from './live-search.ts'
-import { MeasurePart } from './measure-part.tsx'
 import { Compared, Results } from './search-results.tsx'
 import {
   type Filters,
@@ -28,16 +28,14 @@ import {
 } from './search-settings.ts'
 
 export function SearchView({ project, name }: KnowledgeBaseName) {
-  const { query } = useLocation()
-  const place = { project, name }
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      {query.part === 'measure' ? <MeasurePart place={place} /> : <SearchPart place={place} />}
+      <SearchPart place={{ project, name }} />
     </KnowledgeBaseFrame>
   )
 }
 
-/** Searches with another provider's model cost something: they wait until the typing pauses. */
+/** Searches with a provider's model cost money, so they wait until the user pauses typing. */
 const MODEL_RESTS_MS = 300
 
 function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
@@ -83,12 +81,13 @@ function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
         settings={settings}
         kb={kb}
         box={box}
+        measure={judging.isAny ? evaluateStatement(place, settings) : undefined}
         onChange={change}
         onEnter={() => setAskedText(text)}
       />
       <FilterChips filters={settings.filters} onChange={(filters) => change({ filters })} />
       {text.trim() === '' ? (
-        <EmptyState icon="search" title="Type a text to search for">
+        <EmptyState icon="search" title="Type text to search for">
           <p>Results appear while you type.</p>
         </EmptyState>
       ) : compares ? (
@@ -102,7 +101,7 @@ function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
 
 const ADDRESS_RESTS_MS = 250
 
-/** The settings of the address; changes are written there after a pause. */
+/** The settings in the address. Changes are written there after a pause. */
 function useSettings() {
   const { query, path } = useLocation()
   const inHash = Object.fromEntries(new URLSearchParams(location.hash.slice(1)))
@@ -117,7 +116,7 @@ function useSettings() {
   const latest = useRef(settings)
   latest.current = settings
   useEffect(() => {
-    // Not by the router: nothing else needs to be drawn again.
+    // Bypasses the router, because nothing else must be rendered again.
     const write = () => {
       if (location.pathname !== path) return
       const next = `${path}${queryOf(latest.current)}`
@@ -125,7 +124,7 @@ function useSettings() {
       if (next !== now) history.replaceState(null, '', next)
     }
     const timer = setTimeout(write, ADDRESS_RESTS_MS)
-    // A click on a link leaves the last letters in the address as well.
+    // Writes the last letters to the address before a click on a link leaves the view.
     document.addEventListener('focusout', write)
     return () => {
       clearTimeout(timer)
@@ -139,15 +138,15 @@ interface SearchBoxProps {
   readonly settings: SearchSettings
   readonly kb: KnowledgeBase | undefined
   readonly box: RefObject<HTMLInputElement | null>
+  /** A statement that measures these settings; unset without judgments. */
+  readonly measure: string | undefined
   readonly onChange: (part: Partial<SearchSettings>) => void
-  /** Runs the slow part. */
   readonly onEnter: () => void
 }
 
 const COUNTS = [5, 10, 20, 50, 100]
 
-function SearchBox({ settings, kb, box, onChange, onEnter }: SearchBoxProps) {
-  const { path } = useLocation()
+function SearchBox({ settings, kb, box, measure, onChange, onEnter }: SearchBoxProps) {
   const { text, mode, alpha, fusion, k, reranks, compares } = settings
   return (
     <form
@@ -177,9 +176,11 @@ function SearchBox({ settings, kb, box, onChange, onEnter }: SearchBoxProps) {
           title="Semantic, keyword and hybrid results side by side"
           onClick={() => onChange({ compares: !compares })}
         />
-        <a class="button small" href={`${path}?part=measure`}>
-          Measure
-        </a>
+        {measure !== undefined && (
+          <a class="button small" href={addressOf.written(measure)}>
+            Measure
+          </a>
+        )}
       </div>
       <details class="search-options">
         <summary class="small">Options</summary>
@@ -188,7 +189,7 @@ function SearchBox({ settings, kb, box, onChange, onEnter }: SearchBoxProps) {
           <WeightField alpha={alpha} onChange={(weight) => onChange({ alpha: weight })} />
           <FusionField
             fusion={fusion}
-            otherwise="As set for the knowledge base"
+            otherwise="Knowledge base default"
             onChoose={(chosen) => onChange({ fusion: chosen })}
           />
           <SelectField
@@ -214,7 +215,6 @@ interface FilterProps {
   readonly onChange: (filters: Filters) => void
 }
 
-/** The conditions on metadata as JSON. */
 function FilterField({ filters, onChange }: FilterProps) {
   const given = Object.keys(filters).length === 0 ? '' : JSON.stringify(filters)
   const [typed, setTyped] = useState<string | null>(null)
@@ -242,7 +242,7 @@ function FilterField({ filters, onChange }: FilterProps) {
 
 const LISTED_MAX = 5
 
-/** The conditions, each removed by a click. */
+/** The conditions of the filter; a click removes one. */
 function FilterChips({ filters, onChange }: FilterProps) {
   const conditions = Object.entries(filters)
   if (conditions.length === 0) return null
@@ -269,7 +269,7 @@ function FilterChips({ filters, onChange }: FilterProps) {
   )
 }
 
-/** As JSON; a long list, such as one from the map, by its length. */
+/** The condition as JSON; a long list, such as one from the map, is shown as its length. */
 function shownCondition(condition: unknown): string {
   const isList = typeof condition === 'object' && condition !== null && 'in' in condition
   const list = isList && Array.isArray(condition.in) ? condition.in : []

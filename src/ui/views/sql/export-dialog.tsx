@@ -1,4 +1,4 @@
-/** All rows of a statement as a file. */
+/** Exports all rows of a statement to a file. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { bodyOf, requestStream } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
@@ -14,7 +14,7 @@ const EXPORTS = [
   { name: 'Parquet', type: 'application/vnd.apache.parquet', ending: 'parquet' },
 ] as const
 
-/** The statement runs again, unless it changes something or asks an agent: then the server refuses. */
+/** The statement runs again. The server refuses it if it changes something or asks an agent. */
 export function ExportDialog(props: {
   readonly name: string
   readonly run: Run
@@ -92,6 +92,6 @@ function saveAs(blob: Blob, name: string): void {
   link.href = address
   link.download = name
   link.click()
-  // Some browsers read it only after the click was handled.
+  // Some browsers read the file only after the click was handled.
   setTimeout(() => URL.revokeObjectURL(address), 60_000)
 }

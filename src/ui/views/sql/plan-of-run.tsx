@@ -1,5 +1,5 @@
-/** How a statement is executed: what the search planner chose, and DuckDB's drawing of the steps. */
-import type { Cell } from '../../api/sql.ts'
+/** How a statement is executed: what the search planner chose, and DuckDB's drawing of it. */
+import type { Run } from './runs.ts'
 
 const CHOICES: Readonly<Record<string, string>> = {
   search: 'Search',
@@ -10,13 +10,13 @@ export function isPlan(columnNames: readonly string[]): boolean {
   return columnNames.join() === 'explain_key,explain_value'
 }
 
-export function PlanOfRun({ rows }: { readonly rows: readonly (readonly Cell[])[] }) {
-  const said = rows.map(([key, value]) => ({ key: String(key), text: String(value) }))
+export function PlanOfRun({ run }: { readonly run: Pick<Run, 'rows'> }) {
+  const said = run.rows.map(([key, value]) => ({ key: String(key), text: String(value) }))
   const choices = said.filter(({ key }) => Object.hasOwn(CHOICES, key))
   return (
     <div class="stack">
       {choices.length > 0 && (
-        <ul class="sql-choices" aria-label="What was chosen">
+        <ul class="sql-choices" aria-label="How it runs">
           {choices.map(({ key, text }, index) => (
             <li key={index}>
               <strong class="small">{CHOICES[key]}</strong>

@@ -1,4 +1,4 @@
-/** The result of a run: rows as a table, a chart or JSON, or the number of rows it changed. */
+/** The result of a run: rows as a table, a chart or JSON, or the number of changed rows. */
 import { useMemo, useState } from 'preact/hooks'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { Chart } from '../../components/chart/chart.tsx'
@@ -23,7 +23,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   if (isPlan(names)) {
     return (
       <section class="stack" aria-label="Result">
-        <PlanOfRun rows={rows} />
+        <PlanOfRun run={run} />
       </section>
     )
   }
@@ -78,6 +78,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
                 label="Rows"
                 columns={columns}
                 rows={rows}
+                rowCount={rows.length}
                 order={run.order}
                 onSort={isSortable(run) ? (column) => void sortRun(tab.id, column) : undefined}
               />
@@ -91,21 +92,20 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   )
 }
 
-/** More rows do not improve a chart, and take long. */
+/** More rows do not improve a chart, but take long to draw. */
 const CHART_ROWS_MAX = 50_000
 const KINDS: readonly ChartKind[] = ['line', 'bar', 'scatter', 'histogram']
 
-/** The rows as a chart: the suggested or the chosen one, which stays with the tab and its link. */
 function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   const { columns } = run
   const names = columns.map(({ name }) => name)
-  // The list grows during the run: a new number of rows means another chart.
+  // The list grows during the run, so its length is a dependency too.
   const shown = useMemo(() => run.rows.slice(0, CHART_ROWS_MAX), [run.rows, run.rows.length])
   const chosen = useMemo(() => chooseChart(columns, shown), [columns, shown])
   if (chosen === undefined) {
     return (
       <EmptyState icon="chart" title="Nothing to draw">
-        <p>A chart needs at least two rows, and a column of numbers or of words to count.</p>
+        <p>A chart needs at least two rows, and a column of numbers or words.</p>
       </EmptyState>
     )
   }
@@ -160,7 +160,7 @@ function indexed(names: readonly string[]): readonly (readonly string[])[] {
 function Choice(props: {
   readonly label: string
   readonly value: string
-  /** Each alone, or with its words. */
+  /** Each option by itself, or with a label. */
   readonly options: readonly (string | readonly string[])[]
   readonly onChoose: (value: string) => void
 }) {
@@ -182,7 +182,7 @@ function Choice(props: {
   )
 }
 
-/** The suggested chart with the user's choices, as far as this result has such columns. */
+/** The suggested chart with the user's choices, if this result has those columns. */
 function changed(
   chosen: ChartChoice,
   { kind, x, y, by }: SqlTab['chart'],
@@ -194,10 +194,10 @@ function changed(
   }
   const [chosenY, chosenBy] = [column(y), column(by)]
   const { by: suggested, ...others } = chosen
-  // A column chosen by hand is drawn unchanged, unless series are chosen, too.
+  // Columns that the user chose are drawn as they are, unless series are chosen too.
   const isByHand = by === 'none' || y !== undefined || x !== undefined
   const group = chosenBy ?? (isByHand ? undefined : suggested)
-  // A histogram has no Y axis: as a line it shows the column it counted.
+  // A histogram has no Y axis, so the line shows the column that it counted.
   const suggestedY = chosen.y.length > 0 ? chosen.y : [Math.min(chosen.x, columnCount - 1)]
   return {
     ...others,
@@ -211,7 +211,6 @@ function changed(
 const JSON_ROWS_MAX = 200
 const JSON_CHARS_MAX = 2000
 
-/** The first rows as objects. */
 function JsonOfRun({ run: { columns, rows } }: { readonly run: Run }) {
   const keys = keysOf(columns)
   const objects = rows.slice(0, JSON_ROWS_MAX).map((row) => {
@@ -236,7 +235,7 @@ function JsonOfRun({ run: { columns, rows } }: { readonly run: Run }) {
   )
 }
 
-/** The second of two columns with the same name gets a number. */
+/** If two columns have the same name, the second one gets a number. */
 function keysOf(columns: Run['columns']): readonly string[] {
   const seen = new Set<string>()
   return columns.map(({ name }) => {
@@ -247,7 +246,7 @@ function keysOf(columns: Run['columns']): readonly string[] {
   })
 }
 
-/** A text of 50 MB would block the page; the table opens it, and an export has all of it. */
+/** One of 50 MB would block the page. The table can open it, and an export has it. */
 function withoutLongTexts(_key: string, value: unknown): unknown {
   const isLong = typeof value === 'string' && value.length > JSON_CHARS_MAX
   return isLong ? `${value.slice(0, JSON_CHARS_MAX)} … (cut here)` : value

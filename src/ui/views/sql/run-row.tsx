@@ -1,4 +1,7 @@
-/** The parts around the editor: parameters, the row that runs a statement, the list of runs, and a failure. */
+/**
+ * The parts around the editor: parameters, the row with the run button, the list of runs, and the
+ * failure.
+ */
 import { SqlError } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
@@ -18,7 +21,7 @@ import {
   saidOfValue,
 } from './statement.ts'
 
-/** A field for each `:name` of the statement, and its type. */
+/** A field for each `:name` in the statement, and for its type. */
 export function ParameterFields(props: {
   readonly tab: SqlTab
   readonly names: readonly string[]
@@ -93,10 +96,10 @@ const STATES: Readonly<Record<Run['state'], string>> = {
   cancelled: 'cancelled',
 }
 
-/** The statements that ran together, with their states; the selected one is shown below. */
+/** The statements that ran together, with their states. The selected one is shown below. */
 export function RunList({ tabId, of }: { readonly tabId: string; readonly of: TabRuns }) {
   return (
-    <div class="sql-runs" role="group" aria-label="Statements that were run">
+    <div class="sql-runs" role="group" aria-label="Statements run">
       {of.runs.map((run, index) => (
         <button
           key={`${run.offset}`}
@@ -123,7 +126,7 @@ function saidShort(run: Run): string {
   return `${rows}, ${shownDuration(run.ms)}`
 }
 
-/** Why a statement failed, and where. */
+/** Why and where a statement failed. */
 export function RunFailure(props: {
   readonly run: Run
   readonly error: Error
@@ -149,7 +152,7 @@ export function RunFailure(props: {
         <Button
           look="small"
           icon="arrow"
-          label="Go to the place"
+          label="Go to the error"
           onClick={() => onGo(place.from)}
         />
       )}
@@ -157,7 +160,7 @@ export function RunFailure(props: {
   )
 }
 
-/** The position of a failure in the editor's text; undefined once the text has changed. */
+/** Where the failure is in the editor's text; undefined once the text has changed. */
 export function placeIn({ failure, statement, offset }: Run, text: string): Span | undefined {
   if (!(failure instanceof SqlError)) return undefined
   const { sql } = statement
@@ -171,14 +174,13 @@ interface RunRowProps {
   readonly run: Run | undefined
   /** Why nothing was started. */
   readonly refused: string
-  /** Where the cursor is, or what is selected. */
   readonly selection: () => Span
   readonly onRun: () => void
-  /** Not given: there is one statement. */
+  /** Missing if the text has only one statement. */
   readonly onRunAll?: () => void
 }
 
-/** Run, project, state, and further actions. */
+/** The run button, the project, the state, and further actions. */
 export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRowProps) {
   return (
     <div class="row">
@@ -202,7 +204,7 @@ export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRow
             </option>
           ))}
         </select>
-        <span class="visually-hidden">project where plain names are looked up</span>
+        <span class="visually-hidden">project for unqualified names</span>
       </label>
       <span class="small quiet" role="status">
         {refused || saidOf(run)}
@@ -220,6 +222,6 @@ function saidOf(run: Run | undefined): string {
   if (run.state === 'running') return `Running for ${took}, ${rows} so far`
   if (run.state === 'failed') return `Failed after ${took}`
   if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} received`
-  if (run.isCut) return `The first ${rows}. Export it to get all`
+  if (run.isCut) return `The first ${rows}. Export to get all`
   return run.columns.length === 0 ? `Done in ${took}` : `${rows} in ${took}`
 }

@@ -1,4 +1,7 @@
-/** The runs of each tab: rows as they arrive, time, failure. They continue while other tabs and views are shown. */
+/**
+ * The runs of each tab: rows as they arrive, time and failure. They continue while other views are
+ * open.
+ */
 import { signal } from '@preact/signals'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { asError } from '../../api/request.ts'
@@ -9,7 +12,7 @@ import type { Order } from '../../components/table/table-model.ts'
 import { changeTab } from './sql-tabs.ts'
 import { isReading, type Parameters, sortedStatement } from './statement.ts'
 
-/** The page keeps this much of a result, whichever limit comes first; an export has all of it. */
+/** Whichever limit is reached first. An export contains all of it. */
 const ROWS_MAX = 500_000
 const CELLS_MAX = 5_000_000
 const CHARS_MAX = 400_000_000
@@ -18,18 +21,17 @@ const TICK_MS = 100
 export interface Run {
   readonly state: 'waiting' | 'running' | 'done' | 'failed' | 'cancelled'
   readonly statement: Statement
-  /** Its start in the editor's text. */
+  /** Where the statement starts in the editor's text. */
   readonly offset: number
   readonly columns: readonly Column[]
-  /** The same list, which grows while it runs. */
+  /** Always the same array, which grows during the run. */
   readonly rows: readonly (readonly Cell[])[]
   readonly order?: Order | undefined
-  /** The rest of the rows was not fetched. */
+  /** Whether the remaining rows were not fetched. */
   readonly isCut: boolean
   readonly warnings: readonly string[]
-  /** Rows changed by a statement without a result, if it counts them. */
+  /** The number of changed rows, if the statement returns no rows and counts them. */
   readonly affectedRows: number | null
-  /** Where plain names are looked up afterwards: `USE` changes it. */
   readonly project?: string
   readonly ms: number
   readonly failure?: Error
@@ -37,16 +39,15 @@ export interface Run {
 
 export interface TabRuns {
   readonly runs: readonly Run[]
-  /** Index of the shown one. */
   readonly shown: number
 }
 
 interface ToRun {
   readonly statement: Statement
   readonly offset: number
-  /** As typed, for the history. */
+  /** The values as typed, for the history. */
   readonly typed: Parameters
-  /** Sorts the rows of this run, which stay visible until the sorted ones arrive; the history gets no new line. */
+  /** Set while rows are sorted: these stay visible. The history does not change. */
   readonly before?: Run
   readonly order?: Order | undefined
 }
@@ -54,7 +55,7 @@ interface ToRun {
 const NOTHING: TabRuns = { runs: [], shown: 0 }
 const runs = signal<ReadonlyMap<string, TabRuns>>(new Map())
 const aborts = new Map<string, AbortController>()
-/** Rises when a statement may have created, renamed or dropped something. */
+/** Increases when a statement may have created, renamed or dropped something. */
 export const catalogChanges = signal(0)
 
 export function runsOf(tabId: string): TabRuns {
@@ -65,19 +66,19 @@ export function showRun(tabId: string, shown: number): void {
   keep(tabId, { ...runsOf(tabId), shown })
 }
 
-/** Ends the statement on the server, too. */
+/** Cancels the tab's runs, also on the server. */
 export function cancelRuns(tabId: string): void {
   aborts.get(tabId)?.abort()
 }
 
-/** Closes the tab. */
+/** Called when the tab is closed. */
 export function forgetRuns(tabId: string): void {
   cancelRuns(tabId)
   aborts.delete(tabId)
   runs.value = new Map([...runs.value].filter(([id]) => id !== tabId))
 }
 
-/** Runs one after the other until one fails or is cancelled; cancels what this tab ran before. Never throws. */
+/** Until one fails or is cancelled. Cancels what ran here. Never throws. */
 export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<void> {
   cancelRuns(tabId)
   const abort = new AbortController()
@@ -102,7 +103,7 @@ export async function startRuns(tabId: string, all: readonly ToRun[]): Promise<v
   if (isMine()) keep(tabId, { ...runsOf(tabId), runs: begun })
 }
 
-/** Up, down, and as the rows came: the server sorts all rows of the statement. */
+/** Ascending, descending, or as it was. The server sorts all rows. */
 export async function sortRun(tabId: string, column: number): Promise<void> {
   const { runs: all, shown } = runsOf(tabId)
   const run = all[shown]
@@ -124,7 +125,7 @@ export function isSortable({ state, statement }: Run): boolean {
   return state !== 'running' && sortedStatement(statement.sql, order) !== undefined
 }
 
-/** The statement as it was sent: with the order of its rows. */
+/** The statement as it was sent, including the sort order. */
 export function sentStatement({ statement, order }: Pick<Run, 'statement' | 'order'>): Statement {
   const sorted = order && sortedStatement(statement.sql, order)
   return sorted === undefined ? statement : { ...statement, sql: sorted }
@@ -143,7 +144,7 @@ function waiting({ statement, offset }: ToRun): Run {
   return { state: 'waiting', statement, offset, ...nothing, affectedRows: null, ms: 0 }
 }
 
-/** @returns how it ended */
+/** @returns how the run ended */
 async function followed(one: ToRun, all: AbortController, show: (run: Run) => void): Promise<Run> {
   const startedAt = performance.now()
   const rows: (readonly Cell[])[] = []
@@ -156,7 +157,7 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
   }
   shown({})
   const timer = setInterval(() => shown({}), TICK_MS)
-  // Enough rows end this statement alone.
+  // Ends only this statement, once there are enough rows.
   const enough = new AbortController()
   const signal = AbortSignal.any([all.signal, enough.signal])
   let chars = 0
@@ -174,7 +175,7 @@ async function followed(one: ToRun, all: AbortController, show: (run: Run) => vo
           const room = rowsMax - rows.length
           for (const row of added.slice(0, room)) rows.push(row)
           if (added.length > room || chars > CHARS_MAX) enough.abort()
-          // The first rows right away, the others at the pace of the timer.
+          // The first rows are shown right away, the others at regular intervals.
           if (isFirst) shown({ rows, order })
         },
       },
@@ -197,13 +198,13 @@ function noted({ statement, ms, state, rows }: Run, params: Parameters): void {
   noteRun({ sql, project, params, atMs: Date.now(), ms, rows: isDone ? rows.length : null })
   if (!isDone || isReading(sql)) return
   catalogChanges.value += 1
-  // The navigation shows the last known state until then.
+  // Until the catalog is reloaded, the navigation shows the last known state.
   void refreshCatalog().catch(() => {})
 }
 
 const HISTORY_KEY = 'eider.sql.history'
 const HISTORY_MAX = 300
-/** A browser gives a site some 5,000,000 characters: the open tabs need them, too. */
+/** A browser lets a site store about 5,000,000 characters, which open tabs need too. */
 const HISTORY_CHARS_MAX = 1_000_000
 
 export interface PastRun {
@@ -212,15 +213,15 @@ export interface PastRun {
   readonly params: Parameters
   readonly atMs: number
   readonly ms: number
-  /** null: it failed, or was cancelled. */
+  /** null if the run failed or was cancelled. */
   readonly rows: number | null
 }
 
-/** The statements run in this browser, the latest first. */
+/** The statements that were run in this browser, newest first. */
 export const pastRuns = signal<readonly PastRun[]>(storedHistory())
 
 function noteRun(run: PastRun): void {
-  // Read again: another window may have run something since.
+  // Reads the history again, because another window may have added something.
   const others = storedHistory().filter((one) => {
     return one.sql !== run.sql || one.project !== run.project
   })
@@ -241,7 +242,7 @@ export function clearHistory(): void {
 function storedHistory(): readonly PastRun[] {
   try {
     const value: unknown = JSON.parse(remembered(HISTORY_KEY) ?? '[]')
-    // Only this page writes it.
+    // Only this page writes the history.
     return Array.isArray(value) ? (value as readonly PastRun[]) : []
   } catch {
     return []

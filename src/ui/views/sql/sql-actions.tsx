@@ -1,4 +1,4 @@
-/** Share a statement, save it as a view, see its plan, or open an earlier one. */
+/** Actions for a statement: share it, save it as a view, show its plan, or open an earlier one. */
 import { useState } from 'preact/hooks'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { path, request } from '../../api/request.ts'
@@ -24,7 +24,6 @@ type Open = 'none' | 'plan' | 'history' | 'view'
 export function SqlActions(props: {
   readonly tab: SqlTab
   readonly run: Run | undefined
-  /** Where the cursor is, or what is selected. */
   readonly selection: () => Span
 }) {
   const { tab, run, selection } = props
@@ -70,7 +69,7 @@ function meantOf(
   return { sql, project, params: valuesOf(typed, parametersOf(sql)).params, session: id }
 }
 
-/** The plan of the statement; or, after another run, where its time goes. */
+/** Shows the statement's plan, or runs the statement again and shows where its time goes. */
 function PlanDialog(props: { readonly statement: Statement; readonly onClose: () => void }) {
   const { statement, onClose } = props
   const { sql, project, params } = statement
@@ -85,21 +84,21 @@ function PlanDialog(props: { readonly statement: Statement; readonly onClose: ()
       <div class="row">
         <p class="small quiet grow">
           {isMeasured
-            ? 'It ran, and this is where its time went. Times of several threads are added up.'
-            : 'Nothing ran. Row counts are what the database expects.'}
+            ? 'The statement ran; this shows where the time went. Times of several threads are added up.'
+            : 'The statement did not run. Row counts are estimates.'}
         </p>
         {!isMeasured && (
           <Button icon="play" label="Run it and measure" onClick={() => setIsMeasured(true)} />
         )}
       </div>
       <Loaded of={plan} what="the plan">
-        {({ rows }) => <PlanOfRun rows={rows} />}
+        {(run) => <PlanOfRun run={run} />}
       </Loaded>
     </Dialog>
   )
 }
 
-/** Saves a SELECT under a name, so that others can read it as a table. */
+/** Saves a SELECT as a view, which others can read like a table. */
 function ViewDialog(props: {
   readonly sql: string
   readonly project: string
@@ -123,7 +122,7 @@ function ViewDialog(props: {
       </pre>
       {parameters.length > 0 && (
         <p class="bad small">
-          A view has no parameters: write values in place of{' '}
+          A view has no parameters. Write values instead of{' '}
           {parameters.map((one) => `:${one}`).join(', ')}.
         </p>
       )}
@@ -141,7 +140,6 @@ function ViewDialog(props: {
 
 const SHOWN_CHARS_MAX = 500
 
-/** The statements run in this browser. A click opens one in a tab. */
 function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
   const [typed, setTyped] = useState('')
   const found = pastRuns.value.filter(({ sql }) => sql.toLowerCase().includes(typed.toLowerCase()))
@@ -161,10 +159,7 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
         )}
       </div>
       {found.length === 0 && (
-        <EmptyState
-          icon="sql"
-          title={typed === '' ? 'Nothing has been run yet' : 'No such statement'}
-        >
+        <EmptyState icon="sql" title={typed === '' ? 'No statements yet' : 'No matching statement'}>
           <p>Statements that you run are listed here. They stay in this browser.</p>
         </EmptyState>
       )}

@@ -1,6 +1,6 @@
 /**
- * The open tabs, as this browser stores them. Each is stored by itself, so that two windows change different ones without
- * a loss, and each shows what the other did; each window has its own current tab.
+ * The open tabs, stored in this browser. Each tab is stored separately, so that two windows can
+ * change different ones and see each other's changes. Each window has its own current tab.
  */
 import { signal } from '@preact/signals'
 import { isObject, parsedJson } from '../../../core/json.ts'
@@ -38,7 +38,7 @@ window.addEventListener('storage', ({ key }) => {
   if (isTab) tabs.value = withLookedAt(storedTabs(tabs.value.current))
 })
 
-/** The current tab stays, even if another window closed it, or nothing of it was stored yet. */
+/** The current tab stays open, even if another window closed it or it is not stored yet. */
 function withLookedAt(stored: Tabs): Tabs {
   const looked = currentTab()
   if (stored.open.some(({ id }) => id === looked.id)) return stored
@@ -65,11 +65,11 @@ export function showTab(id: string): void {
   try {
     sessionStorage.setItem(CURRENT_KEY, id)
   } catch {
-    // A browser that stores nothing starts with the first tab.
+    // If storage is not available, the page starts with the first tab.
   }
 }
 
-/** Opens a new tab, or fills the current one if it is empty. */
+/** Opens a new tab, or uses the current one if it is empty. */
 export function openTab(init: Partial<SqlTab> = {}): SqlTab {
   const before = currentTab()
   const isFree = before.sql.trim() === '' && init.sql !== undefined
@@ -81,7 +81,7 @@ export function openTab(init: Partial<SqlTab> = {}): SqlTab {
   return tab
 }
 
-/** @returns a function that restores it */
+/** @returns a function that reopens the tab */
 export function closeTab(id: string): () => void {
   const { open, current } = tabs.value
   const at = open.findIndex((one) => one.id === id)
@@ -103,7 +103,7 @@ export function closeTab(id: string): () => void {
 function storedTabs(current: string | null): Tabs {
   const open = storedIds().flatMap((id): readonly SqlTab[] => {
     const tab = parsedJson(remembered(`${TAB_KEY}${id}`) ?? '')
-    // Only this page writes it; newer fields get their first value.
+    // Only this page writes it. Fields that older versions lack get their initial value.
     return isObject(tab) ? [{ ...FIRST, ...(tab as Partial<SqlTab>), id }] : []
   })
   const [first = FIRST] = open
@@ -131,7 +131,7 @@ function storeIds(ids: readonly string[]): void {
   remember(LIST_KEY, JSON.stringify(ids))
 }
 
-/** No two windows find the same. */
+/** Random, so that two windows never choose the same id. */
 function newId(): string {
   return `${Date.now().toString(36)}${Math.random().toString(36).slice(2, 8)}`
 }

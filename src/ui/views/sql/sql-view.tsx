@@ -40,7 +40,7 @@ export function SqlView() {
     { keys: 'r', does: 'Go to the rows', run: focusRows },
     { keys: 'Mod+Enter', does: 'Run the statement at the cursor, or the selection', run: runHere },
     { keys: 'Mod+Shift+Enter', does: 'In the editor: run all statements', run: runAll },
-    { keys: 'Mod+.', does: 'Cancel what runs', run: () => cancelRuns(currentTab().id) },
+    { keys: 'Mod+.', does: 'Cancel the running statement', run: () => cancelRuns(currentTab().id) },
   ])
   const marks = useMemo(() => marksOf(run, tab.sql), [run?.failure, tab.sql])
   const parameters = useMemo(() => parametersOf(tab.sql), [tab.sql])
@@ -103,13 +103,12 @@ export function SqlView() {
   )
 }
 
-/** Why nothing was started in a tab. */
 interface Refused {
   readonly id: string
   readonly text: string
 }
 
-/** Runs parts of a tab's text. @returns why it does not */
+/** Runs parts of a tab's text. @returns the reason if nothing was started */
 function startSpans(
   { id, sql: text, project, params: typed }: SqlTab,
   spans: readonly Span[],
@@ -130,7 +129,7 @@ function startSpans(
   return undefined
 }
 
-/** Opens the statement of the address in a tab, once, and runs it if it only reads. */
+/** Opens the statement from the address in a tab, once, and runs it if it only reads. */
 function useLink(onRefused: (refused: Refused | undefined) => void): void {
   const { url, route } = useLocation()
   useEffect(() => {
@@ -138,7 +137,7 @@ function useLink(onRefused: (refused: Refused | undefined) => void): void {
       const opened = linked(location.search.slice(1)) ?? linked(location.hash.slice(1))
       if (opened === undefined) return
       onRefused(openLinked(opened))
-      // The statement may be edited now, so the address no longer names it.
+      // The statement can now be edited, so the address no longer contains it.
       history.replaceState(history.state, '', '/sql')
       route('/sql', true)
     }
@@ -152,7 +151,7 @@ function openLinked({ isRun, ...init }: OpenedLink): Refused | undefined {
   const there = tabs.value.open.find((one) => isSame(one, init))
   const tab = there ?? openTab(init)
   if (there !== undefined) showTab(there.id)
-  // The server refuses what changes something or asks an agent.
+  // The server refuses statements that change something or ask an agent.
   return isRun ? startSpans(tab, statementsOf(tab.sql), true) : undefined
 }
 
@@ -161,7 +160,7 @@ function isSame(tab: SqlTab, { sql, project = tab.project, params }: Omit<Opened
   return tab.sql === sql && tab.project === project && isEqual
 }
 
-/** What statements can name, read again after one that may have changed the catalog. */
+/** The names that statements can use, reloaded after a statement that may have changed them. */
 function useTableNames() {
   const names = useResource(readTableNames, ['table names'])
   const changes = catalogChanges.value

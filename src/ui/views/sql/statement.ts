@@ -1,4 +1,7 @@
-/** The statement to run in a text, its parameters, its link, and the place of its error. Pure. */
+/**
+ * Finds the statement to run in a text, its parameters, its link, and the position of its error.
+ * Pure functions.
+ */
 
 import {
   codeOf,
@@ -8,14 +11,14 @@ import {
 } from '../../components/editor/sql-code.ts'
 import type { Order } from '../../components/table/table-model.ts'
 
-/** The selection, else the statement at the cursor. */
+/** The selection, otherwise the statement at the cursor. */
 export function meantStatement(text: string, { from, to }: Span): Span | undefined {
   if (text.slice(from, to).trim() !== '') return { from, to }
   const all = statementsOf(text)
   return all.find((span) => from <= span.to + 1) ?? all.at(-1)
 }
 
-/** The statement that ran if the text still contains it unchanged, else the one that would run now. */
+/** If the text still contains it; otherwise the one that would run now. */
 export function statementAtHand(text: string, ran: string | undefined, at: Span): string {
   const isThere = statementsOf(text).some(({ from, to }) => text.slice(from, to) === ran)
   if (ran !== undefined && isThere) return ran
@@ -23,20 +26,20 @@ export function statementAtHand(text: string, ran: string | undefined, at: Span)
   return span === undefined ? '' : text.slice(span.from, span.to)
 }
 
-/** Names of `:name` in a statement, each once. */
+/** The names of all `:name` parameters in a statement, each once. */
 export function parametersOf(sql: string): readonly string[] {
   const found = [...codeOf(sql).matchAll(/(?<![:\w]):([a-z_]\w*)/gi)].map(([, name = '']) => name)
   return [...new Set(found)]
 }
 
-/** Whether a statement creates and drops no names. For links, the server decides what may run. */
+/** Whether a statement neither creates nor drops anything. For links, the server decides. */
 export function isReading(sql: string): boolean {
   return /^\(*\s*(select|with|show|describe|from|values|explain|set|use)\b/i.test(
     withoutComments(sql),
   )
 }
 
-/** The place in the statement that an error message names; undefined: it names none. */
+/** The position in the statement that an error message refers to; undefined if there is none. */
 export function placeOfError(message: string, sql: string): Span | undefined {
   const at = placeNamed(message, sql) ?? placeOfName(message, sql)
   if (at === undefined) return undefined
@@ -44,7 +47,7 @@ export function placeOfError(message: string, sql: string): Span | undefined {
   return { from: at, to: at + word.length }
 }
 
-/** By `line 2, column 5` and the line with a caret below it. Columns count characters as people do: an emoji is one. */
+/** And the line with a caret below. Columns count characters; an emoji is one. */
 function placeNamed(message: string, sql: string): number | undefined {
   const named = /^line (\d+), column (\d+)[^\n]*(?:\n([^\n]*)\n( *)\^)?/m.exec(message)
   if (named === null) return undefined
@@ -53,7 +56,7 @@ function placeNamed(message: string, sql: string): number | undefined {
   const before = lines.slice(0, Number(line) - 1)
   const start = before.reduce((sum, one) => sum + one.length + 1, 0)
   const told = start + unitsOf(lines[Number(line) - 1] ?? '', Number(column) - 1)
-  // A SELECT within another statement may count from its own start: the excerpt tells.
+  // In a nested SELECT, columns may count from its own start, which the excerpt shows.
   const inExcerpt = unitsOf(excerpt, lead.length)
   if (excerpt.trim() === '' || sql.startsWith(excerpt, told - inExcerpt)) {
     return Math.min(told, sql.length)
@@ -67,7 +70,7 @@ function unitsOf(text: string, chars: number): number {
   return [...text].slice(0, chars).join('').length
 }
 
-/** The place of the quoted name, or of the unset parameter, in the message. */
+/** The position of the quoted name, or of the missing parameter, in the error message. */
 function placeOfName(message: string, sql: string): number | undefined {
   const [head = ''] = message.split('\n')
   const [, parameter] = /^Parameter is not set: (\w+)/.exec(head) ?? []
@@ -84,11 +87,11 @@ function foundAt(sql: string, pattern: RegExp): number | undefined {
   return anywhere === -1 ? undefined : anywhere
 }
 
-/** The statement with its rows in another order; undefined: its rows cannot be sorted. */
+/** The statement with its rows in another order; undefined if they cannot be sorted. */
 export function sortedStatement(sql: string, order: Order): string | undefined {
   if (!/^\(*\s*(select|with|from|values)\b/i.test(withoutComments(sql))) return undefined
   const direction = order.isDescending ? 'DESC' : 'ASC'
-  // A comment at its end must not swallow the parenthesis.
+  // The line break keeps a comment at the end from hiding the parenthesis.
   return `SELECT * FROM (${sql}\n) ORDER BY ${order.column + 1} ${direction} NULLS LAST`
 }
 
@@ -117,20 +120,20 @@ export function parameterValue({ typed, kind }: Parameter): ParameterValue {
     try {
       return { value: JSON.parse(typed) }
     } catch {
-      return { problem: 'JSON is expected, such as [1, 2] or ["a", "b"]' }
+      return { problem: 'Enter JSON, such as [1, 2] or ["a", "b"]' }
     }
   }
   if (kind === 'true or false') {
     const [, word] = /^\s*(true|false)\s*$/i.exec(typed) ?? []
-    return word ? { value: /true/i.test(word) } : { problem: 'true or false is expected' }
+    return word ? { value: /true/i.test(word) } : { problem: 'Enter true or false' }
   }
   const number = Number(typed)
-  if (typed.trim() === '' || !Number.isFinite(number)) return { problem: 'A number is expected' }
-  // As digits, the server reads every integer of any length.
+  if (typed.trim() === '' || !Number.isFinite(number)) return { problem: 'Enter a number' }
+  // Sent as digits, because the server reads integers of any length from a string.
   return { value: isExact(typed, number) ? number : typed.trim() }
 }
 
-/** A number only if it would print as typed: `007` and `1e999` are texts. */
+/** Returns a number only if it would be printed as typed, so `007` and `1e999` stay strings. */
 function guessed(typed: string): unknown {
   if (typed === 'null') return null
   if (typed === 'true' || typed === 'false') return typed === 'true'
@@ -142,16 +145,16 @@ function isExact(typed: string, number: number): boolean {
   return !/^\s*-?\d+\s*$/.test(typed) || Number.isSafeInteger(number)
 }
 
-/** `the number 10`, `null`, `a text`. */
+/** Describes a value: `the number 10`, `null` or `a text`. */
 export function saidOfValue(value: unknown): string {
   if (value === null) return 'null'
-  if (value === '') return 'an empty text'
+  if (value === '') return 'empty text'
   if (Array.isArray(value)) return `a list of ${value.length}`
-  const words: Readonly<Record<string, string>> = { object: 'a JSON object', string: 'a text' }
+  const words: Readonly<Record<string, string>> = { object: 'a JSON object', string: 'text' }
   return words[typeof value] ?? `the ${typeof value} ${String(value)}`
 }
 
-/** @returns the first problem, with its name */
+/** @returns the first problem, and the name of its parameter */
 export function valuesOf(
   parameters: Parameters,
   names: readonly string[],
@@ -167,22 +170,21 @@ export function valuesOf(
 
 export const RESULT_FORMS = ['Table', 'Chart', 'Both', 'JSON'] as const
 
-/** The parts of a link to a statement. */
 export interface LinkedStatement {
   readonly sql: string
   readonly project: string
   readonly params: Parameters
   readonly form: (typeof RESULT_FORMS)[number]
-  /** What differs from the suggested chart. */
+  /** How the chart differs from the suggested one. */
   readonly chart: Readonly<Record<string, string>>
 }
 
-/** Proxies and servers accept addresses up to about this length. */
+/** Proxies and servers accept URLs of up to about this length. */
 const QUERY_CHARS_MAX = 4000
-/** What follows `#` stays in the browser, but mail and chats cut long addresses. */
+/** The part after `#` stays in the browser, but mail and chat programs truncate long URLs. */
 const LINK_CHARS_MAX = 100_000
 
-/** @returns undefined: it would be too long */
+/** @returns undefined if the link would be too long */
 export function linkOf(tab: LinkedStatement, origin: string): string | undefined {
   const words = new URLSearchParams({ q: tab.sql, project: tab.project, run: '1' })
   for (const [name, { typed, kind }] of Object.entries(tab.params)) {
@@ -198,11 +200,11 @@ export function linkOf(tab: LinkedStatement, origin: string): string | undefined
 
 export interface OpenedLink extends Partial<LinkedStatement> {
   readonly sql: string
-  /** It runs right away, if the server sees that it only reads. */
+  /** Whether to run the statement right away, if the server finds that it only reads. */
   readonly isRun: boolean
 }
 
-/** @param words what follows `?` or `#` */
+/** @param words the part after `?` or `#` */
 export function linked(words: string): OpenedLink | undefined {
   const read = new URLSearchParams(words)
   const sql = read.get('q')

@@ -16,7 +16,7 @@ export function TabRow() {
     if (changed.trim() !== '') changeTab(id, { name: changed.trim() })
     setRenaming('')
     if (!isByKey) return
-    // Its button is back with the next frame.
+    // The button reappears with the next frame.
     requestAnimationFrame(() => {
       const buttons = row.current?.querySelectorAll<HTMLElement>('[aria-pressed]')
       buttons?.[open.findIndex((one) => one.id === id)]?.focus()
@@ -36,7 +36,7 @@ export function TabRow() {
               type="button"
               class="text-button"
               aria-pressed={id === current}
-              title="F2 or a double click renames it"
+              title="Rename with F2 or a double click"
               onClick={() => showTab(id)}
               onKeyDown={(event) => {
                 if (event.key === 'F2') setRenaming(id)
@@ -66,7 +66,7 @@ export function TabRow() {
       {undo && (
         <Button
           look="small"
-          label="Reopen the closed one"
+          label="Reopen the closed tab"
           onClick={() => {
             undo()
             setUndo(undefined)
@@ -77,7 +77,7 @@ export function TabRow() {
   )
 }
 
-/** Enter and leaving the field keep the input; Escape does not. */
+/** Enter, or leaving the field, keeps the input; Escape discards it. */
 function NameField(props: {
   readonly name: string
   readonly onEnd: (changed: string, isByKey: boolean) => void
@@ -133,7 +133,7 @@ export function SchemaList(props: {
       {tables.length === 0 && (
         <EmptyState icon="database" title="No tables yet">
           <p class="small">
-            <a href="/">Load the sample or drop files</a>, and they are tables here.
+            <a href="/">Load the sample or drop files</a> to see tables here.
           </p>
         </EmptyState>
       )}

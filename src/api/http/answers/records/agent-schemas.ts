@@ -1,4 +1,4 @@
-/** Agents, their answers, traces and conversations as answers show them. */
+/** Schemas of agents, their answers, traces and conversations. */
 import { t } from 'elysia'
 import {
   EVIDENCE_LEVELS,
@@ -7,16 +7,25 @@ import {
   RUN_OUTCOMES,
   RUN_PURPOSES,
 } from '../../../../core/domain/agents/completion-event.ts'
-import { COUNT, maybe, named, oneOf, orNull, TEXTS, TIME } from '../../request/schema-words.ts'
+import {
+  COUNT,
+  integer,
+  maybe,
+  named,
+  oneOf,
+  orNull,
+  TEXTS,
+  TIME,
+} from '../../request/schema-words.ts'
 import { SHOWN_MODEL } from './knowledge-base-schemas.ts'
 
 const AGENT_FIELDS = {
-  id: t.Integer(),
+  id: integer(),
   name: t.String(),
-  project_id: t.Integer(),
+  project_id: integer(),
   created_at: TIME,
   updated_at: TIME,
-  data: named('ShownAgentData', 'What the agent may read; empty: nothing', {
+  data: named('ShownAgentData', 'What the agent can read; if empty, nothing', {
     knowledge_bases: t.Optional(TEXTS),
     tables: t.Optional(TEXTS),
     mcp: t.Optional(
@@ -31,12 +40,12 @@ const AGENT_FIELDS = {
     ),
   }),
   model: t.Union([SHOWN_MODEL, t.Object({})], {
-    description: 'If empty, the model from the settings, else the built-in one',
+    description: 'If empty, the model in the settings, or else the built-in one',
   }),
   prompt_template: t.String(),
   params: named('AgentParams', {
-    timeout: t.Optional(t.Integer({ description: 'Seconds' })),
-    max_steps: t.Optional(t.Integer()),
+    timeout: t.Optional(integer({ description: 'Seconds' })),
+    max_steps: t.Optional(integer()),
     mode: t.Optional(oneOf(['text', 'sql'])),
     return_context: t.Optional(t.Boolean()),
   }),
@@ -61,7 +70,7 @@ export const SAVED_AGENT = t.Object(
   { $id: 'SavedAgent', examples: [{ ...AGENT_EXAMPLE, warnings: [] }] },
 )
 
-export const FAILURE_TYPE = oneOf<FailureType>([...FAILURE_NAMES], { $id: 'FailureType' })
+const FAILURE_TYPE = oneOf<FailureType>([...FAILURE_NAMES], { $id: 'FailureType' })
 
 const USAGE = named('TokenUsage', 'Tokens as the provider counted them', {
   input_tokens: COUNT,
@@ -72,11 +81,11 @@ const USAGE = named('TokenUsage', 'Tokens as the provider counted them', {
 export const AGENT_PROBE = named('AgentProbe', {
   ok: t.Boolean(),
   url: orNull(t.String(), { description: 'The URL called, or null' }),
-  status: orNull(t.Integer()),
+  status: orNull(integer()),
   error_type: orNull(FAILURE_TYPE),
   cause: orNull(t.String()),
   model: t.Object({ provider: t.String(), model_name: t.String() }),
-  streaming: orNull(t.Boolean(), { description: 'null: unknown' }),
+  streaming: orNull(t.Boolean(), { description: 'null if unknown' }),
   tools: orNull(t.Boolean()),
   usage: orNull(USAGE),
   took_ms: COUNT,
@@ -84,14 +93,14 @@ export const AGENT_PROBE = named('AgentProbe', {
   next_step: orNull(t.String()),
 })
 
-const CITATION = named('Citation', 'The source of a statement in the answer', {
+const CITATION = named('Citation', 'A quote that supports the answer', {
   knowledge_base: t.String(),
   document_id: t.String(),
   chunk_id: t.String(),
-  text: t.String({ description: 'The quote, word for word as it appears in the chunk' }),
-  start: orNull(COUNT, { description: 'Offsets in the column, in UTF-16 code units' }),
+  text: t.String({ description: 'The quote, exactly as in the chunk' }),
+  start: orNull(COUNT, { description: 'Offset in the column, in UTF-16 code units' }),
   end: orNull(COUNT),
-  page: orNull(t.Integer(), { description: 'The page or slide of the first character' }),
+  page: orNull(integer(), { description: 'Page or slide of the first character' }),
   heading: orNull(t.String()),
   relevance: orNull(t.Number()),
 })
@@ -104,7 +113,7 @@ const ROWS = {
 
 const STATEMENT_ROWS = named(
   'StatementRows',
-  'A statement over tables whose rows the answer is made of',
+  'A statement over tables, with rows that the answer uses',
   {
     ...ROWS,
     is_cut: t.Boolean({ description: 'Whether there are more rows' }),
@@ -117,21 +126,21 @@ const CHART = named('Chart', {
 })
 
 const EVIDENCE = oneOf(EVIDENCE_LEVELS, {
-  description: '`closest`: the passage is related but may not answer; `none`: no answer was found',
+  description:
+    '`answer`; `closest` if the passage is related but may not answer; `none` if no answer was found',
 })
 
 const FINDINGS = {
   statements: t.Optional(t.Array(STATEMENT_ROWS)),
   charts: t.Optional(t.Array(CHART)),
   result: maybe(STATEMENT_ROWS, {
-    description: 'The last statement of an agent of the mode `sql`',
+    description: 'The last statement of an agent in `sql` mode',
   }),
 }
 
-/** Set on a model's answer. */
 const LOW_EVIDENCE = t.Optional(
   t.Literal(true, {
-    description: 'The model answered, but none of the text it read seems to answer the question',
+    description: 'The model answered, but no text it read seems to answer the question',
   }),
 )
 
@@ -182,21 +191,21 @@ export const ANSWER = t.Object(
 const ACTION = named('AgentAction', {
   tool: t.String(),
   tool_input: t.String(),
-  log: t.String({ description: 'The reasoning before the call' }),
+  log: t.String({ description: 'The model’s reasoning before the call' }),
 })
 
 const MESSAGES = t.Array(t.Object({ content: t.String() }))
 
 const WATCHED = {
   at_ms: t.Optional(
-    t.Integer({
+    integer({
       minimum: 0,
-      description: 'Only when watching: milliseconds since the question',
+      description: 'Milliseconds since the question; only in the stream of a running question',
     }),
   ),
 }
 
-/** One `data:` chunk each, in this order; `end` comes last, exactly once. */
+/** Each event is one `data:` chunk, in this order; `end` comes last and exactly once. */
 export const COMPLETION_EVENT = t.Union(
   [
     named('StartEvent', {
@@ -218,7 +227,7 @@ export const COMPLETION_EVENT = t.Union(
       trace_id: t.String(),
       ...WATCHED,
     }),
-    named('DeltaEvent', 'Only with `stream_options.deltas`', {
+    named('DeltaEvent', 'A piece of the answer; sent only with `stream_options.deltas`', {
       type: oneOf(['delta']),
       content: t.String(),
       trace_id: t.String(),
@@ -240,7 +249,7 @@ export const COMPLETION_EVENT = t.Union(
       type: oneOf(['error']),
       content: t.String(),
       error_type: FAILURE_TYPE,
-      error_code: t.String({ description: '`cancelled`: the request was stopped' }),
+      error_code: t.String({ description: 'An error code, such as `cancelled`' }),
       trace_id: t.String(),
     }),
     named('EndEvent', { type: oneOf(['end']) }),
@@ -288,7 +297,7 @@ const TRACE_FIELDS = {
   step_count: COUNT,
   usage: orNull(USAGE),
   cost: orNull(t.Number(), {
-    description: 'Calculated from the price table; null without a price',
+    description: 'Computed from the price table; null without a price',
   }),
   feedback: orNull(FEEDBACK),
 }
@@ -362,7 +371,7 @@ export const TURN_IN_PROGRESS = named('TurnInProgress', {
   trace_id: t.String(),
   question: t.String(),
   started_at: TIME,
-  seconds: t.Number({ minimum: 0, description: 'Seconds since then' }),
+  seconds: t.Number({ minimum: 0, description: 'Seconds since the question' }),
 })
 
 export const CONVERSATION = named('Conversation', {

@@ -1,9 +1,10 @@
-/** Projects, views, jobs and backups as answers show them. */
+/** Schemas of projects, views, jobs and backups. */
 import { t } from 'elysia'
 import { JOB_KINDS, JOB_STATES } from '../../../../core/domain/flow/job.ts'
 import {
   COUNT,
   FIELDS,
+  integer,
   maybe,
   named,
   oneOf,
@@ -20,7 +21,7 @@ const EXAMPLE_TIMES = {
 }
 
 export const PROJECT = t.Object(
-  { id: t.Integer(), name: t.String(), ...TIMES },
+  { id: integer(), name: t.String(), ...TIMES },
   {
     $id: 'Project',
     description: 'A namespace of knowledge bases, agents, views and tables',
@@ -30,7 +31,7 @@ export const PROJECT = t.Object(
 
 export const VIEW = t.Object(
   {
-    id: t.Integer(),
+    id: integer(),
     name: t.String(),
     project: t.String(),
     query: t.String({ description: 'The SELECT behind the view' }),
@@ -56,22 +57,22 @@ export const VIEW = t.Object(
   },
 )
 
-export const JOB_ERROR = named('JobError', 'An item that was left out', {
+const JOB_ERROR = named('JobError', 'An item that was left out', {
   item: t.String({ description: 'An id, row number, path or address' }),
   message: t.String(),
 })
 
-export const JOB_STATE = oneOf(JOB_STATES, { $id: 'JobState' })
-export const JOB_KIND = oneOf(JOB_KINDS, { $id: 'JobKind' })
+const JOB_STATE = oneOf(JOB_STATES, { $id: 'JobState' })
+const JOB_KIND = oneOf(JOB_KINDS, { $id: 'JobKind' })
 
 export const JOB = t.Object(
   {
-    id: t.Integer(),
+    id: integer(),
     kind: JOB_KIND,
     state: JOB_STATE,
     project: t.String(),
     knowledge_base: orNull(t.String(), {
-      description: 'The knowledge base it writes, or null',
+      description: 'The knowledge base that the job writes, or null',
     }),
     title: t.String({ description: 'A description' }),
     created_at: TIME,
@@ -80,15 +81,19 @@ export const JOB = t.Object(
     rows: COUNT,
     documents: COUNT,
     chunks: COUNT,
-    skipped_rows: t.Integer({
+    skipped_rows: integer({
       minimum: 0,
-      description: 'Rows with empty content; `errors` lists the first 100',
+      description: 'Number of rows with empty content; `errors` lists the first 100',
     }),
     total: orNull(COUNT, { description: 'Total rows, or null if unknown' }),
     rate: orNull(t.Number(), { description: 'Recent rows per second' }),
     remaining_seconds: orNull(t.Number(), { description: 'null if unknown' }),
-    error: orNull(t.String(), { description: 'Why it failed, or null' }),
-    errors: t.Array(JOB_ERROR, { description: 'The first skipped items' }),
+    embedded_chunks: orNull(COUNT, {
+      description:
+        'Chunks embedded since the job started or continued, including those not stored yet; null if none, or when the job has ended',
+    }),
+    error: orNull(t.String(), { description: 'Why the job failed, or null' }),
+    errors: t.Array(JOB_ERROR, { description: 'The first items left out' }),
     error_count: COUNT,
   },
   {
@@ -112,6 +117,7 @@ export const JOB = t.Object(
         total: 5000,
         rate: 240,
         remaining_seconds: 16,
+        embedded_chunks: 1824,
         error: null,
         errors: [],
         error_count: 0,
@@ -122,33 +128,33 @@ export const JOB = t.Object(
 
 export const JOB_LIST = named('JobList', {
   items: t.Array(JOB),
-  total: t.Integer({ minimum: 0, description: 'All matching jobs' }),
-  next: orNull(t.Integer(), { description: 'The `offset` of the next page, or null' }),
+  total: integer({ minimum: 0, description: 'Number of matching jobs' }),
+  next: orNull(integer(), { description: 'The `offset` of the next page, or null' }),
 })
 
-export const DELETED_JOBS = named('DeletedJobs', { deleted: t.Integer({ minimum: 0 }) })
+export const DELETED_JOBS = named('DeletedJobs', { deleted: integer({ minimum: 0 }) })
 
 export const SCHEDULE = named('Schedule', 'A scheduled job', {
-  id: t.Integer(),
+  id: integer(),
   name: t.String(),
   project: t.String(),
   query: t.String({ description: 'Statements, separated by semicolons; secrets are masked' }),
   if_query: orNull(t.String(), {
-    description: 'It runs only if the last of these returns a row',
+    description: 'The job runs only if the last of these statements returns a row',
   }),
   start_at: TIME,
   end_at: TIME_OR_NULL,
   next_run_at: orNull(TIME, { description: 'null: it will not run again' }),
   schedule_str: orNull(t.String(), { description: '`2 hours`, or a cron expression' }),
   last: t.Record(t.String(), t.Object({ value: t.String(), type: t.String() }), {
-    description: 'The value of LAST, by the position of its statement',
+    description: 'Values of LAST, by the position of the statement',
   }),
   created_at: TIME,
 })
 
 export const SCHEDULE_RUN = named('ScheduleRun', {
-  id: t.Integer(),
-  job_id: t.Integer(),
+  id: integer(),
+  job_id: integer(),
   start_at: TIME,
   end_at: TIME,
   state: oneOf(['done', 'skipped', 'failed', 'cancelled']),
@@ -157,11 +163,13 @@ export const SCHEDULE_RUN = named('ScheduleRun', {
 
 export const BACKUP = t.Object(
   {
-    name: t.String({ description: 'The name of its folder' }),
+    name: t.String({ description: 'The name of the backup’s folder' }),
     size_bytes: COUNT,
     created_at: TIME,
     row_count: COUNT,
-    has_keys: t.Boolean({ description: 'false: the secrets cannot be restored' }),
+    has_keys: t.Boolean({
+      description: 'Whether the backup has the keys; without them, secrets cannot be restored',
+    }),
   },
   {
     $id: 'Backup',
@@ -177,10 +185,10 @@ export const BACKUP = t.Object(
   },
 )
 
-/** A source of a knowledge base: which of the fields there are depends on its kind. */
+/** The fields of a source depend on its kind. */
 export const SOURCE_RUN = named('SourceRun', 'One run of a source', {
-  id: t.Integer(),
-  job_id: orNull(t.Integer()),
+  id: integer(),
+  job_id: orNull(integer()),
   trigger: oneOf(['request', 'schedule', 'change']),
   state: oneOf(['running', 'done', 'failed', 'cancelled']),
   started_at: TIME,
@@ -197,24 +205,23 @@ export const SOURCE_RUN = named('SourceRun', 'One run of a source', {
   errors: t.Array(JOB_ERROR),
 })
 
-/** The settings of a sync; which apply depends on the kind of source. */
 export const SOURCE_PARAMETERS = {
-  path: t.Optional(t.String({ description: 'The path, for a folder' })),
-  url: t.Optional(t.String({ description: 'The address, for url, sitemap and site' })),
-  query: t.Optional(t.String({ description: 'The SELECT of a query' })),
-  table: t.Optional(t.String({ description: 'The table’s name in SQL' })),
+  path: t.Optional(t.String({ description: 'Path of a folder' })),
+  url: t.Optional(t.String({ description: 'URL, for url, sitemap and site' })),
+  query: t.Optional(t.String({ description: 'The SELECT, for query' })),
+  table: t.Optional(t.String({ description: 'The table’s name in SQL, for table' })),
   track_column: t.Optional(
-    t.String({ description: 'For query and table: a column that grows with each change' }),
+    t.String({ description: 'A column that grows with each change, for query and table' }),
   ),
   include: t.Optional(t.Array(t.String(), { description: 'Globs of the files to read' })),
   exclude: t.Optional(t.Array(t.String(), { description: 'Globs of the files to leave out' })),
-  hidden: t.Optional(t.Boolean({ description: 'Also reads hidden files of a folder' })),
+  hidden: t.Optional(t.Boolean({ description: 'Whether to read hidden files of a folder' })),
   headers: t.Optional(
     t.Record(t.String(), t.String(), { description: 'Sent with each request; masked in answers' }),
   ),
-  limit: t.Optional(t.Integer({ minimum: 1, description: 'Maximum number of pages' })),
+  limit: t.Optional(integer({ minimum: 1, description: 'Maximum number of pages' })),
   crawl_depth: t.Optional(
-    t.Integer({ minimum: 0, description: 'Links to follow from the address' }),
+    integer({ minimum: 0, description: 'Number of links to follow from the URL' }),
   ),
   filters: t.Optional(t.Union([TEXTS, t.Object({ allowed_domains: TEXTS })])),
   allow_empty: t.Optional(
@@ -242,7 +249,7 @@ export const SOURCE_DEFINITION = t.Object(
 )
 
 export const SOURCE = named('Source', 'A source that a knowledge base syncs with', {
-  id: t.Integer(),
+  id: integer(),
   name: t.String(),
   kind: oneOf(['folder', 'url', 'sitemap', 'site', 'query', 'table'], { $id: 'SourceKind' }),
   ...SOURCE_PARAMETERS,
@@ -253,9 +260,9 @@ export const SOURCE = named('Source', 'A source that a knowledge base syncs with
   updated_at: TIME,
   knowledge_base: t.String(),
   project: t.String(),
-  job_id: orNull(t.Integer(), { description: 'The job of the current run' }),
+  job_id: orNull(integer(), { description: 'The job of the current run' }),
   next_run_at: TIME_OR_NULL,
-  watching: orNull(oneOf(['events', 'polling']), { description: 'null: not watched' }),
+  watching: orNull(oneOf(['events', 'polling']), { description: 'null if not watched' }),
   watch_note: orNull(t.String()),
   last_run: orNull(SOURCE_RUN),
 })
@@ -268,7 +275,7 @@ export const DATABASE_CHECK = named('DatabaseCheck', {
 const DATABASE_FIELDS = {
   name: t.String(),
   type: oneOf(['project', 'data', 'system'], { $id: 'DatabaseType' }),
-  id: orNull(t.Integer()),
+  id: orNull(integer()),
   engine: orNull(t.String()),
   visible: t.Boolean(),
   deletable: t.Boolean(),
@@ -284,7 +291,7 @@ export const DATABASE = t.Object(
   { ...DATABASE_FIELDS, connection_status: t.Optional(DATABASE_CHECK) },
   {
     $id: 'Database',
-    description: 'An SQL namespace: a project, a data source, or a built-in one',
+    description: 'An SQL namespace: a project, a data source, or a built-in database',
     examples: [
       { name: 'mindsdb', type: 'project', id: 1, engine: null, visible: true, deletable: false },
     ],
@@ -311,7 +318,9 @@ const NODE_FIELDS = {
   name: t.String(),
   schema: orNull(t.String()),
   class: oneOf(['table', 'schema']),
-  type: t.String({ description: 'knowledge_base, table, view, agent, schema' }),
+  type: t.String({
+    description: 'The kind of object: knowledge_base, table, view, agent or schema',
+  }),
   engine: orNull(t.String()),
   deletable: t.Boolean(),
 }
@@ -329,7 +338,7 @@ export const DATABASE_TABLES = named('DatabaseTables', {
 
 export const TABLE_NAME = named('TableName', {
   name: t.String(),
-  type: t.String({ description: 'data, view, …' }),
+  type: t.String({ description: 'The kind of table, such as data or view' }),
 })
 
 export const TABLE = named('Table', {

@@ -1,10 +1,11 @@
-/** Knowledge bases, their documents and searches as answers show them. */
+/** Schemas of knowledge bases, their documents and searches. */
 import { t } from 'elysia'
 import { SEARCH_MODES } from '../../../../core/domain/hybrid-search.ts'
 import { MAP_STAGES } from '../../../../core/domain/ports/search-ports.ts'
 import {
   COUNT,
   FIELDS,
+  integer,
   maybe,
   named,
   oneOf,
@@ -18,7 +19,7 @@ export const SHOWN_MODEL = t.Object(
   {
     provider: t.String(),
     model_name: t.String(),
-    api_key: t.String({ description: '`******` if one is stored, else empty' }),
+    api_key: t.String({ description: '`******` if a key is stored, else empty' }),
     base_url: t.Optional(t.String()),
   },
   {
@@ -32,9 +33,9 @@ export const SHOWN_MODEL = t.Object(
 const PARAMS = t.Object(
   {
     created_embedding_model: t.Optional(t.String()),
-    preprocessing: t.Optional(t.Record(t.String(), t.Unknown(), { description: 'As it was sent' })),
-    warnings: t.Optional(t.Array(t.String(), { description: 'Problems of the definition' })),
-    language: t.Optional(t.String({ description: 'Language of the content, for keyword search' })),
+    preprocessing: t.Optional(t.Record(t.String(), t.Unknown(), { description: 'As sent' })),
+    warnings: t.Optional(t.Array(t.String(), { description: 'Problems in the definition' })),
+    language: t.Optional(t.String({ description: 'The content’s language, for keyword search' })),
     hybrid_search: t.Optional(t.Boolean()),
     hybrid_search_alpha: t.Optional(t.Number()),
     hybrid_search_fusion: t.Optional(t.String()),
@@ -58,24 +59,27 @@ const PARAMS = t.Object(
 
 export const KNOWLEDGE_BASE = t.Object(
   {
-    id: t.Integer(),
+    id: integer(),
     name: t.String(),
-    project_id: t.Integer(),
+    project_id: integer(),
     project_name: t.String(),
     vector_database: t.String(),
     vector_database_table: t.String(),
     updated_at: TIME,
     created_at: TIME,
-    query_id: orNull(t.Integer(), { description: 'The job of the last insert' }),
+    query_id: orNull(integer(), { description: 'The job of the last insert' }),
     insert_started_at: t.Optional(TIME_OR_NULL),
     insert_finished_at: t.Optional(TIME_OR_NULL),
     processed_rows: t.Optional(COUNT),
     insert_skipped_rows: t.Optional(COUNT),
+    insert_embedded_chunks: t.Optional(COUNT),
     insert_error: maybe(t.String()),
     embedding_model: SHOWN_MODEL,
     reranking_model: orNull(SHOWN_MODEL),
     metadata_columns: TEXTS,
-    metadata_types: t.Record(t.String(), t.String(), { description: 'The SQL type of each' }),
+    metadata_types: t.Record(t.String(), t.String(), {
+      description: 'The SQL type of each metadata column',
+    }),
     content_columns: TEXTS,
     id_column: t.String(),
     params: PARAMS,
@@ -132,8 +136,8 @@ export const PREVIEWED_CHUNK = named('PreviewedChunk', {
   content: t.String(),
   start: COUNT,
   end: COUNT,
-  tokens: orNull(COUNT, { description: 'null if the token count is unknown' }),
-  embedded: t.String({ description: 'The text that is embedded' }),
+  tokens: orNull(COUNT, { description: 'Number of tokens, or null if unknown' }),
+  embedded: t.String({ description: 'The text that was embedded' }),
   source: t.String(),
   metadata: FIELDS,
 })
@@ -141,7 +145,7 @@ export const PREVIEWED_CHUNK = named('PreviewedChunk', {
 export const PREVIEW = named('Preview', {
   chunks: t.Array(PREVIEWED_CHUNK),
   total: COUNT,
-  tokens_max: orNull(COUNT, { description: 'Tokens that the embedding model reads' }),
+  tokens_max: orNull(COUNT, { description: 'Number of tokens that the embedding model reads' }),
   warnings: TEXTS,
 })
 
@@ -177,7 +181,7 @@ export const DOCUMENT_CHUNK = named('DocumentChunk', {
 export const DOCUMENT_TEXTS = named('DocumentTexts', {
   ...STORED_DOCUMENT,
   content: t.Record(t.String(), t.String(), { description: 'The text of each content column' }),
-  exact: t.Boolean({ description: 'Whether the texts are exactly as inserted' }),
+  exact: t.Boolean({ description: 'Whether the texts are exactly as they were inserted' }),
   chunks: t.Array(DOCUMENT_CHUNK),
 })
 
@@ -217,7 +221,7 @@ export const IMPORT_RESULT = named('ImportResult', {
 
 const NEIGHBOUR = named('NeighbourChunk', { chunk_id: t.String(), chunk_content: t.String() })
 
-const RANK = { rank: t.Integer({ minimum: 1 }) }
+const RANK = { rank: integer({ minimum: 1 }) }
 
 const SEARCH_RESULT = t.Object(
   {
@@ -225,22 +229,22 @@ const SEARCH_RESULT = t.Object(
     chunk_id: t.String(),
     chunk_content: t.String(),
     metadata: FIELDS,
-    relevance: orNull(t.Number(), { description: '0 to 1; null: not measured' }),
+    relevance: orNull(t.Number(), { description: '0 to 1, or null if not measured' }),
     distance: orNull(t.Number()),
     ...RANK,
     explain: t.Optional(
-      named('ResultExplanation', 'null: not among the best by that measure', {
+      named('ResultExplanation', 'Ranks; null if not among the best by that measure', {
         vector: orNull(t.Object({ ...RANK, distance: t.Number() })),
         keyword: orNull(t.Object({ ...RANK, score: t.Number() })),
         fusion: orNull(t.Object({ ...RANK, relevance: t.Number() })),
         reranker: orNull(
-          t.Object({ score: t.Number(), rank_before: orNull(t.Integer({ minimum: 1 })) }),
+          t.Object({ score: t.Number(), rank_before: orNull(integer({ minimum: 1 })) }),
         ),
       }),
     ),
     highlights: t.Optional(
       t.Array(t.Array(COUNT, { minItems: 2, maxItems: 2 }), {
-        description: 'Start and end of each word of the query in the content, in UTF-16 units',
+        description: 'Start and end of each of the query’s words in the content, in UTF-16 units',
       }),
     ),
     neighbours: t.Optional(t.Object({ before: t.Array(NEIGHBOUR), after: t.Array(NEIGHBOUR) })),
@@ -263,9 +267,7 @@ const SEARCH_RESULT = t.Object(
 
 export const SEARCH_ANSWER = named('SearchAnswer', {
   results: t.Array(SEARCH_RESULT),
-  answerable: t.Optional(
-    t.Number({ description: 'How likely the results answer the text, 0 to 1' }),
-  ),
+  answerable: t.Optional(t.Number({ description: 'Chance the results answer the query, 0 to 1' })),
   warnings: t.Optional(TEXTS),
   explain: t.Optional(
     named('SearchExplanation', {
@@ -283,21 +285,21 @@ export const SEARCH_ANSWER = named('SearchAnswer', {
           rows: t.Number(),
           total: t.Number(),
         },
-        { description: 'Milliseconds of each stage; stages may overlap' },
+        { description: 'Milliseconds of each stage; stages can overlap' },
       ),
     }),
   ),
 })
 
 const REGION = t.Object({
-  level: t.Integer({
-    description: '0: the largest regions; higher levels are smaller',
+  level: integer({
+    description: '0 for the largest regions; higher levels are smaller',
   }),
-  parent: orNull(t.Integer({ description: 'Index of the parent region' })),
-  x: t.Integer(),
-  y: t.Integer(),
+  parent: orNull(integer({ description: 'Index of the parent region' })),
+  x: integer(),
+  y: integer(),
   point_count: COUNT,
-  words: t.Array(t.String(), { description: 'Words that distinguish it, best first' }),
+  words: t.Array(t.String(), { description: 'Words that distinguish the region, best first' }),
 })
 
 export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 65535', {
@@ -305,19 +307,19 @@ export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 6553
   progress: orNull(
     t.Object({
       stage: oneOf(MAP_STAGES),
-      share: t.Number({ description: 'Share done, 0 to 1' }),
+      share: t.Number({ description: 'Fraction done, 0 to 1' }),
     }),
     { description: 'Progress of the map being computed; an older one may exist' },
   ),
   error: orNull(t.String(), { description: 'Why the last attempt failed' }),
   reembedding: t.Boolean({
-    description: 'A change of the embedding model is running: the map shows the old vectors',
+    description: 'Whether the embedding model is being changed; the map then shows the old vectors',
   }),
   map: orNull(
     t.Object({
-      version: t.String({ description: 'Send it with requests about points' }),
-      current: t.Boolean({ description: 'false: documents have changed since then' }),
-      revision: t.Integer(),
+      version: t.String({ description: 'Send this with requests about points' }),
+      current: t.Boolean({ description: 'Whether the map shows the current documents' }),
+      revision: integer(),
       embedding_model: t.String(),
       point_count: COUNT,
       chunk_count: COUNT,
@@ -330,7 +332,7 @@ export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 6553
 export const MAP_VALUES = named('MapValues', {
   version: t.String(),
   kind: oneOf(['categories', 'numbers', 'times'], {
-    description: '`times`: milliseconds since 1970, also for texts that are all dates',
+    description: '`times` (also if all texts are dates): milliseconds since 1970',
   }),
   values: t.Optional(
     t.Array(t.Object({ value: t.String(), count: COUNT }), {
@@ -340,13 +342,13 @@ export const MAP_VALUES = named('MapValues', {
   codes: t.Optional(
     t.String({
       description:
-        'For `categories`: each point’s index in `values` plus 1, or 0 for none, as little-endian 32-bit integers in base64',
+        'For `categories`: each point’s index in `values` plus 1, or 0 without a value, as little-endian 32-bit integers in base64',
     }),
   ),
   numbers: t.Optional(
     t.String({
       description:
-        'For `numbers` and `times`: one per point, NaN for none, as little-endian doubles in base64',
+        'For `numbers` and `times`: one value per point or NaN, as little-endian doubles in base64',
     }),
   ),
 })
@@ -362,7 +364,7 @@ export const MAP_CHUNKS = named('MapChunks', {
           chunk_content: t.String(),
           metadata: FIELDS,
         }),
-        { description: 'null: deleted since' },
+        { description: 'null if deleted since the map was made' },
       ),
     }),
   ),

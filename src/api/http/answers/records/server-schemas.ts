@@ -1,8 +1,9 @@
-/** Statements, files and the state of the server as answers show them. */
+/** Schemas of statements, files and the server's state. */
 import { t } from 'elysia'
 import { SCOPES } from '../../../../core/domain/access/principal.ts'
 import {
   COUNT,
+  integer,
   named,
   oneOf,
   orNull,
@@ -42,11 +43,11 @@ export const CONFIG = t.Object(
 const POSSIBLE = t.Object({ possible: t.Boolean(), reason: t.Optional(t.String()) })
 
 export const STATUS = named('Status', 'Optional fields are for logged-in users', {
-  mindsdb_version: t.String({ description: 'The MindsDB release whose API this is' }),
+  mindsdb_version: t.String({ description: 'The MindsDB release whose API the server follows' }),
   eider_version: t.String(),
   environment: t.String(),
   auth: t.Object({
-    confirmed: t.Boolean({ description: 'Whether this request is logged in' }),
+    confirmed: t.Boolean({ description: 'Whether the caller is logged in' }),
     http_auth_enabled: t.Boolean(),
     provider: oneOf(['local', 'disabled']),
   }),
@@ -54,15 +55,17 @@ export const STATUS = named('Status', 'Optional fields are for logged-in users',
   principal: t.Optional(
     t.Object(
       {
-        kind: oneOf(['open', 'user', 'key'], { description: '`open`: the server has no login' }),
+        kind: oneOf(['open', 'user', 'key'], {
+          description: 'The kind of caller; `open` if the server has no login',
+        }),
         id: t.String({ description: 'Unique within its kind' }),
         name: t.String(),
         scopes: t.Array(oneOf(SCOPES)),
         projects: orNull(TEXTS, {
-          description: 'The projects it may name, in lower case; null: all',
+          description: 'The projects that the caller can use, in lower case, or null for all',
         }),
       },
-      { description: 'The caller of this request, with its rights' },
+      { description: 'The caller of this request and its rights' },
     ),
   ),
   statements: t.Optional(
@@ -106,14 +109,14 @@ export const STATUS = named('Status', 'Optional fields are for logged-in users',
         rss: COUNT,
         data: orNull(COUNT, {
           description:
-            'Private writable memory by the kernel’s count; JavaScript reserves most of it at the start',
+            'Private writable memory as the kernel counts it; JavaScript reserves most of it at start',
         }),
-        start: orNull(COUNT, { description: '`data` right after the start' }),
+        start: orNull(COUNT, { description: '`data` right after the server started' }),
         limit: orNull(COUNT, {
-          description: 'The limit of `data`, beyond which statements fail; null: none',
+          description: 'The limit of `data`, beyond which statements fail, or null without a limit',
         }),
-        readers: t.Integer({ description: 'The limit of each file reader process' }),
-        interrupted: t.Integer({ description: 'Statements stopped for lack of memory' }),
+        readers: integer({ description: 'The memory limit of each file reader process' }),
+        interrupted: integer({ description: 'Statements stopped for lack of memory' }),
       },
       { description: 'Bytes' },
     ),
@@ -128,28 +131,28 @@ export const STATUS = named('Status', 'Optional fields are for logged-in users',
 })
 
 export const RUNNING_REQUEST = named('RunningRequest', {
-  number: t.Integer({ description: 'Its number, for cancelling it' }),
+  number: integer({ description: 'The number to cancel it with' }),
   started_at: TIME,
   ms: COUNT,
   method: t.String(),
   path: t.String({ description: 'Without the query string' }),
   route: t.String(),
-  statement: orNull(t.String(), { description: 'Its first words, without values' }),
+  statement: orNull(t.String(), { description: 'The statement’s first words, without values' }),
   request_id: t.String(),
   principal: orNull(t.String(), { description: 'The caller; null without a login' }),
 })
 
 export const ANSWERED_REQUEST = named('AnsweredRequest', {
   started_at: TIME,
-  ms: t.Number({ description: 'Until the last byte of the answer' }),
+  ms: t.Number({ description: 'Milliseconds to the last byte of the answer' }),
   method: t.String(),
   path: t.String({ description: 'Without the query string' }),
-  route: t.String({ description: 'The pattern of the path, or `unknown`' }),
-  status: t.Integer(),
-  code: orNull(t.String(), { description: 'The error code of its answer' }),
+  route: t.String({ description: 'The path’s pattern, or `unknown`' }),
+  status: integer(),
+  code: orNull(t.String(), { description: 'The answer’s error code' }),
   request_id: t.String(),
   principal: orNull(t.String(), { description: 'The caller; null without a login' }),
-  is_from_page: t.Boolean({ description: 'Whether the server’s own page sent it' }),
+  is_from_page: t.Boolean({ description: 'Whether the server’s own page sent the request' }),
 })
 
 export const USAGE = named('Usage', {
@@ -157,17 +160,17 @@ export const USAGE = named('Usage', {
   knowledge_base: t.String(),
   documents: COUNT,
   chunks: COUNT,
-  dimensions: orNull(t.Integer(), {
-    description: 'The length of a vector; null before the first one',
+  dimensions: orNull(integer(), {
+    description: 'Vector length, or null before the first vector',
   }),
   disk: orNull(t.Object({ texts: COUNT, vectors: COUNT, keywords: COUNT }), {
-    description: 'Bytes in the database file, in whole blocks, without the log. null: left out',
+    description: 'Bytes in the database file, in whole blocks, without the log; null if left out',
   }),
   memory: t.Object({ vectors: COUNT, rows: COUNT }, { description: 'Bytes' }),
   vectors: t.Object({
     copy: oneOf(['whole', 'codes', 'loading', 'none'], {
       description:
-        'What is in memory. `codes`: compressed, a fifth of the size, with the vectors on disk; `none`: searches read them from disk',
+        'What memory holds: `whole` vectors, `codes` (compressed to a fifth, with the vectors on disk), or `none` (searches read vectors from disk)',
     }),
     count: COUNT,
   }),
@@ -184,13 +187,13 @@ export const USAGE = named('Usage', {
 export const USAGE_LIST = named('UsageList', {
   items: t.Array(USAGE),
   total: COUNT,
-  next: orNull(t.Integer(), { description: 'The `offset` of the next page, or null' }),
+  next: orNull(integer(), { description: 'The `offset` of the next page, or null' }),
 })
 
 export const SETTING = named('Setting', {
   name: t.String(),
-  value: orNull(t.String(), { description: 'null: unset or secret' }),
-  default: orNull(t.String(), { description: 'null: not set' }),
+  value: orNull(t.String(), { description: 'null if unset or secret' }),
+  default: orNull(t.String(), { description: 'null if not set' }),
   meaning: t.String(),
   is_secret: t.Boolean(),
   is_set: t.Boolean(),
@@ -198,26 +201,27 @@ export const SETTING = named('Setting', {
 
 const SQL_CONTEXT = named('SqlContext', {
   show_secrets: t.Boolean(),
-  db: t.String({ description: 'Send it as `context.db` with the next request' }),
+  db: t.String({ description: 'Send this as `context.db` with the next request' }),
 })
 
 const SQL_ERROR = named('SqlError', {
   type: oneOf(['error']),
-  error_code: t.Integer(),
-  error_message: t.String({ description: 'With the position in the statement' }),
+  error_code: integer(),
+  error_message: t.String({ description: 'The error, with its position in the statement' }),
   context: SQL_CONTEXT,
   column_names: t.Optional(TEXTS),
-  data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'Rows before the failure' })),
+  data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'The rows before the failure' })),
 })
 
-/** Rows, what was changed, or what failed. */
 export const SQL_ANSWER = t.Union(
   [
     t.Object(
       {
         type: oneOf(['table']),
         column_names: TEXTS,
-        data: t.Array(t.Array(t.Unknown()), { description: 'Each row as a list, by column' }),
+        data: t.Array(t.Array(t.Unknown()), {
+          description: 'Rows, each as a list in the order of the columns',
+        }),
         context: SQL_CONTEXT,
         warnings: t.Optional(TEXTS),
       },
@@ -248,7 +252,7 @@ export const SQL_FUNCTION = named('SqlFunction', {
   name: t.String(),
   kind: oneOf(['scalar', 'aggregate', 'window']),
   signatures: t.Array(t.String(), {
-    description: 'Without types that follow from the arguments',
+    description: 'Signatures, without types that follow from the arguments',
     examples: [['round(x)', 'round(x, precision)']],
   }),
   description: orNull(t.String()),
@@ -257,7 +261,7 @@ export const SQL_FUNCTION = named('SqlFunction', {
 
 export const FILE = t.Object(
   {
-    id: t.Integer(),
+    id: integer(),
     name: t.String(),
     original_file_name: t.String(),
     format: t.String(),
@@ -269,7 +273,7 @@ export const FILE = t.Object(
     sheets: t.Array(
       named('FileSheet', {
         name: t.String(),
-        table: t.Optional(t.String({ description: 'Its SQL name within `files`' })),
+        table: t.Optional(t.String({ description: 'The sheet’s name in SQL, within `files`' })),
         row_count: COUNT,
         columns: TEXTS,
       }),
@@ -326,5 +330,5 @@ export const FILE_LIST = named('UploadResult', {
       detail: t.String(),
     }),
   ),
-  skipped: t.Integer({ minimum: 0, description: 'ZIP entries that are not files' }),
+  skipped: integer({ minimum: 0, description: 'ZIP entries that are not files' }),
 })

@@ -3,13 +3,13 @@ import { twinSigns } from '../../../twin-signs.ts'
 interface Line {
   readonly baseline: number
   readonly size: number
-  /** Whether the page draws its spaces; otherwise only gaps separate words. */
+  /** Whether the page contains space characters. If not, words are separated only by gaps. */
   readonly spaced: boolean
   /** Whether the line is long enough that a raised number at its start belongs to a note. */
   readonly isLong: boolean
 }
 
-/** The text of a line's characters in reading order. */
+/** Returns the text of a line's characters in reading order. */
 export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
   const isRtl = glyphs.some((glyph) => RTL.test(glyph.text))
   const visual = [...glyphs].sort(isRtl ? byMiddle : byStart)
@@ -53,7 +53,7 @@ export function fragmentText(glyphs: readonly Glyph[], line: Line): string {
     hasSpace = false
   }
   text = (isRtl ? logical(pieces) : pieces).join('')
-  // A mark above a letter is not a separate word.
+  // A combining mark above a letter is not a separate word.
   const composed = pieces.some((piece) => MARKS.has(piece)) ? text.normalize('NFC') : text
   return cyrillic(
     normalized(composed)
@@ -66,7 +66,7 @@ function byStart(a: Glyph, b: Glyph): number {
   return a.x0 - b.x0 || a.order - b.order
 }
 
-/** A space without width is where the character before it ends: on its left. */
+/** A space without width belongs after the character that ends to its left. */
 function byMiddle(a: Glyph, b: Glyph): number {
   return a.x0 + a.x1 - b.x0 - b.x1 || b.order - a.order
 }
@@ -75,7 +75,7 @@ export function isJoinedSpace(text: string): boolean {
   return text === ' ' || text === '\u00a0' || text === '\u3000'
 }
 
-/** In heights of the type. Letter-spaced type has gaps everywhere: only wider gaps separate its words. */
+/** In font sizes. Letter-spaced text has gaps everywhere, so only wider ones separate words. */
 function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
   const usual = spaced ? 0.25 : 0.15
   const gaps: number[] = []
@@ -94,30 +94,32 @@ function wordGap(visual: readonly Glyph[], { size, spaced }: Line): number {
 
 function isWordGap(before: Glyph, glyph: Glyph, end: number, gapMin: number): boolean {
   const gap = glyph.x0 - end
-  // Half a gap is enough if two agree, and the characters follow each other as drawn.
+  // Half a gap is enough if the library also saw a space and the characters were drawn
+  // consecutively.
   const isHinted = glyph.isAfterGap && glyph.order - before.order === 2
   if (isHinted && gap > gapMin * 0.45 && !WIDE.test(before.text) && !WIDE.test(glyph.text))
     return true
   const wide = [before, glyph].filter(({ text }) => WIDE.test(text)).length
-  // The gap between an ideograph and a Latin letter is a quarter of the height; between two ideographs there is none.
+  // The gap between an ideograph and a Latin letter is a quarter of the height; two ideographs have
+  // no gap.
   return gap > (wide === 0 ? gapMin : Math.max(gapMin, glyph.size * (wide === 2 ? 0.6 : 0.35)))
 }
 
-/** Some fonts draw a letter and its accent apart; either may be the narrower one. */
+/** Some fonts draw a letter and its accent separately. Either can be narrower than the other. */
 function isOver(accent: Glyph, letter: Glyph): boolean {
   const shared = Math.min(accent.x1, letter.x1) - Math.max(accent.x0, letter.x0)
   const width = Math.min(letter.x1 - letter.x0, accent.x1 - accent.x0)
   return LETTER.test(letter.text) && shared > width * 0.6
 }
 
-/** An accent beside its letter, `M¨oller`, as some converters write it: these have no other use next to a letter. */
+/** An accent next to its letter, as in `M¨oller`, has no other meaning there. */
 function isLostAccent(accent: Glyph, letter: Glyph, { size }: Line): boolean {
   const isNext = Math.abs(letter.x0 - accent.x1) < size * 0.15
   const mark = LOST_ACCENTS.has(accent.text) ? ACCENTS.get(accent.text) : undefined
   return mark !== undefined && isNext && `${letter.text}${mark}`.normalize('NFC').length === 1
 }
 
-/** Raised digits stay raised: 10³ is not 103, and a note's number is not part of the word. */
+/** Keeps digits raised: 10³ is not 103, and a note's number is not part of the word. */
 function writtenText(glyph: Glyph, before: Glyph | null, line: Line): string {
   const digit = SUPERSCRIPTS.get(glyph.text)
   if (digit === undefined || (before === null && !line.isLong)) return glyph.text
@@ -125,7 +127,7 @@ function writtenText(glyph: Glyph, before: Glyph | null, line: Line): string {
   return isRaised ? digit : glyph.text
 }
 
-/** From left to right as seen → as read: reverses right-to-left text, but not the words and numbers in it. */
+/** Reverses right-to-left text, but not words and numbers inside it. */
 function logical(pieces: readonly string[]): string[] {
   const all = pieces.join('')
   const rtlCount = all.match(RTL_ALL)?.length ?? 0
@@ -133,7 +135,7 @@ function logical(pieces: readonly string[]): string[] {
   return rtlCount >= ltrCount ? turned(pieces, LTR, RTL) : turnedWithin(pieces)
 }
 
-/** The whole line runs from right to left. */
+/** For a line that runs from right to left as a whole. */
 function turned(pieces: readonly string[], kept: RegExp, turning: RegExp): string[] {
   const result: string[] = []
   let index = pieces.length - 1
@@ -143,7 +145,7 @@ function turned(pieces: readonly string[], kept: RegExp, turning: RegExp): strin
       index -= 1
       continue
     }
-    // The extent of a run of Latin letters or digits, with the characters between them.
+    // The range of consecutive Latin letters or digits, with the characters between them.
     let start = index
     for (let at = index; at >= 0 && !turning.test(pieces[at] ?? ''); at -= 1) {
       if (kept.test(pieces[at] ?? '')) start = at
@@ -154,7 +156,7 @@ function turned(pieces: readonly string[], kept: RegExp, turning: RegExp): strin
   return result
 }
 
-/** A line from left to right with words of the other direction in it. */
+/** For a left-to-right line that contains right-to-left words. */
 function turnedWithin(pieces: readonly string[]): string[] {
   const result: string[] = []
   let index = 0
@@ -178,7 +180,7 @@ function mirrored(piece: string): string {
   return MIRRORED.get(piece) ?? piece
 }
 
-/** Ligatures, Arabic shapes and radicals become the letters and ideographs that people type. */
+/** Replaces ligatures, Arabic forms and radicals by what people type. */
 function normalized(text: string): string {
   return SHAPES.test(text) ? text.replace(SHAPES_ALL, (shape) => shape.normalize('NFKC')) : text
 }
@@ -192,28 +194,27 @@ const MARKS: ReadonlySet<string> = new Set(ACCENTS.values())
 const LOST_ACCENTS: ReadonlySet<string> = new Set('¨ˇ˚˝')
 const MIRRORED = twinSigns('()[]{}«»<>', ')(][}{»«><')
 const SUPERSCRIPTS = twinSigns('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹')
-/** Without digits: they run from left to right everywhere. */
+/** Without digits, which always run from left to right. */
 const RTL = /[\u0590-\u065f\u066a-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/
 const RTL_ALL = new RegExp(RTL.source, 'g')
 const LTR = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{Nd}]/u
 const LTR_ALL = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}]/gu
-/** Korean has spaces between its words. */
+/** Without Korean, which has spaces between words. */
 const WIDE = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[\u{20000}-\u{3ffff}]/u
 const SHAPES = /[\ufb00-\ufdff\ufe70-\ufefc\u2e80-\u2fdf]/
 const SHAPES_ALL = new RegExp(SHAPES.source, 'g')
 
-/** A character's place on a page, in points, upright. `baseline` grows downwards. */
+/** A character's position on a page, in points. Text is upright, and `baseline` grows downwards. */
 export interface Glyph {
   readonly text: string
   readonly x0: number
   readonly x1: number
   readonly baseline: number
-  /** Height of its type. */
   readonly size: number
   readonly font: Font
-  /** Its place among the characters that the page draws. */
+  /** Its index in the order in which the page draws characters. */
   readonly order: number
-  /** The library, too, takes the gap before it for a space. */
+  /** Whether the library also takes the gap before it for a space. */
   readonly isAfterGap: boolean
 }
 
@@ -223,22 +224,20 @@ export interface Font {
   readonly monospace: boolean
 }
 
-/**
- * Some fonts draw a Cyrillic letter with the Latin one that looks the same, and encode it so: a search for the word would
- * miss it. In a word that is otherwise Cyrillic such letters become Cyrillic.
- */
+/** Some fonts encode Cyrillic letters as Latin ones that look the same; a search misses them. */
 function cyrillic(text: string): string {
   if (!CYRILLIC.test(text) || !LATIN.test(text)) return text
   const repaired = text.replace(WORD_GAPS, (word) => {
     if (!CYRILLIC.test(word) || !LATIN.test(word)) return word
     const own = word.replace(BESIDE_CYRILLIC, inCyrillic)
     const others = own.match(LATIN_ALL) ?? []
-    // A mixed word: a unit after a number, a program's name with an ending.
+    // The word is mixed on purpose: a unit after a number, or a program's name with an ending.
     const isMeant = others.some((letter) => LOOKALIKES.get(letter) === undefined)
     if (isMeant || others.length > word.length / 2 || GLYPH_NAME.test(own)) return own
     return own.replace(LATIN_ALL, inCyrillic)
   })
-  // The word for "and"; in Russian text, the letter belongs to a formula.
+  // In Ukrainian, a single "i" is the word for "and"; in Russian text, the letter is part of a
+  // formula.
   return UKRAINIAN.test(repaired) ? repaired.replace(ALONE, inCyrillic) : repaired
 }
 
@@ -256,28 +255,24 @@ const BESIDE_CYRILLIC = /(?<=[\u0400-\u04ff])[iI]|[iI](?=[\u0400-\u04ff])/g
 const ALONE = /(?<=^|\s)[iI](?=\s[\u0400-\u04ff])|(?<=[\u0400-\u04ff,;:»]\s)[iI](?=\s|$)/g
 const LOOKALIKES = twinSigns('ABCEHIJKMOPSTXaceijopsxy', 'АВСЕНІЈКМОРЅТХасеіјорѕху')
 
-/**
- * The direction of a line's letters, as the library goes through them. It returns right-to-left text in reading order,
- * with mirrored brackets; ours are mirrored if the whole line is. So the codes here are those of the
- * shapes that the page draws.
- */
+/** The library returns right-to-left text with mirrored brackets; this returns the drawn codes. */
 export class LineDirection {
   readonly #codeOf: (index: number) => number
-  /** The direction of the letters before; null: none yet. */
+  /** The direction of the preceding letters; null if there are none yet. */
   #isFromRight: boolean | null = null
 
   constructor(codeOf: (index: number) => number) {
     this.#codeOf = codeOf
   }
 
-  /** A character that the library invented: a space, or the end of the line. */
+  /** Skips a character that the library added: a space, or the end of the line. */
   pass(index: number): void {
     if (isLineEnd(this.#codeOf(index))) this.#isFromRight = null
   }
 
   codeAt(index: number): number {
     const code = this.#codeOf(index)
-    // Latin letters come first: this runs for every character.
+    // Latin letters are checked first, because this runs for every character.
     if (code >= 0x41 && code < 0x590) {
       if (BRACKETS.has(code)) return this.#drawn(code, index)
       if (code !== 0x5c && code !== 0x5e && code !== 0x5f && code !== 0x7c)
@@ -305,7 +300,7 @@ export class LineDirection {
   }
 }
 
-/** Hebrew, Arabic and their kin, without digits, which run from left to right everywhere. */
+/** Hebrew, Arabic and related scripts, but not digits, which always run from left to right. */
 function isFromRight(code: number): boolean {
   if (code < 0x590 || (code > 0x8ff && code < 0xfb1d)) return false
   if (code > 0x8ff) return code <= 0xfdff || (code >= 0xfe70 && code <= 0xfefc)

@@ -1,6 +1,6 @@
 import { type Font, fragmentText, type Glyph, isJoinedSpace } from './fragment-text.ts'
 
-/** A piece of a line without a wide gap in it: a line of a column, a cell of a table's row. */
+/** Part of a line without a wide gap: a line of a column, or a table cell. */
 export interface Fragment {
   readonly text: string
   readonly x0: number
@@ -8,23 +8,23 @@ export interface Fragment {
   readonly top: number
   readonly bottom: number
   readonly baseline: number
-  /** The most common size of its characters. */
+  /** The most frequent font size of its characters. */
   readonly size: number
   readonly font: Font
-  /** Nearly all of its characters have type of one width. */
+  /** Whether nearly all of its characters are monospaced. */
   readonly isMonospace: boolean
   /** The index of its first character in drawing order. */
   readonly order: number
 }
 
-/** Characters of one direction → pieces of lines, in no particular order. */
+/** Groups characters of one direction into parts of lines, in no particular order. */
 export function fragmentsOf(glyphs: readonly Glyph[]): Fragment[] {
   const drawn = withoutDoubles(glyphs)
   const spaced = fontsWithSpaces(drawn)
   return merged(runsOf(drawn)).map((run) => fragmentOf(run, spaced))
 }
 
-/** Some programs draw spaces, others only leave gaps; one page may have both. */
+/** Returns the fonts that draw spaces. Others only leave gaps, and a page may use both kinds. */
 function fontsWithSpaces(glyphs: readonly Glyph[]): Set<Font> {
   const counts = new Map<Font, { all: number; spaces: number }>()
   for (const { font, text } of glyphs) {
@@ -65,7 +65,7 @@ function runsOf(glyphs: readonly Glyph[]): Run[] {
       runs.push(run)
     }
   }
-  // Spaces at an end mean nothing, and make a column as wide as the page.
+  // Remove spaces at the ends, which would make a column as wide as the page.
   return runs.map(trimmed).filter(({ glyphs: found }) => found.length > 0)
 }
 
@@ -73,7 +73,8 @@ function add(run: Run, glyph: Glyph): void {
   run.glyphs.push(glyph)
   run.x0 = Math.min(run.x0, glyph.x0)
   run.x1 = Math.max(run.x1, glyph.x1)
-  // A line's own type is the larger one; raised and lowered characters are smaller.
+  // The size of a line is that of its larger characters, because raised and lowered ones are
+  // smaller.
   if (glyph.size > run.size * 1.05) {
     run.size = glyph.size
     run.baseline = glyph.baseline
@@ -117,11 +118,10 @@ function runOf(glyphs: Glyph[]): Run {
   return run
 }
 
-/** Runs on one line that touch or nearly touch become one, in any drawing order. */
 function merged(runs: readonly Run[]): Run[] {
   const sorted = [...runs].sort((a, b) => a.baseline - b.baseline || a.x0 - b.x0)
   const done: Run[] = []
-  /** Runs that a later one may still join. */
+  /** Runs that a later one may still be joined to. */
   let open: Run[] = []
   for (const run of sorted) {
     open = open.filter(({ baseline, size }) => run.baseline - baseline <= size)
@@ -198,7 +198,7 @@ function isMonospace(glyphs: readonly Glyph[]): boolean {
   return monospace >= drawn * 0.9
 }
 
-/** One of the kind of type that most characters have. */
+/** Returns a character in the font that most characters have. */
 function mainGlyph(glyphs: readonly Glyph[]): Glyph | undefined {
   const kinds: { glyph: Glyph; count: number }[] = []
   let kind: { glyph: Glyph; count: number } | undefined
@@ -222,7 +222,7 @@ function isSameType(a: Glyph, b: Glyph): boolean {
   return a.font === b.font && Math.abs(a.size - b.size) < 0.05
 }
 
-/** Bold type is sometimes made by drawing it twice, slightly shifted. */
+/** Removes duplicates: bold text is sometimes drawn twice, slightly shifted. */
 function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
   const seen = new Map<number, Glyph[]>()
   return glyphs.filter((glyph) => {
@@ -247,20 +247,20 @@ function withoutDoubles(glyphs: readonly Glyph[]): readonly Glyph[] {
 
 const LIGATURE_LETTERS_MAX = 4
 const NOTE_CHARS_MIN = 20
-/** The share in a font's characters. */
+/** The minimum share of spaces among a font's characters. */
 const SPACES_SHARE_MIN = 0.03
-/** In heights of the type: wider gaps separate columns and cells. */
+/** In font sizes. Wider gaps separate columns and cells. */
 const GAP_MAX = 0.95
 
-/** A line of a column, or a table that replaces it. */
+/** A line of a column, or a table that replaces lines. */
 export interface Line extends Fragment {
-  /** The pieces between wide gaps, in reading order. */
+  /** The parts between wide gaps, in reading order. */
   readonly cells: readonly Fragment[]
-  /** Rows of cells; null: a line of text. */
+  /** Rows of cells; null for a line of text. */
   readonly table: readonly (readonly string[])[] | null
 }
 
-/** Pieces of one column → its lines from top to bottom. */
+/** Groups the fragments of a column into lines from top to bottom. */
 export function fragmentLines(fragments: readonly Fragment[]): Line[] {
   const sorted = [...fragments].sort((a, b) => a.baseline - b.baseline)
   const lines: Line[] = []

@@ -3,13 +3,12 @@ import { type Font, type Glyph, LineDirection } from './fragment-text.ts'
 import { type Drawn, drawnObjects, type PageFrame, pageFrame } from './page-objects.ts'
 import type { PdfFile, Pdfium } from './pdf-file.ts'
 
-/** The drawing of a page. */
 export interface PageDrawing extends Drawn {
   readonly width: number
   readonly height: number
-  /** Characters by the direction in which they run, the most frequent first. */
+  /** Characters by direction, the most frequent direction first. */
   readonly directions: readonly (readonly Glyph[])[]
-  /** Characters whose font does not identify them. */
+  /** The number of characters that their font does not identify. */
   readonly unknownCount: number
 }
 
@@ -40,11 +39,10 @@ export function pageDrawing(file: PdfFile, pageIndex: number): PageDrawing {
   }
 }
 
-/** A text object's properties, which its characters share. */
+/** Properties of a text object that its characters share. */
 interface Style {
   readonly font: Font
   readonly size: number
-  /** For the direction in which it runs, as shown. */
   readonly cos: number
   readonly sin: number
   readonly direction: number
@@ -72,7 +70,7 @@ class GlyphReading {
     const { calls } = this.#pdfium
     const count = Math.min(calls.FPDFText_CountChars(this.#text), GLYPHS_MAX)
     for (let index = 0; index < count; index += 1) {
-      // Spaces and line ends guessed by the library; Eider derives its own from the positions of characters.
+      // Skip spaces and line ends that the library guessed. Eider derives its own from positions.
       if (this.#pdfium.characters.FPDFText_IsGenerated(this.#text, index) === 1) {
         this.#isAfterGap = true
         this.#line.pass(index)
@@ -88,7 +86,7 @@ class GlyphReading {
 
   #characterAt(index: number): string {
     const code = this.#line.codeAt(index)
-    // A hyphen at the end of a line, as the library marks it.
+    // The library's code for a hyphen at the end of a line.
     if (code === 2 || code === 0xfffe) return '-'
     if (code === 0xad) return '\u00ad'
     const symbol = SYMBOLS.get(code)
@@ -98,12 +96,12 @@ class GlyphReading {
       return ''
     }
     if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return code === 9 ? ' ' : ''
-    // Half a surrogate pair: the library returns both halves together, so this is wrong.
+    // A lone surrogate is wrong, because the library returns both halves together.
     if ((code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return ''
     return String.fromCodePoint(code)
   }
 
-  /** The number of a shape, given as a character. Asked only if such numbers are unlike usual letters: calls cost. */
+  /** Whether the code is only a shape's number. Checked for unusual codes only: calls are slow. */
   #isGuessed(code: number, index: number): boolean {
     const { characters } = this.#pdfium
     return code >= 0x250 && characters.FPDFText_HasUnicodeMapError(this.#text, index) === 1
@@ -147,7 +145,7 @@ class GlyphReading {
     return [at(0), at(1), at(2), at(3)]
   }
 
-  /** left, right, bottom, top: the order of this call only. */
+  /** Returns left, right, bottom, top; only this call uses this order. */
   #tightBox(index: number): [number, number, number, number] {
     const { calls, scratch } = this.#pdfium
     calls.FPDFText_GetCharBox(this.#text, index, scratch, scratch + 8, scratch + 16, scratch + 24)
@@ -212,7 +210,7 @@ class GlyphReading {
   }
 }
 
-/** No page has more: the rest is not read. */
+/** Read at most this many characters, which is more than any page has. */
 const GLYPHS_MAX = 300_000
 const FIXED_PITCH = 1
 const FORCE_BOLD = 1 << 18
@@ -220,12 +218,12 @@ const BOLD = /bold|black|heavy|semibold|demi\b|cmbx|cmb\d|cmcsc|smallcaps|sfbx|e
 const MONOSPACE =
   /mono|courier|consol|typewriter|cmtt|cmsltt|cmitt|cmtcsc|sfst|sfit|sftt|ectt|lmtt|menlo|inconsolata|nimbusmon|fixed|cour\b/i
 
-/** The private codes of symbol fonts for common signs, and codes without a known meaning. */
+/** Private codes of symbol fonts for common symbols, and codes without a known meaning. */
 const SYMBOLS = signsByCode(
   'f0b7• f0a7• f076• f0d8• f0fc✓ f06c• f06e• f071• f0e0→ f0e8→ f0ae→ f02d-',
 )
 
-/** Letters of a Korean syllable are drawn over each other: the vowel and last consonant have no width. */
+/** The letters are drawn over each other; the vowel and last consonant have no width. */
 function isSameSyllable(before: Glyph, { text, x0, baseline }: Glyph): boolean {
   return (
     text >= '\u1160' &&
@@ -244,7 +242,7 @@ function isUnknown(code: number): boolean {
   return isPrivate || code === 0xfffd || code === 0
 }
 
-/** The values filled in on a page, each at its field. */
+/** Returns the values filled in on a page, each at the position of its field. */
 function fieldValues(file: PdfFile, page: number, frame: PageFrame): Glyph[] {
   const { form } = file
   if (form === 0) return []
@@ -279,7 +277,7 @@ function fieldText({ pdfium, form }: PdfFile, annotation: number): string {
     .trim()
 }
 
-/** A value is at its field's position, as one wide character. */
+/** Places a value at its field, as one wide character. */
 function placed({ pdfium }: PdfFile, annotation: number, text: string, frame: PageFrame): Glyph {
   const { calls, scratch } = pdfium
   calls.FPDFAnnot_GetRect(annotation, scratch)

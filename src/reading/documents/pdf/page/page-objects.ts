@@ -1,12 +1,12 @@
 import type { Pdfium } from './pdf-file.ts'
 
-/** The drawing of a page without characters. */
+/** What a page draws besides characters. */
 export interface Drawn {
   readonly rules: readonly Rule[]
   readonly imageCount: number
 }
 
-/** A straight line or an edge of a box, horizontal or vertical; as shown, downwards. */
+/** A straight line or an edge of a box, horizontal or vertical, with y growing downwards. */
 export interface Rule {
   readonly x0: number
   readonly y0: number
@@ -14,7 +14,7 @@ export interface Rule {
   readonly y1: number
 }
 
-/** Pictures are counted, never decoded. */
+/** Finds lines and boxes, and counts pictures without decoding them. */
 export function drawnObjects(pdfium: Pdfium, page: number, frame: PageFrame): Drawn {
   const reading = new ObjectReading(pdfium)
   const { calls } = pdfium
@@ -65,7 +65,7 @@ class ObjectReading {
     const lines = this.#straightLines(path, count, matrix)
     if (lines === null) return
     const box = boxOf(lines)
-    // A thin box is a line, drawn in any way.
+    // A thin box is a line, however it is drawn.
     if (box.y1 - box.y0 <= RULE_THICKNESS_MAX || box.x1 - box.x0 <= RULE_THICKNESS_MAX) {
       if (lengthOf(box) >= RULE_LENGTH_MIN) this.rules.push(middle(box))
       return
@@ -74,7 +74,7 @@ class ObjectReading {
     this.rules.push(...lines.filter(isRule))
   }
 
-  /** null: it has curves. */
+  /** Null if it has curves. */
   #straightLines(path: number, count: number, [a, b, c, d, e, f]: Matrix): Rule[] | null {
     const { calls, scratch } = this.#pdfium
     const lines: Rule[] = []
@@ -137,7 +137,7 @@ function lengthOf({ x0, y0, x1, y1 }: Rule): number {
   return Math.max(x1 - x0, y1 - y0)
 }
 
-/** The line in the middle of a thin box. */
+/** Returns the centre line of a thin box. */
 function middle({ x0, y0, x1, y1 }: Rule): Rule {
   if (x1 - x0 >= y1 - y0) return { x0, y0: (y0 + y1) / 2, x1, y1: (y0 + y1) / 2 }
   return { x0: (x0 + x1) / 2, y0, x1: (x0 + x1) / 2, y1 }
@@ -148,11 +148,11 @@ function isRule(rule: Rule): boolean {
   return isStraight && lengthOf(rule) >= RULE_LENGTH_MIN
 }
 
-/** Lines, boxes and pictures examined per page. */
+/** Examine at most this many objects per page. */
 const OBJECTS_MAX = 20_000
 const SEGMENTS_MAX = 400
 const FORM_DEPTH_MAX = 4
-/** Thinner boxes are lines. */
+/** Boxes thinner than this are lines. */
 const RULE_THICKNESS_MAX = 3
 const RULE_LENGTH_MIN = 6
 
@@ -163,7 +163,9 @@ const FORM = 5
 const LINE_TO = 0
 const BEZIER = 1
 
-/** From the page's coordinates to those shown: rotated, from the upper left corner downwards. */
+/**
+ * Converts a page's coordinates to those shown: rotated, with the origin in the upper left corner.
+ */
 export interface PageFrame {
   readonly width: number
   readonly height: number

@@ -4,12 +4,11 @@ import { crc32, deflateSync } from 'node:zlib'
 import { init, type WrappedPdfiumModule } from '@embedpdf/pdfium'
 import { unreadable } from '../../../document-format.ts'
 
-/** An open PDF. Close it: its memory is the library's. */
+/** An open PDF. It must be closed, because its memory belongs to the library. */
 export class PdfFile {
   readonly #pdfium: Pdfium
   readonly #bytes: number
   readonly #document: number
-  /** The library's own handle, which forms need; 0: no form. */
   readonly #formInfo: number
   readonly #form: number
 
@@ -50,7 +49,7 @@ export class PdfFile {
     return this.#pdfium.calls.FPDF_GetPageCount(this.#document)
   }
 
-  /** `Title`, `Author`, `CreationDate` …; empty if missing. */
+  /** Returns a fact such as `Title`, `Author` or `CreationDate`; empty if missing. */
   fact(name: string): string {
     const { calls } = this.#pdfium
     return this.#pdfium
@@ -58,7 +57,7 @@ export class PdfFile {
       .trim()
   }
 
-  /** The outline's headings in order, if they lead to a page. */
+  /** Returns the headings in the outline that lead to a page, in order. */
   outline(): readonly OutlineEntry[] {
     const entries: OutlineEntry[] = []
     const seen = new Set<number>()
@@ -88,7 +87,7 @@ export class PdfFile {
     return pageIndex < 0 ? null : { title, depth, pageIndex }
   }
 
-  /** A page as a grey PNG. @throws Error if it cannot be drawn */
+  /** Renders a page as a greyscale PNG. @throws Error if that fails */
   drawnPage(pageIndex: number, side: number): Uint8Array {
     const { calls } = this.#pdfium
     const page = calls.FPDF_LoadPage(this.#document, pageIndex)
@@ -125,7 +124,7 @@ export class PdfFile {
 
 export interface OutlineEntry {
   readonly title: string
-  /** 1: the uppermost. */
+  /** 1 is the outermost. */
   readonly depth: number
   readonly pageIndex: number
 }
@@ -139,7 +138,7 @@ function greyPng(
   given: {
     readonly width: number
     readonly height: number
-    /** Bytes of a row. */
+    /** Bytes per row. */
     readonly stride: number
   },
 ): Uint8Array {
@@ -151,7 +150,7 @@ function greyPng(
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
-  // Eight bits of grey.
+  // 8-bit greyscale.
   header[8] = 8
   const signature = Buffer.from('89504e470d0a1a0a', 'hex')
   const data = deflateSync(rows, { level: 3 })
@@ -175,7 +174,7 @@ function pngPart(name: string, data: Uint8Array): Uint8Array {
 const OUTLINE_ENTRIES_MAX = 20_000
 const OUTLINE_DEPTH_MAX = 16
 
-/** `FPDF_ERR_…` of fpdfview.h. */
+/** `FPDF_ERR_…` in fpdfview.h. */
 const OPEN_ERRORS: Readonly<Record<number, string>> = {
   2: 'it cannot be opened',
   3: 'it is not a PDF, or damaged beyond repair',
@@ -184,28 +183,27 @@ const OPEN_ERRORS: Readonly<Record<number, string>> = {
   6: 'a page is missing or damaged',
 }
 
-/**
- * PDFium in WebAssembly. It has separate memory, reaches neither files nor the network, and its faults end in an exception.
- */
+/** Has its own memory and no file or network access; crashes become exceptions. */
 export class Pdfium {
   readonly #library: WrappedPdfiumModule
-  /** Where the library writes results that a call returns by address. */
+  /** Memory where the library writes results that calls return by address. */
   readonly #scratch: number
   readonly #characters: CharacterCalls
 
   private constructor(library: WrappedPdfiumModule) {
     this.#library = library
     this.#scratch = library.pdfium.wasmExports.malloc(SCRATCH_BYTES)
-    // The package types two of the exports; it has all of PDFium's under their own names.
+    // The package declares only two of its exports, but has all of PDFium's functions under their
+    // own names.
     this.#characters = library.pdfium.wasmExports as unknown as CharacterCalls
   }
 
   static async load(): Promise<Pdfium> {
     const wasm = await readFile(fileURLToPath(import.meta.resolve('@embedpdf/pdfium/pdfium.wasm')))
-    // A view of exactly these bytes: small files are parts of a shared buffer.
+    // A view of exactly these bytes, because small files share a buffer.
     const library = await init({
       wasmBinary: new Uint8Array(wasm).buffer,
-      // Its messages arrive as exceptions; standard output has other purposes.
+      // Its messages arrive as exceptions, and standard output is used for something else.
       print: () => {},
       printErr: () => {},
     })
@@ -217,7 +215,7 @@ export class Pdfium {
     return this.#library
   }
 
-  /** The same calls without the wrapper, which is slower than most of them: for calls per character. */
+  /** Calls that skip the wrapper, which is slower than most of them. For calls per character. */
   get characters(): CharacterCalls {
     return this.#characters
   }
@@ -230,7 +228,7 @@ export class Pdfium {
     return this.#scratch
   }
 
-  /** Bytes in the library's memory. Give them back with `free`. */
+  /** Copies bytes into the library's memory. Free them with `free`. */
   place(bytes: Uint8Array): number {
     const address = this.#library.pdfium.wasmExports.malloc(bytes.byteLength)
     if (address === 0) throw new Error('no memory for the file')
@@ -259,7 +257,7 @@ export class Pdfium {
     return this.#library.pdfium.HEAP32[(this.#scratch >> 2) + index] ?? 0
   }
 
-  /** Calls that return the size of a UTF-16 text in bytes, and write it if it fits. */
+  /** For calls that return the size of a UTF-16 text in bytes, and write the text if it fits. */
   utf16(write: (address: number, bytes: number) => number): string {
     return this.#text(write, (address, bytes) => {
       const view = new Uint8Array(this.#library.pdfium.HEAPU8.buffer, address, bytes)
@@ -299,7 +297,7 @@ interface CharacterCalls {
   FPDFText_GetCharOrigin(text: number, index: number, x: number, y: number): number
 }
 
-/** The library of this process: compiled with the first document, and again after one that left it large or broken. */
+/** Compiled once, and again after a document that made it large or broke it. */
 export class PdfiumKeeper {
   #kept: Pdfium | null = null
 
@@ -309,16 +307,16 @@ export class PdfiumKeeper {
     return pdfium
   }
 
-  /** Only an intact one: not after an exception of WebAssembly. */
+  /** Call only if the library is intact, not after an exception from WebAssembly. */
   giveBack(pdfium: Pdfium): void {
     if (pdfium.heapBytes <= KEPT_BYTES_MAX) this.#kept = pdfium
   }
 }
 
-/** A WebAssembly memory never shrinks. */
+/** Drop the library if its memory is larger, because WebAssembly memory never shrinks. */
 const KEPT_BYTES_MAX = 256 * 1024 * 1024
 const SCRATCH_BYTES = 64
-/** A title, a name or a field's value; not a page. */
+/** For a title, a name or the value of a field, never for a page. */
 const TEXT_BYTES_MAX = 1_000_000
 const UTF_16 = new TextDecoder('utf-16le')
 const UTF_8 = new TextDecoder('utf-8')

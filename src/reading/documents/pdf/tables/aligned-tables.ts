@@ -1,6 +1,6 @@
 import type { Fragment, Line } from '../page/fragments.ts'
 
-/** Lines of one column, where rows with aligned cells have become tables. */
+/** Replaces rows of aligned cells by tables. */
 export function withAlignedTables(lines: readonly Line[]): Line[] {
   const result: Line[] = []
   let index = 0
@@ -10,7 +10,7 @@ export function withAlignedTables(lines: readonly Line[]): Line[] {
     const table = rows.length >= ROWS_MIN ? tableFrom(rows) : null
     const line = lines[index]
     if (rows.length >= ROWS_MIN && !saysSomething(rows.flatMap(textsOf))) {
-      // Nor is a part of a formula a table.
+      // Part of a formula is not a table either.
       result.push(...rows)
       index = end
     } else if (table !== null) {
@@ -28,7 +28,7 @@ function hasCells(line: Line | undefined): boolean {
   return line !== undefined && line.table === null && line.cells.length >= 2 && !line.isMonospace
 }
 
-/** The index after the last line that keeps the gaps between the columns free. */
+/** Returns the index after the last line that leaves the gaps between the columns free. */
 function tableEnd(lines: readonly Line[], start: number): number {
   let gaps = ANYWHERE
   let end = start
@@ -36,7 +36,7 @@ function tableEnd(lines: readonly Line[], start: number): number {
   for (let at = start; at < lines.length; at += 1) {
     const line = lines[at]
     const before = lines[at - 1]
-    // One cell may hold the name of a program's part.
+    // One cell may be the name of a part of a program.
     const isCode = line?.isMonospace === true && (at === start || line.cells.length > 1)
     if (line === undefined || line.table !== null || isCode) break
     const isFar = before !== undefined && at > start && line.top - before.bottom > line.size * 1.6
@@ -44,7 +44,7 @@ function tableEnd(lines: readonly Line[], start: number): number {
     const next = freeGaps(gaps, line.cells)
     const inner = next.filter(([a, b]) => Number.isFinite(a) && Number.isFinite(b)).length
     if (at > start && inner < Math.max(1, Math.ceil(columns * 0.6))) break
-    // A single cell may be the next line of a cell, or the line after the table.
+    // A single cell may continue a cell above, or be the line after the table.
     if (line.cells.length >= 2) {
       columns = Math.max(columns, inner)
       end = at + 1
@@ -54,7 +54,7 @@ function tableEnd(lines: readonly Line[], start: number): number {
   return end
 }
 
-/** null: a list, or text next to other text. */
+/** Null if it is a list, or text next to other text. */
 function tableFrom(lines: readonly Line[]): Line | null {
   const borders = bordersBetween(lines)
   if (borders.length === 0) return null
@@ -87,7 +87,7 @@ function isPlain(rows: readonly (readonly string[])[]): boolean {
   return long < cells.length * 0.4
 }
 
-/** Words or numbers of some length: a matrix and a formula have neither. */
+/** Whether there are words or long numbers, which matrices and formulas do not have. */
 function saysSomething(cells: readonly string[]): boolean {
   const telling = cells.filter((cell) => TELLING.test(cell) && !FORMULA.test(cell)).length
   return telling >= cells.length * 0.4
@@ -106,7 +106,7 @@ function boxOf(lines: readonly Line[]): Pick<Fragment, 'x0' | 'x1' | 'top' | 'bo
   }
 }
 
-/** The marker of a list entry or numbered heading. */
+/** The marker of a list item or a numbered heading. */
 export const MARKER =
   /^([•◦▪●○■□–—*·‣-]|\(?(\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\]|\d+(\.\d+)+\.?)$/i
 const TELLING = /\p{L}{3}|\p{N}{2}|\p{N}[.,]\p{N}|[\u3040-\u9fff\uac00-\ud7af]|\p{N}\s?[%€$]/u
@@ -120,7 +120,6 @@ type Gap = readonly [number, number]
 
 const ANYWHERE: readonly Gap[] = [[Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]]
 
-/** The gaps that these cells leave open. */
 function freeGaps(gaps: readonly Gap[], cells: readonly Fragment[]): readonly Gap[] {
   let free = [...gaps]
   for (const { x0, x1, size } of cells) {
@@ -136,7 +135,7 @@ function freeGaps(gaps: readonly Gap[], cells: readonly Fragment[]): readonly Ga
   return free
 }
 
-/** The middle of each gap that all lines keep free. */
+/** Returns the middle of each gap that all lines leave free. */
 export function bordersBetween(lines: readonly Line[]): number[] {
   let gaps = ANYWHERE
   for (const { cells } of lines) gaps = freeGaps(gaps, cells)
@@ -146,7 +145,7 @@ export function bordersBetween(lines: readonly Line[]): number[] {
     .sort((a, b) => a - b)
 }
 
-/** Rows of cells replace their lines. */
+/** Returns a line with rows of cells, to replace their lines. */
 export function tableLine(
   table: readonly (readonly string[])[],
   box: Pick<Fragment, 'x0' | 'x1' | 'top' | 'bottom'>,
@@ -168,10 +167,7 @@ export function tableLine(
 
 type Rows = readonly (readonly string[])[]
 
-/**
- * The rows without empty columns. If the rules of the head do not line up with those of the rows below, the head's cell and
- * the cells under it are in two adjacent columns: these become one.
- */
+/** If header lines do not match the rows', a header cell and its values are joined. */
 export function withoutSpareColumns(rows: Rows): Rows {
   const width = Math.max(...rows.map(({ length }) => length))
   const columns: string[][] = []
@@ -186,7 +182,7 @@ export function withoutSpareColumns(rows: Rows): Rows {
   return rows.map((_, row) => columns.map((column) => column[row] ?? ''))
 }
 
-/** One row has only its first cell, which the other lacks. */
+/** Whether one row has only its first cell, which is missing in the other. */
 function isHeadOf([head, ...empty]: readonly string[], [missing, ...cells]: readonly string[]) {
   return (
     head !== '' &&

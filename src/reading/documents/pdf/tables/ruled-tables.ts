@@ -21,7 +21,6 @@ export function ruledTables(
   return { tables, rest }
 }
 
-/** Lines that touch each other. */
 interface Grid {
   readonly xs: readonly number[]
   readonly ys: readonly number[]
@@ -34,7 +33,7 @@ function gridsOf(rules: readonly Rule[]): Grid[] {
     const horizontal = group.filter(({ x0, x1, y0, y1 }) => x1 - x0 > y1 - y0)
     const vertical = group.filter(({ x0, x1, y0, y1 }) => x1 - x0 <= y1 - y0)
     if (horizontal.length === 0 || vertical.length === 0) return []
-    // The sides of many tables are open: the ends of the lines then end the rows.
+    // Many tables are open at the sides. The ends of the horizontal lines are then the edges.
     const xs = distinct([...vertical.map(({ x0 }) => x0), ...ends(horizontal, 'x0', 'x1')])
     const ys = distinct([...horizontal.map(({ y0 }) => y0), ...ends(vertical, 'y0', 'y1')])
     const isGrid =
@@ -79,7 +78,7 @@ function touchingGroups(rules: readonly Rule[]): Rule[][] {
   return [...groups.values()].filter(({ length }) => length >= 4)
 }
 
-/** Positions that differ by more than the thickness of a line. */
+/** Returns positions that differ by more than the thickness of a line. */
 function distinct(positions: readonly number[]): number[] {
   const found: number[] = []
   for (const position of [...positions].sort((a, b) => a - b)) {
@@ -94,7 +93,7 @@ function isInCell({ x0, x1, baseline, size }: Glyph, { xs, ys }: Grid): boolean 
   return x > first(xs) && x < last(xs) && y > first(ys) && y < last(ys)
 }
 
-/** null: boxes around texts or the parts of a drawing, not a table. */
+/** Null if these are boxes around texts or parts of a drawing. */
 function ruledTable(glyphs: readonly Glyph[], grid: Grid): Line | null {
   const cells = cellsOf(glyphs, grid)
   const borders = Array.from({ length: grid.xs.length - 1 }, (_, column) =>
@@ -112,7 +111,6 @@ function ruledTable(glyphs: readonly Glyph[], grid: Grid): Line | null {
   return tableLine(table, boxOf(grid), glyphs)
 }
 
-/** The text of each row's cells. */
 function cellsOf(glyphs: readonly Glyph[], grid: Grid): Fragment[][][] {
   const columns = grid.xs.length - 1
   const cells = Array.from({ length: grid.ys.length - 1 }, () =>
@@ -128,7 +126,7 @@ function cellsOf(glyphs: readonly Glyph[], grid: Grid): Fragment[][][] {
   return cells.map((row) => row.map((cell) => fragmentsOf(cell)))
 }
 
-/** Where a column of the drawn lines holds several columns of numbers: the middle of the gaps between them. */
+/** Finds columns of numbers within a column between lines: the middle of the gaps between them. */
 function innerBorders(lines: readonly Line[]): number[] {
   const several = lines.filter(({ cells }) => cells.length >= 2)
   if (several.length < 3 || several.length < lines.length * 0.5) return []
@@ -140,7 +138,7 @@ interface CellLine {
   readonly baseline: number
 }
 
-/** A cell's lines, for each of the columns within it. */
+/** Splits a cell's lines into the columns within it. */
 function parted(lines: readonly Line[], borders: readonly number[]): CellLine[][] {
   const columns = Array.from({ length: borders.length + 1 }, (): CellLine[] => [])
   for (const { cells, baseline } of lines) {
@@ -152,7 +150,7 @@ function parted(lines: readonly Line[], borders: readonly number[]): CellLine[][
   return columns
 }
 
-/** For each cell, the first one not separated from it by a line. */
+/** For each cell, the first of the cells that no line separates from it. */
 function joinedCells({ xs, ys, horizontal, vertical }: Grid): number[] {
   const columns = xs.length - 1
   const heads: number[] = []
@@ -179,7 +177,7 @@ function covers(position: number, wanted: number, [a, b]: Span, [from, to]: Span
   return Math.min(b, to) - Math.max(a, from) > (to - from) * 0.5
 }
 
-/** If drawn lines separate only the columns, each line of short texts is a row. */
+/** If drawn lines separate only columns, each line of short texts is a row. */
 function splitRows(row: readonly (readonly CellLine[])[]): string[][] {
   const whole = [row.map((lines) => lines.map(({ text }) => text).join(' '))]
   const baselines = distinct(row.flat().map(({ baseline }) => baseline))
@@ -221,7 +219,7 @@ function last(values: readonly number[]): number {
   return values[values.length - 1] ?? 0
 }
 
-/** In points: closer lines touch, or are the same. */
+/** In points. Lines closer than this touch, or are the same. */
 const NEAR = 3
 const SPLIT_LINES_MIN = 3
 const SPLIT_CHARS_USUAL = 16

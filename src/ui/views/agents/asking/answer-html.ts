@@ -1,19 +1,22 @@
-/** Turns a model's Markdown into safe HTML: no tags, images or scripts, and links only to web addresses. Pure. */
+/**
+ * Converts a model's Markdown to safe HTML: no tags, images or scripts, and only links to web
+ * addresses. Pure functions.
+ */
 import { micromark } from 'micromark'
 import { gfmTable, gfmTableHtml } from 'micromark-extension-gfm-table'
 
 const MARKDOWN = {
-  // Tags stay text. An image would tell its server who is reading the answer.
+  // Tags are shown as text. An image would tell its server who is reading the answer.
   extensions: [gfmTable(), { disable: { null: ['htmlFlow', 'htmlText', 'labelStartImage'] } }],
   htmlExtensions: [gfmTableHtml()],
 }
 
-/** `[sencha:content:1of1:0to67]`: the id of a chunk. */
+/** Matches a chunk id in brackets, such as `[sencha:content:1of1:0to67]`. */
 const CITED = /\[([^\][\n]{1,300}:\d+of\d+:\d+to\d+)\]/g
-/** Private-use characters, which no answer needs: a mark between them survives Markdown. */
+/** Private-use characters, which answers never contain. They survive Markdown. */
 const MARK = /\ue000(\d+)\ue001/g
 const ADDRESS = /https?:\/\/[^\s<>"'`|)\]\ue000]{1,2000}/g
-/** The time of micromark grows with the square of the depth. */
+/** Matches deep nesting, because micromark's time grows with the square of the depth. */
 const DEEP_QUOTE = /^(?:[ \t]*>){100}/m
 
 /** The ids that an answer cites, in the order of their numbers. */
@@ -21,7 +24,7 @@ export function citedIds(text: string): readonly string[] {
   return [...new Set([...text.matchAll(CITED)].map(([, id = '']) => id))]
 }
 
-/** @param markOf the HTML of the mark of an id */
+/** @param markOf returns the HTML of the citation mark for an id */
 export function answerHtml(text: string, markOf: (id: string) => string): string {
   if (DEEP_QUOTE.test(text)) return `<p>${escaped(text)}</p>`
   const ids: string[] = []
@@ -31,7 +34,7 @@ export function answerHtml(text: string, markOf: (id: string) => string): string
   const idOf = (index: string) => ids[Number(index)] ?? ''
   let isCode = false
   let isLink = false
-  // micromark escapes `<` and `>` everywhere else.
+  // micromark escapes `<` and `>` everywhere else, so these are its own tags.
   const parts = micromark(marked, MARKDOWN).split(/(<[^>]*>)/)
   return parts
     .map((part) => {
@@ -49,7 +52,7 @@ export function answerHtml(text: string, markOf: (id: string) => string): string
 }
 
 const TAGS: readonly (readonly [RegExp, string])[] = [
-  // The title of the view and the question are above them.
+  // All headings become level 3, below the view's title and the question.
   [/^<(\/?)h[1-6]/, '<$1h3'],
   [
     /^<a href="(https?:[^"]*)".*$/,
@@ -79,7 +82,7 @@ export function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`)
 }
 
-/** Splits at paragraphs into parts that render independently: while an answer grows, only its last part changes. */
+/** While the answer grows, only the last part changes. */
 export function partsOf(text: string): readonly string[] {
   const parts = ['']
   let fence: string | undefined

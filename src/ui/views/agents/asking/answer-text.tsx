@@ -1,4 +1,4 @@
-/** A model's answer as HTML, with numbered marks that lead to its sources. */
+/** Shows a model's answer as HTML, with numbered marks that link to its sources. */
 import { useMemo } from 'preact/hooks'
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
 import { addressOf } from '../../../shell/addresses.ts'
@@ -10,7 +10,7 @@ export function AnswerText(props: {
   readonly citations: readonly Citation[]
 }) {
   const { text, citations } = props
-  // Sources come at the end: until then, ids are numbered as they will be.
+  // Sources arrive at the end, but the ids already have the same numbers before.
   const ids = citations.length === 0 ? citedIds(text) : chunkIds(citations)
   const markOf = useMemo(() => {
     return (id: string) => markHtml(id, ids, citations)
@@ -25,10 +25,10 @@ export function AnswerText(props: {
   )
 }
 
-/** How the built-in model begins. */
+/** How answers of the built-in model start. */
 const OPENING = /^(This is what I found|I found nothing relevant to this question) in mindsdb\./
 
-/** The source below has the title, so a quote need not name its document by the id; nor the default project. */
+/** Nor the default project: the source below shows the title. */
 function withoutIds(text: string, citations: readonly Citation[]): string {
   const opened = text.replace(OPENING, '$1 in ')
   return citations.reduce((now, { document_id: id }) => now.replaceAll(`— ${id} [`, '— ['), opened)
@@ -45,7 +45,7 @@ interface PartProps {
 
 function Part({ text, markOf }: PartProps) {
   const html = useMemo(() => ({ __html: answerHtml(text, markOf) }), [text, markOf])
-  // answerHtml lets through no tag of the text.
+  // Safe, because answerHtml escapes all tags in the text.
   return <div class="stack" dangerouslySetInnerHTML={html} />
 }
 
@@ -71,7 +71,7 @@ function markHtml(id: string, ids: readonly string[], citations: readonly Citati
   return `<a class="agents-chip" href="${href}" aria-label="${label}" title="${title}">${index + 1}</a>`
 }
 
-/** The column is in the id of a chunk: `3:content:1of1:0to67`. */
+/** The column is part of the chunk id: `3:content:1of1:0to67`. */
 const CHUNK_ID = /:([^:]+):\d+of\d+:\d+to\d+$/
 
 export function addressOfCitation(citation: Citation): string {

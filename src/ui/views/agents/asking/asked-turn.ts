@@ -1,4 +1,4 @@
-/** One question as watched by this page: each stream event adds to it. */
+/** A question that this page is watching. Each event of its stream updates it. */
 import type {
   Action,
   CompletionEvent,
@@ -14,13 +14,16 @@ export interface AskedStep {
   readonly endedAtMs?: number
 }
 
-export type Found = Pick<OutputEvent, 'citations' | 'warnings' | 'statements' | 'charts' | 'result'>
+export type Found = Pick<
+  OutputEvent,
+  'citations' | 'warnings' | 'statements' | 'charts' | 'result' | 'evidence' | 'low_evidence'
+>
 
-/** `cut`: the connection broke off, and the outcome is unknown. */
+/** `cut`: the connection broke off, so the outcome is unknown. */
 type TurnState = 'running' | 'answered' | 'failed' | 'stopped' | 'cut'
 
 export interface AskedTurn {
-  /** Distinguishes the turns of this page. */
+  /** Distinguishes the turns on this page. */
   readonly key: number
   readonly question: string
   readonly state: TurnState
@@ -31,7 +34,7 @@ export interface AskedTurn {
   /** The answer so far. */
   readonly text: string
   readonly steps: readonly AskedStep[]
-  /** What came with the answer. */
+  /** Citations, rows and charts of the answer. */
   readonly found?: Found
   readonly failure?: { readonly words: string; readonly kind: string }
 }
@@ -43,7 +46,7 @@ export function newTurn(question: string, nowMs: number, key = 0): AskedTurn {
 export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number): AskedTurn {
   if ('actions' in event) {
     const begun = event.actions.map((action) => ({ action, startedAtMs: nowMs }))
-    // Text before a call is the model's reasoning, which the action holds.
+    // Text before a tool call is the model's reasoning, which the action already contains.
     return { ...turn, text: '', steps: [...turn.steps, ...begun] }
   }
   if ('steps' in event) return event.steps.reduce((now, step) => withStep(now, step, nowMs), turn)
@@ -57,7 +60,7 @@ export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number
   }
   if (event.type === 'delta') return { ...turn, text: turn.text + event.content }
   if (event.type === 'error') {
-    // Here, or in another window.
+    // The question was cancelled, here or in another window.
     if (event.error_code === 'cancelled') return endedTurn(turn, 'stopped', nowMs)
     const failure = { words: event.content, kind: event.error_type }
     return { ...turn, state: 'failed', failure, endedAtMs: nowMs }
@@ -65,7 +68,7 @@ export function withEvent(turn: AskedTurn, event: CompletionEvent, nowMs: number
   return turn
 }
 
-/** Steps come in the order of their calls. */
+/** Steps arrive in the order of their calls. */
 function withStep(
   turn: AskedTurn,
   { action, observation }: { readonly action: Action; readonly observation: string },
@@ -78,24 +81,24 @@ function withStep(
   return { ...turn, steps }
 }
 
-/** @param state how it ended, if no event said so */
+/** @param state how the turn ended, if no event said so */
 export function endedTurn(turn: AskedTurn, state: TurnState, nowMs: number): AskedTurn {
   return turn.state === 'running' ? { ...turn, state, endedAtMs: nowMs } : turn
 }
 
-/** What to do about a failure of this kind. */
+/** What to do about each kind of failure. */
 export const NEXT_STEPS: Readonly<Record<string, string>> = {
-  authentication: 'The model refused the key: check the key in the settings of the agent.',
-  rate_limit: 'The model is busy: wait a moment, then ask again.',
-  timeout: 'It took too long: ask again, or give the agent more time or steps in its settings.',
+  authentication: "The model refused the key. Check it in the agent's settings.",
+  rate_limit: 'The model is busy. Wait a moment, then ask again.',
+  timeout: 'This took too long. Ask again, or give the agent more time or steps in its settings.',
   connection:
-    'The model could not be reached or failed: ask again, or check its server and address.',
-  not_found: 'The model was not found: check its name and address in the settings.',
-  content: 'The provider refused the content: ask in other words.',
+    'The model could not be reached or failed. Ask again, or check its server and address.',
+  not_found: 'The model was not found. Check its name and address in the settings.',
+  content: 'The provider refused the content. Rephrase the question.',
   general: 'Ask again. The trace shows how far it got.',
 }
 
-/** Tokens in words; the provider's cached ones are part of the input. */
+/** Describes token counts. Cached tokens are part of the input. */
 export function usageOf(usage: Trace['usage']): string {
   if (usage === null) return 'tokens not counted'
   const kept = usage.cached_tokens > 0 ? ` (${shownCount(usage.cached_tokens)} cached)` : ''

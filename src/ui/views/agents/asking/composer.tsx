@@ -1,4 +1,4 @@
-/** The field for a question. Its text stays in this window until it is sent. */
+/** The field for a question. Its text is stored in this window until it is sent. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { ApiError, asError } from '../../../api/request.ts'
@@ -9,13 +9,12 @@ import { useShortcuts } from '../../../shell/keyboard.tsx'
 const ROWS_MAX = 10
 
 interface ComposerProps {
-  /** The draft's name in storage. */
   readonly place: string
   readonly isRunning: boolean
-  /** Called with the conversation's new place, once the question has started. */
+  /** Calls `begun` with the conversation's new place once the question has started. */
   readonly onAsk: (question: string, begun: (place: string) => void) => Promise<void>
   readonly onStop: () => void
-  /** Scrolls to the newest; missing: it is visible. */
+  /** Scrolls to the newest turn; missing if that is visible. */
   readonly onDown: (() => void) | undefined
 }
 
@@ -35,7 +34,8 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
   const [failure, setFailure] = useState<Error>()
   const field = useRef<HTMLTextAreaElement>(null)
   useEffect(() => {
-    // A finger that opens a conversation wants to read: a focus would raise the keyboard over it.
+    // Not on a touch screen, where a focused field would open the keyboard although most users open
+    // a conversation to read it.
     if (matchMedia('(hover: hover)').matches) field.current?.focus({ preventScroll: true })
   }, [])
   useShortcuts([
@@ -53,7 +53,7 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
     setText('')
     try {
       await onAsk(question, (movedTo) => {
-        // The next question may already be typed: it is kept.
+        // Keeps the next question, if it has already been typed.
         const next = draftAt(place)
         keepDraft(place, '')
         if (next.trim() !== question) keepDraft(movedTo, next)
@@ -109,12 +109,12 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
   )
 }
 
-/** The server's message for API clients, reworded for a user of this page. */
+/** Rewords the server's message, which is for API clients, for users of this page. */
 function inWords(error: Error): Error {
   if (!(error instanceof ApiError) || error.code !== 'conversation_busy') return error
   const { code, status, title } = error
   const message =
-    'Another window is asking here. Wait until it has its answer, then ask again, or start a new conversation'
+    'A question from another window is running here. Wait for its answer, or start a new conversation'
   return new ApiError({ code, status, title, message })
 }
 
@@ -124,7 +124,7 @@ interface Held {
   readonly stop: () => void
 }
 
-/** A question typed while files are being read waits for them: they may contain its answer. */
+/** Holds a question while files are being read, because they may contain its answer. */
 export function useHeldQuestion(isReading: boolean) {
   const [held, setHeld] = useState<Held>()
   const latest = useRef(isReading)
@@ -154,7 +154,7 @@ export function HeldQuestion({ of: { question, ask } }: { readonly of: Held }) {
       </h2>
       <div class="row">
         <span class="grow small quiet" role="status">
-          Asked as soon as your files are read
+          Waiting until your files have been read
         </span>
         <Button look="small" label="Ask now" onClick={ask} />
       </div>

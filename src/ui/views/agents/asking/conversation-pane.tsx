@@ -36,12 +36,12 @@ import { TurnActions, TurnCard } from './turn-card.tsx'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
-  /** `new`: created by its first question. */
+  /** `new` if its first question will create it. */
   readonly id: string
-  /** Whether the agent has anything to read. */
+  /** Whether the agent has any data to read. */
   readonly hasData: boolean
   readonly listed: Listed | undefined
-  /** Whether files are being added to what it reads. */
+  /** Whether files are being added to that data. */
   readonly isReading: boolean
 }
 
@@ -89,7 +89,7 @@ export function ConversationPane(props: ConversationPaneProps) {
   )
   const over = live.filter(({ state }) => state !== 'running')
   const running = live.filter(({ state }) => state === 'running')
-  // Not with each piece of a streamed answer.
+  // Memoized, because stored turns do not change with each piece of a streamed answer.
   const cards = useMemo(
     () => inOrder(kept.turns, live).map((turn) => cardOf(turn, turn.key || turn.traceId || '')),
     [kept.turns, over.map(({ key, state }) => `${key} ${state}`).join(), summaries, isRunning, id],
@@ -109,8 +109,8 @@ export function ConversationPane(props: ConversationPaneProps) {
       {held && <HeldQuestion of={held} />}
       {isGone && hasTurns && !isRunning && (
         <p class="warning">
-          <Icon name="warning" /> This conversation was deleted, or the server ended before it was
-          kept. What you ask now begins a new one.
+          <Icon name="warning" /> This conversation was deleted, or the server stopped before it was
+          stored. Your next question starts a new one.
         </p>
       )}
       <p class="visually-hidden" role="status">
@@ -131,7 +131,7 @@ export function ConversationPane(props: ConversationPaneProps) {
           onConfirm={() => remove(doomed)}
           onClose={() => setDoomed(undefined)}
         >
-          This question, its answer and all that followed are deleted from the conversation.
+          This question, its answer and everything after it are deleted from the conversation.
           {doomed.isEdited &&
             ' The question returns to the field below, where you can change it and ask again.'}
         </ConfirmDialog>
@@ -140,13 +140,13 @@ export function ConversationPane(props: ConversationPaneProps) {
   )
 }
 
-/** Stored turns, with those watched here in their watched form, then those not read yet. */
+/** Stored turns, with those watched here in their live form, then turns that were not read yet. */
 function inOrder(kept: readonly KeptTurn[], live: readonly AskedTurn[]): readonly AskedTurn[] {
   const watched = new Map(live.map((turn) => [turn.traceId, turn]))
   const known = new Set(kept.map((turn) => turn.trace_id))
   const rest = live.filter(({ traceId }) => traceId === undefined || !known.has(traceId))
   const all = [...kept.map((turn) => watched.get(turn.trace_id) ?? watchedTurn(turn)), ...rest]
-  // Running turns are below them.
+  // Running turns are shown below them.
   return all.filter(({ state }) => state !== 'running')
 }
 
@@ -154,20 +154,20 @@ function tellUnlessStopped(error: unknown): void {
   if (!(error instanceof DOMException && error.name === 'AbortError')) tellFailed(error)
 }
 
-/** For screen readers: not each piece of the text, which would never end. */
+/** Not the streamed text: screen readers would announce every piece. */
 function saidOf(turn: AskedTurn | undefined): string {
   if (turn === undefined) return ''
   if (turn.state === 'stopped') return 'Stopped'
-  if (turn.state === 'answered') return 'The answer is there'
+  if (turn.state === 'answered') return 'The answer is complete'
   if (turn.state !== 'running') return ''
-  if (turn.text !== '') return 'It is answering'
+  if (turn.text !== '') return 'Answering'
   const step = turn.steps.at(-1)
-  return step === undefined ? 'It is working' : `Step ${turn.steps.length}: ${step.action.tool}`
+  return step === undefined ? 'Working' : `Step ${turn.steps.length}: ${step.action.tool}`
 }
 
 const END_PX = 120
 
-/** Keeps the end in sight while it grows, as long as the reader is there. @param grown other values when it has grown */
+/** Unless the user has scrolled away. @param grown values that change when it grows */
 function useFollowing(grown: readonly unknown[]) {
   const isFollowing = useRef(true)
   const [isAway, setIsAway] = useState(false)
@@ -192,10 +192,7 @@ function useFollowing(grown: readonly unknown[]) {
 
 type Listed = ConversationList['items'][number]
 
-/**
- * Questions from another window, or from this one before a reload: watched, or read.
- * @param listed the conversation as the list has it, another object each time that it was read
- */
+/** From another window or before a reload. @param listed new each time the list is read */
 function useOtherWindows(
   agent: AgentName,
   id: string,
@@ -212,10 +209,7 @@ function useOtherWindows(
     forgetCut(place, kept.turns)
   }, [kept.turns])
   const wasListed = useRef('')
-  /**
-   * Reasons already handled by a read. If reading cannot settle one, such as a question that was never stored, it is not
-   * read for again.
-   */
+  /** Not read again for the same reason: a question may never have been stored. */
   const read = useRef('')
   const cutCount = turnsAt(place).filter(({ state }) => state === 'cut').length
   useEffect(() => {
@@ -225,7 +219,7 @@ function useOtherWindows(
   useEffect(() => {
     if (!isHere || kept.isLoading) return
     if (listed === undefined) {
-      // It may have been deleted.
+      // The conversation may have been deleted.
       if (wasListed.current === place) {
         readFromServer(place)
         kept.reload()
@@ -245,7 +239,7 @@ function useOtherWindows(
   }, [listed])
 }
 
-/** How many questions the conversation has, as far as this window knows. */
+/** The number of questions in the conversation, as far as this window knows. */
 function knownCount(place: string, { newest, turns }: KeptTurns): number {
   const ids = new Set(turns.map((turn) => turn.trace_id))
   const others = turnsAt(place).filter(({ state, traceId }) => {
@@ -254,7 +248,7 @@ function knownCount(place: string, { newest, turns }: KeptTurns): number {
   return (newest?.turn_count ?? 0) + others.length
 }
 
-/** A question that is to be deleted with what followed; `isEdited`: it comes back to the field. */
+/** A question to delete, with all that follow. With `isEdited`, its text returns to the field. */
 interface Doomed {
   readonly traceId: string
   readonly question: string
@@ -262,10 +256,9 @@ interface Doomed {
   readonly isEdited: boolean
 }
 
-/** Actions in a conversation: ask, and take back a question. */
 function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
   const { route } = useLocation()
-  /** Changing it makes the field show its draft again. */
+  /** Increased to make the field show its draft again. */
   const [draftCount, setDraftCount] = useState(0)
   const place = placeOf(agent, id)
   const onAsk = async (question: string, begun: (to: string) => void = () => {}) => {
@@ -281,7 +274,8 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     try {
       await ask({ ...asked, conversation: id })
     } catch (error) {
-      // The server stopped before storing what began here, or another client deleted it: continue as a new conversation.
+      // The server stopped before it stored the conversation, or another client deleted it, so
+      // continue with a new one.
       if (!isMissing(error) || id === 'new') throw error
       await ask({ ...asked, conversation: 'new', place })
     }
@@ -290,7 +284,7 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
     await deleteTurnsFrom(agent, id, traceId).catch((error: unknown) => {
       if (!isMissing(error)) throw error
     })
-    // The field's draft and the conversation with all its turns move to the new place.
+    // The draft, and the conversation with all its turns, move to the new place.
     const target = isFirst ? placeOf(agent, 'new') : place
     const texts = [isEdited ? question : '', draftAt(place), draftAt(target)]
     keepDraft(place, '')
@@ -304,7 +298,7 @@ function useConversation(agent: AgentName, id: string, kept: KeptTurns) {
   return { onAsk, remove, draftCount }
 }
 
-/** The server knows no such conversation, or no such turn of it. */
+/** Whether the server does not know the conversation or the turn. */
 function isMissing(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404 && error.code !== 'agent_not_found'
 }
@@ -318,12 +312,12 @@ function Invitation({ agent, hasData }: Pick<ConversationPaneProps, 'agent' | 'h
     <EmptyState icon="chat" title={`Ask ${agent.name}`}>
       <p class="quiet">
         {hasData
-          ? 'The answer comes with its steps and its sources, and the conversation is kept.'
-          : 'It has nothing to read yet, so it cannot answer anything.'}
+          ? 'Answers come with their steps and sources, and the conversation is stored.'
+          : 'This agent has no data yet, so it cannot answer.'}
       </p>
       {!hasData && (
         <a class="button" href={addressOf.agentSettings(agent.project, agent.name)}>
-          Choose what it may read
+          Choose its data
         </a>
       )}
     </EmptyState>
@@ -355,12 +349,12 @@ interface MissingProps {
 function MissingConversation({ agent, onRetry }: MissingProps) {
   usePolling(onRetry, POLL_MS)
   return (
-    <EmptyState icon="chat" title="This conversation is not there">
+    <EmptyState icon="chat" title="There is no such conversation">
       <p class="quiet">
         It was deleted or has expired, or its first question is still being answered.
       </p>
       <div class="row">
-        <Button label="Look again" onClick={onRetry} />
+        <Button label="Check again" onClick={onRetry} />
         <a class="button" href={addressOf.agent(agent.project, agent.name)}>
           New conversation
         </a>

@@ -1,4 +1,4 @@
-/** Parts of an answer besides its sources: charts, and the rows of statements. */
+/** The parts of an answer besides its sources: charts, and rows of statements. */
 import type {
   Chart as AnswerChart,
   StatementRows,
@@ -33,7 +33,7 @@ export function Findings({ found, project }: { readonly found: Found; readonly p
       })}
       {result && <Rows label="Result" rows={result} project={project} isOpen />}
       {statements.map((rows, index) => (
-        <Rows key={index} label="Rows that were read" rows={rows} project={project} />
+        <Rows key={index} label="Rows read" rows={rows} project={project} />
       ))}
     </>
   )
@@ -58,7 +58,7 @@ function Rows(props: {
         {label}{' '}
         <span class="small quiet">
           {counted(shown.length, 'row')}
-          {hasMore && ', the first of more'}
+          {hasMore && ', not all of them'}
         </span>
         <span class="one-line quiet small mono" dir="auto">
           {gistOf(sql)}
@@ -99,7 +99,7 @@ const KINDS: Readonly<Record<string, ChartKind>> = {
   arc: 'bar',
 }
 
-/** @returns undefined for a chart that we cannot draw: its rows say the same */
+/** @returns undefined for a chart that cannot be drawn; its rows are shown instead */
 export function drawnChart({
   spec,
   column_names: columns,

@@ -1,4 +1,4 @@
-/** The turns of a stored conversation, newest first, and the facts from their traces. */
+/** The turns of a stored conversation, newest first, with details from their traces. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { FAILURE_TYPES } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, listTraces, readConversation } from '../../../api/agents.ts'
@@ -12,23 +12,23 @@ export type KeptTurn = Conversation['turns'][number]
 export type TraceSummary = TraceList['items'][number]
 
 export interface KeptTurns {
-  /** In order, as far as read. */
+  /** The turns read so far, in order. */
   readonly turns: readonly KeptTurn[]
-  /** The newest page, as it was read last. */
+  /** The newest page, as last read. */
   readonly newest: Conversation | undefined
   readonly failure: Error | undefined
   readonly isLoading: boolean
   readonly reload: () => void
-  /** Reads the earlier ones; missing: there are none. */
+  /** Reads earlier turns; missing if there are none. */
   readonly readEarlier?: () => Promise<void>
 }
 
-/** Everything read so far, when earlier ones were requested. */
 interface Former extends Pick<Conversation, 'turns' | 'next'> {}
 
 /**
- * The turns before the newest page, as far as read; undefined: there may be others between.
- * @param newest as it was read last: turns may have come since, or were deleted from one on
+ * The turns read before the newest page; undefined if other turns may be missing in between.
+ * @param newest the newest page as last read; since then, turns may have been added, or deleted
+ * from one turn on
  */
 export function turnsBefore(
   newest: readonly KeptTurn[],
@@ -38,7 +38,7 @@ export function turnsBefore(
   return at === -1 ? undefined : former.slice(0, at)
 }
 
-/** @param id undefined: nothing of it has to be read */
+/** @param id undefined if there is nothing to read */
 export function useKeptTurns(agent: AgentName, id: string | undefined): KeptTurns {
   const key = JSON.stringify([agent.project, agent.name, id])
   const [former, setFormer] = useState<Former>()
@@ -69,7 +69,7 @@ export function useKeptTurns(agent: AgentName, id: string | undefined): KeptTurn
 
 const NO_SUMMARIES: ReadonlyMap<string, TraceSummary> = new Map()
 
-/** Times, tokens and feedback of the turns of a conversation, by the ids of their traces. */
+/** Times, tokens and feedback for the turns of a conversation, by trace id. */
 export function useSummaries(id: string): ReadonlyMap<string, TraceSummary> {
   const found = useResource(
     async (signal) => {
@@ -88,12 +88,14 @@ export function useSummaries(id: string): ReadonlyMap<string, TraceSummary> {
 
 const STATES = { answered: 'answered', failed: 'failed', cancelled: 'stopped' } as const
 
-/** In the form of a watched turn. Its steps are in its trace. */
 export function watchedTurn(turn: KeptTurn): AskedTurn {
   const { question, answer, outcome, error_code: code, trace_id: traceId } = turn
-  // The schema leaves the content of a cell open, as JSON does.
+  // Like JSON, the schema allows any content in a cell.
   const found = turn as Found
-  const failed = { words: code === null ? '' : `It ended with ${code}.`, kind: kindOf(code) }
+  const failed = {
+    words: code === null ? '' : `The question failed with ${code}.`,
+    kind: kindOf(code),
+  }
   return {
     key: 0,
     question,

@@ -1,4 +1,4 @@
-/** Questions this page has asked or is following. They continue while another view is open. */
+/** Questions that this page has asked or is watching. They continue while other views are open. */
 import { effect, signal } from '@preact/signals'
 import type { CompletionEvent } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, askAgent, cancelRun, watchAnswer } from '../../../api/agents.ts'
@@ -6,25 +6,24 @@ import type { Conversation } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
 import { type AskedTurn, endedTurn, newTurn, withEvent } from './asked-turn.ts'
 
-/** By place: an agent or a conversation. */
 const turnsByPlace = signal<ReadonlyMap<string, readonly AskedTurn[]>>(new Map())
-/** Counts questions started or ended: lists of conversations reload on a change. */
+/** Increases when a question starts or ends, so that lists of conversations are reloaded. */
 export const changes = signal(0)
 const lastKey = signal(0)
-/** Stops the running question at a place. */
+/** How to stop the running question of each place. */
 const stops = new Map<string, () => void>()
-/** A run that was cancelled ends its stream by itself, or the stream is left after this time. */
+/** After a run is cancelled, its stream normally ends by itself; after this time, it is closed. */
 const STOP_MS_MAX = 3000
-/** A busy server may refuse to cancel: retry after this. */
+/** The delay before cancelling again, because a busy server may refuse. */
 const CANCEL_AGAIN_MS = 500
-/** Conversations started on this page: nothing needs to be read for them. */
+/** Conversations that started on this page, so that nothing must be read from the server. */
 const whole = signal<ReadonlySet<string>>(new Set())
 
 export function isWhole(place: string): boolean {
   return whole.value.has(place)
 }
 
-/** Another window asked there, or the end of a question is unknown: read it. */
+/** Another window asked there, or the end of a question is unknown. */
 export function readFromServer(place: string): void {
   whole.value = new Set([...whole.peek()].filter((one) => one !== place))
 }
@@ -46,7 +45,7 @@ export function forgetTurns(place: string): void {
   replace(place, [])
 }
 
-/** Drops turns that were cut, or stopped too late: the server has the complete ones. */
+/** Drops turns that were cut off or stopped too late, because the server has the complete ones. */
 export function forgetCut(place: string, kept: Conversation['turns']): void {
   const turns = turnsByPlace.peek().get(place) ?? []
   const left = turns.filter(({ state, traceId }) => {
@@ -61,7 +60,7 @@ export function stopAsking(place: string): void {
   stops.get(place)?.()
 }
 
-/** Stops the running question there, and waits for its end. */
+/** Stops the running question and waits until it ends. */
 export async function stopped(place: string): Promise<void> {
   stopAsking(place)
   const over = Promise.withResolvers<void>()
@@ -74,20 +73,19 @@ export async function stopped(place: string): Promise<void> {
 
 interface Asked {
   readonly agent: AgentName
-  /** The id of a conversation, `new`, or a name of the caller's for one that is not kept. */
+  /**
+   * A conversation's id, `new`, or a name chosen by the caller if the conversation is not stored.
+   */
   readonly conversation: string
   readonly isKept: boolean
   readonly question: string
-  /** Where it is shown until it has a conversation; missing: the place of the conversation. */
+  /** Where the question is shown until its conversation exists; by default, its place. */
   readonly place?: string
-  /** Called once it has started, with the conversation's new place. */
+  /** Called once the question has started, with the conversation's id. */
   readonly begun?: (conversationId: string | undefined) => void
 }
 
-/**
- * Ends with the answer, in any way.
- * @throws ApiError if it could not start, a DOMException if it was stopped before: then nothing is shown
- */
+/** When the answer ends. @throws ApiError, DOMException before the start: nothing is shown */
 export async function ask(asked: Asked): Promise<void> {
   const { agent, conversation, isKept, question, begun } = asked
   lastKey.value += 1
@@ -115,7 +113,7 @@ export async function ask(asked: Asked): Promise<void> {
     shown.end(hasEnded ? 'failed' : 'cut')
   } catch (error) {
     const hasBegun = shown.turn.traceId !== undefined || !isKept
-    // Unless cancelled, it continues on the server if it is kept.
+    // Unless it was cancelled, a stored question continues on the server.
     const isOver = shown.isCancelled || shown.turn.traceId === undefined || !isKept
     if (shown.abort.signal.aborted && hasBegun) return shown.end(isOver ? 'stopped' : 'cut')
     if (shown.turn.traceId !== undefined && error instanceof ApiError) return shown.end('cut')
@@ -123,7 +121,7 @@ export async function ask(asked: Asked): Promise<void> {
     throw error
   } finally {
     shown.close()
-    // It may still be running: ask the server.
+    // The question may still be running, so the server is asked.
     if (shown.turn.state === 'cut') readFromServer(shown.place)
     changes.value += 1
   }
@@ -131,10 +129,7 @@ export async function ask(asked: Asked): Promise<void> {
 
 type Running = NonNullable<Conversation['running']>
 
-/**
- * Follows a question asked by another window, or by this one before a reload. Replaces a turn that was cut.
- * @param over called if it had ended already: it is in the conversation
- */
+/** Of another window or before a reload. @param over called if it has already ended */
 export async function watch(
   agent: AgentName,
   conversationId: string,
@@ -158,7 +153,8 @@ export async function watch(
     over()
   } finally {
     shown.close()
-    // A cut one is looked up with the next read of the list: doing it at once would loop if the server refuses.
+    // A turn that was cut off is looked up when the list is next read. Doing so right away could
+    // loop forever.
     if (shown.turn.state !== 'cut') changes.value += 1
   }
 }
@@ -183,7 +179,7 @@ class ShownTurn {
 
   tell(event: CompletionEvent): void {
     const { turn } = this
-    // A watched question also brings the times of its events.
+    // Events of a watched question include their time.
     const atMs = 'at_ms' in event ? event.at_ms : undefined
     const nowMs = atMs === undefined ? Date.now() : turn.startedAtMs + atMs
     this.turn = withEvent(turn, event, nowMs)
@@ -191,13 +187,13 @@ class ShownTurn {
     else this.#paint()
   }
 
-  /** @param state how it ended, if no event said so */
+  /** @param state how the turn ended, if no event said so */
   end(state: 'failed' | 'stopped' | 'cut'): void {
     this.turn = endedTurn(this.turn, state, Date.now())
     this.#paint()
   }
 
-  /** It has a conversation now. */
+  /** Called once the question has a conversation. */
   moveTo(next: string): void {
     const turns = turnsByPlace.peek().get(this.place) ?? []
     stops.delete(this.place)
@@ -221,7 +217,7 @@ class ShownTurn {
     if (stops.get(this.place) === this.#stop) stops.delete(this.place)
   }
 
-  /** Cancels the run. The server stores its partial answer before it ends the stream, so the next question sees it. */
+  /** The server stores the partial answer first, for the next question to refer to. */
   async #cancel(): Promise<void> {
     if (this.#isStopping) return
     this.#isStopping = true
@@ -235,7 +231,7 @@ class ShownTurn {
         this.isCancelled = true
         return
       } catch (error) {
-        // It is over: its stream says how it ended.
+        // The run has already ended; its stream reports how.
         if (error instanceof ApiError && error.status === 404) return
       }
       await new Promise((resolve) => setTimeout(resolve, CANCEL_AGAIN_MS))
@@ -249,7 +245,7 @@ class ShownTurn {
     replace(this.place, index < 0 ? [...turns, this.turn] : turns.with(index, this.turn))
   }
 
-  /** A model may send a thousand pieces a second: they are shown once per frame. */
+  /** Renders once per frame, because a model may send a thousand pieces per second. */
   #paintSoon(): void {
     this.#frame ??= requestAnimationFrame(() => this.#paint())
   }

@@ -1,4 +1,7 @@
-/** What an agent did before it answered: one folded line; inside, each call with its input, output and time. */
+/**
+ * What an agent did before it answered: a folded summary, and inside it each tool call with input
+ * and output.
+ */
 import { useState } from 'preact/hooks'
 import { readTrace } from '../../../api/agents.ts'
 import { Button, CopyButton } from '../../../components/button.tsx'
@@ -27,7 +30,7 @@ interface KeptStepsProps {
   readonly project: string
 }
 
-/** The steps of a turn that this page did not watch, from its trace. */
+/** Reads the steps of a turn that this page did not watch, from its trace. */
 export function KeptSteps({ traceId, count, project }: KeptStepsProps) {
   const [isOpen, setIsOpen] = useState(false)
   return (
@@ -55,7 +58,7 @@ function TraceSteps({ traceId, project }: Omit<KeptStepsProps, 'count'>) {
   )
 }
 
-/** `Searched 2 knowledge bases, ran 1 statement, 0.4 s`. */
+/** Returns a summary such as `Searched 2 knowledge bases, ran 1 statement, 0.4 s`. */
 export function summaryOf(steps: readonly AskedStep[]): string {
   const inputs = (tool: string) => steps.filter(({ action }) => action.tool === tool)
   const searches = inputs('kb_query_tool')
@@ -105,9 +108,7 @@ function Steps({ steps, project }: StepListProps) {
               </p>
             )}
             <ToolInput input={step.action.tool_input} project={project} />
-            {step.observation !== undefined && (
-              <Long label="What came back" text={step.observation} />
-            )}
+            {step.observation !== undefined && <Long label="Result" text={step.observation} />}
           </details>
         </li>
       ))}
@@ -115,7 +116,6 @@ function Steps({ steps, project }: StepListProps) {
   )
 }
 
-/** What the model said before the call; the call itself is shown below. */
 function thoughtOf(log: string): string {
   return log.split(/^Action: /m, 1)[0]?.trim() ?? ''
 }
@@ -128,7 +128,7 @@ export function gistOf(input: string): string {
   return text.replace(/\s+/g, ' ').slice(0, GIST_CHARS)
 }
 
-/** SQL formatted for reading, with a link to the editor. */
+/** Shows SQL formatted, with a link to the editor. */
 export function ToolInput(props: { readonly input: string; readonly project: string }) {
   const { input, project } = props
   const sql = sqlOf(input)
@@ -147,7 +147,7 @@ export function ToolInput(props: { readonly input: string; readonly project: str
   )
 }
 
-/** The input is a statement, or has one in a field. */
+/** The SQL in the input, which is a statement or an object with one; undefined if there is none. */
 function sqlOf(input: string): string | undefined {
   if (/^\s*(SELECT|WITH|EXPLAIN)\b/i.test(input)) return input
   try {

@@ -1,4 +1,4 @@
-/** One question with its steps, its answer, the sources, and its actions. */
+/** One question with its steps, answer, sources and actions. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
@@ -10,15 +10,15 @@ import { addressOf } from '../../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../../shell/notices.tsx'
 import { AnswerText } from './answer-text.tsx'
 import { type AskedTurn, NEXT_STEPS, usageOf } from './asked-turn.ts'
+import { Sources } from './cited-sources.tsx'
 import { Findings } from './findings.tsx'
 import type { TraceSummary } from './kept-turns.ts'
-import { Sources } from './sources.tsx'
 import { KeptSteps, StepList } from './step-list.tsx'
 
 export function TurnCard(props: {
   readonly turn: AskedTurn
   readonly project: string
-  /** Its trace, if it was read. */
+  /** The question's trace, if it was read. */
   readonly summary?: TraceSummary | undefined
   readonly actions?: ComponentChildren
 }) {
@@ -46,7 +46,7 @@ export function TurnCard(props: {
       {turn.found && <Findings found={turn.found} project={project} />}
       <Sources citations={sources} answer={turn.text} />
       {citesNothing(turn) && (
-        <p class="small quiet">This answer cites nothing: check it before you rely on it.</p>
+        <p class="small quiet">This answer has no sources. Check it before you rely on it.</p>
       )}
       {!isRunning && (
         <div class="row small">
@@ -67,14 +67,16 @@ export function TurnCard(props: {
 
 const NO_CITATIONS: readonly Citation[] = []
 
-/** Neither a document nor rows: the model's own words. */
+/** Whether the answer cites neither documents nor rows, so that it is only the model's own text. */
 function citesNothing({ state, found }: AskedTurn): boolean {
   if (state !== 'answered' || found === undefined) return false
+  // The built-in model says itself that it found nothing.
+  if (found.evidence === 'none' && !found.low_evidence) return false
   const { citations, statements = [], charts = [], result } = found
   return citations.length + statements.length + charts.length === 0 && !result
 }
 
-/** How long it took, and the tokens that the model counted. */
+/** Shows the time taken, and the tokens that the provider counted. */
 function Spent(props: { readonly turn: AskedTurn; readonly summary: TraceSummary | undefined }) {
   const { turn, summary } = props
   const watchedMs = turn.endedAtMs === undefined ? undefined : turn.endedAtMs - turn.startedAtMs
@@ -113,8 +115,8 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
       <p class="warning" role="alert">
         <Icon name="warning" />{' '}
         {turn.conversationId === undefined
-          ? 'The connection broke off. What had come stays here; ask again for the whole answer.'
-          : 'The connection broke off. What had come stays here, and the rest comes when the server is back. If it does not, ask again.'}
+          ? 'The connection was lost. This part arrived; ask again for the complete answer.'
+          : 'The connection was lost. This part arrived; the rest follows when the server is back. If it does not, ask again.'}
       </p>
     )
   }
@@ -123,7 +125,7 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div>
-        <strong>{turn.text === '' ? 'There is no answer' : 'The answer broke off'}</strong>
+        <strong>{turn.text === '' ? 'No answer' : 'The answer is incomplete'}</strong>
         <p class="pre" dir="auto">
           {turn.failure?.words}
         </p>
@@ -138,7 +140,6 @@ const RATINGS = [
   [-1, 'Bad'],
 ] as const
 
-/** The reader's rating of an answer: good or bad, and why. It is stored in the trace. */
 function Feedback(props: { readonly traceId: string; readonly summary: TraceSummary | undefined }) {
   const { traceId, summary } = props
   const [given, setRating] = useState<number>()
@@ -160,7 +161,7 @@ function Feedback(props: { readonly traceId: string; readonly summary: TraceSumm
     void act(async () => {
       await rateTrace(traceId, { rating: rating ?? 0, comment })
       setIsAsking(false)
-      tellDone('Thank you. It is saved in the trace')
+      tellDone('Thank you. Your rating is saved in the trace')
     })
   }
   return (
@@ -198,11 +199,10 @@ function Feedback(props: { readonly traceId: string; readonly summary: TraceSumm
 interface TurnActionsProps {
   readonly isDisabled: boolean
   readonly onAsk: () => void
-  /** Missing: the server does not know the question. */
+  /** Missing if the question is not stored on the server. */
   readonly onRemove?: (isEdited: boolean) => void
 }
 
-/** Actions for a question of a conversation. */
 export function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
   return (
     <>
@@ -218,7 +218,7 @@ export function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
           <Button
             look="small quiet icon-only"
             icon="trash"
-            aria-label="Delete this question and what followed"
+            aria-label="Delete this question and everything after it"
             title="Delete"
             disabled={isDisabled}
             onClick={() => onRemove(false)}

@@ -1,18 +1,18 @@
-/** A text in blocks that are drawn separately, each split by the chunks it belongs to. */
+/** Splits a text into blocks that are rendered separately, and each block by its chunks. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
 interface Piece extends Span {
-  /** Positions of the chunks that contain it. */
+  /** Indexes of the chunks that contain this span. */
   readonly chunks: readonly number[]
   readonly isMarked: boolean
 }
 
 const BLOCK_CHARS = 6000
 
-/** Blocks end at line ends, else at spaces, never inside of a character. */
+/** Blocks end at line ends, otherwise at spaces, but never within a character. */
 export function blocksOf(text: string): readonly Span[] {
   const blocks: Span[] = []
   for (let start = 0; start < text.length; ) {
@@ -57,23 +57,23 @@ function overlaps(one: Span, other: Span): boolean {
   return one.start < other.end && other.start < one.end
 }
 
-/** `<id>:<column>:<n>of<total>:<start>to<end>` */
+/** Parses the span in `<id>:<column>:<n>of<total>:<start>to<end>`. */
 export function placeIn(chunkId: string): Span | undefined {
   const [, start, end] = /:(\d+)to(\d+)$/.exec(chunkId) ?? []
   return start === undefined ? undefined : { start: Number(start), end: Number(end) }
 }
 
-/** What an address names: offsets from a hit, and the chunk of its column. */
+/** What an address refers to: offsets from a search result, and the chunk in its column. */
 export interface NamedSpan extends Span {
   readonly number?: number | undefined
 }
 
 export interface PlacedSpan extends NamedSpan {
-  /** As in hits. A chunk made from JSON has no position in a text, so it gets a different one. */
+  /** A chunk made from JSON has no position in a text, so it is given one. */
   readonly cut: Span
 }
 
-/** The named chunk, or the one with its start (-1: none), and the range to highlight in the shown text. */
+/** Or the one with that start (-1 if there is none), and the range to highlight. */
 export function markOf(
   named: NamedSpan,
   chunks: readonly PlacedSpan[],
@@ -92,14 +92,14 @@ export function markOf(
   return { at: exact >= 0 ? exact : around, mark: { start, end } }
 }
 
-/** Documents may have been rechunked since the address was made. */
+/** Documents may have been re-chunked since the address was created. */
 function holds(one: Span, other: Span): boolean {
   return one.start <= other.start && other.end <= one.end
 }
 
 const OF_JSON = 'JSONChunkingPreprocessor'
 
-/** The shown text is in no such document: its chunks are listed below each other. */
+/** No document contains their text, so they are shown one below the other. */
 export function areMadeOfJson(chunks: readonly { readonly source: string }[]): boolean {
   return chunks.some(({ source }) => source === OF_JSON)
 }

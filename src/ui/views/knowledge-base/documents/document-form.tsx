@@ -1,4 +1,6 @@
-/** Changes the text and the metadata of a document, unless another window changed them since. */
+/**
+ * Edits a document's text and metadata. If another window has changed them, nothing is overwritten.
+ */
 import { useState } from 'preact/hooks'
 import { getDocument, patchDocument, putDocument } from '../../../api/documents.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
@@ -28,7 +30,7 @@ export function DocumentForm(props: {
   readonly onClose: () => void
 }) {
   const { of, document: opened, onSaved, onClose } = props
-  // The document as opened, even if the view reloads it behind this window.
+  // The document as it was opened, even if the view behind the dialog reloads it.
   const [first] = useState(opened)
   const [before, setBefore] = useState(opened)
   const [content, setContent] = useState<Readonly<Record<string, string>>>(opened.content)
@@ -46,7 +48,7 @@ export function DocumentForm(props: {
         `Another user changed ${changed} since you opened it. Save again to replace those with yours`,
       )
     }
-    // Only edited fields replace stored values: other people's changes to the rest stay.
+    // Only edited fields are replaced, so that other users' changes to the rest are kept.
     if (isTextSame) await patchDocument(of, before.id, changes)
     else {
       await putDocument(of, before.id, {
@@ -80,13 +82,12 @@ export function DocumentForm(props: {
   )
 }
 
-/** A longer text makes every key slow, so its field opens on demand. */
+/** A longer text would slow down each key press, so its field opens only on request. */
 const OPEN_CHARS_MAX = 200_000
 
 function ContentField(props: {
   readonly column: string
   readonly text: string
-  /** Whether the text was made from JSON. */
   readonly isMade: boolean
   readonly onText: (text: string) => void
 }) {
@@ -108,7 +109,7 @@ function ContentField(props: {
       hint={
         isMade
           ? 'Made from JSON, which is not stored. To change it, enter the whole JSON here.'
-          : 'A changed text is chunked and embedded again'
+          : 'Changed text is chunked and embedded again'
       }
       rows={10}
       value={text}
@@ -125,7 +126,7 @@ function MetadataFields(props: {
   return (
     <fieldset>
       <legend>Metadata</legend>
-      <p class="small quiet">Leave empty for no value. Changing metadata embeds nothing again.</p>
+      <p class="small quiet">Leave empty for no value. Changing metadata re-embeds nothing.</p>
       <div class="grid">
         {draft.map((field) => (
           <MetadataField
@@ -145,7 +146,7 @@ function MetadataFields(props: {
   )
 }
 
-/** Longer texts get a field of several lines. */
+/** Longer values get a field with several lines. */
 const LINE_CHARS = 60
 const INPUT_TYPES = {
   text: 'text',

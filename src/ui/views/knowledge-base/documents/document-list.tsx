@@ -1,4 +1,7 @@
-/** Documents or chunks in a table: title or first line, source, size, date; selected and deleted. */
+/**
+ * Documents or chunks in a table: title or first line, source, size and date. Rows can be selected
+ * and deleted.
+ */
 import { isObject } from '../../../../core/json.ts'
 import { shortened } from '../../../../core/short-text.ts'
 import {
@@ -19,10 +22,8 @@ import { tellDone } from '../../../shell/notices.tsx'
 
 export interface Row {
   readonly key: string
-  /** The document's. */
   readonly id: string
   readonly title: string
-  /** The start of its text. */
   readonly excerpt: string
   readonly size: string
   readonly metadata: Readonly<Record<string, unknown>>
@@ -40,7 +41,7 @@ const SOURCE_CHARS_MAX = 80
 export function DocumentTable(props: {
   readonly of: KnowledgeBaseName
   readonly rows: readonly Row[]
-  /** Ids of documents; undefined: nothing can be selected. */
+  /** The ids of the selected documents; undefined if nothing can be selected. */
   readonly selected: ReadonlySet<string> | undefined
   readonly onSelect: (ids: ReadonlySet<string>) => void
 }) {
@@ -112,7 +113,7 @@ export function DocumentTable(props: {
   )
 }
 
-/** A column that some rows have a value for. */
+/** A column, if at least one row has a value for it. */
 function optional(
   title: string,
   values: readonly string[],
@@ -123,7 +124,7 @@ function optional(
 }
 
 function addressOfRow({ project, name }: KnowledgeBaseName, { id, place }: Row): string {
-  // Browsers take these two for parts of the path.
+  // Browsers would treat these two as relative path segments.
   if (id === '.' || id === '..') {
     const query = new URLSearchParams({ show: 'chunks', filters: JSON.stringify({ id }) })
     return `${addressOf.knowledgeBase(project, name)}?${query}`
@@ -132,7 +133,9 @@ function addressOfRow({ project, name }: KnowledgeBaseName, { id, place }: Row):
   return addressOf.chunk(project, name, { documentId: id, ...place })
 }
 
-/** Metadata columns of readers of files, pages and tables, or common names of them. */
+/**
+ * Metadata columns that readers of files, pages and tables set, and other common names for them.
+ */
 const SOURCES = ['url', 'file', 'file_name', 'filename', 'path', '_source']
 const DATES = ['date', 'published', 'modified', 'updated', 'updated_at', 'created', 'created_at']
 
@@ -152,7 +155,7 @@ function dateOf(metadata: Row['metadata']): string {
 interface SelectionBarProps {
   readonly of: KnowledgeBaseName
   readonly selected: ReadonlySet<string>
-  /** All documents that match the filters; undefined: their number is unknown. */
+  /** All documents that match the filters; undefined if their number is unknown. */
   readonly whole: { readonly filters: Filters; readonly total: number } | undefined
   /** Whether all of them are selected, on every page. */
   readonly isWhole: boolean
@@ -203,7 +206,7 @@ export function SelectionBar(props: SelectionBarProps) {
   )
 }
 
-/** The filters, each removed by a click. */
+/** The filters; a click removes one. */
 export function FilterChips(props: {
   readonly filters: Filters
   readonly onFilters: (filters: Filters) => void
@@ -239,7 +242,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
   ...{ '>=': 'from', '<=': 'to', '<': 'before', contains: 'contains' },
 }
 
-/** `from 3 to 7`, `green or black`, `contains tea`. */
+/** Describes a condition, such as `from 3 to 7`, `green or black` or `contains tea`. */
 function wordsOfCondition(condition: unknown): string {
   if (!isObject(condition)) return shown(condition)
   const words = Object.entries(condition).map(([operator, value]) => {

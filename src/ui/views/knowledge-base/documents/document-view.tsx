@@ -1,4 +1,4 @@
-/** One stored document: its text with the borders of its chunks, and its metadata. */
+/** A stored document: its text with the borders of its chunks, and its metadata. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { shortened } from '../../../../core/short-text.ts'
@@ -119,7 +119,7 @@ function Metadata({ document: { metadata, exact, chunks } }: { readonly document
 
 const VALUE_CHARS_MAX = 300
 
-/** Only web addresses become links: others could run something. */
+/** Only web addresses become links, because others, such as `javascript:`, could run code. */
 function Value({ value }: { readonly value: unknown }) {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
   if (!/^https?:\/\/\S+$/.test(text)) {
@@ -142,7 +142,7 @@ interface ColumnTextProps {
   readonly column: string
   readonly text: string
   readonly marked: NamedSpan | undefined
-  /** Only one of several columns reacts to keys. */
+  /** Whether this column reacts to keys; only one of several columns does. */
   readonly hasKeys: boolean
 }
 
@@ -151,7 +151,7 @@ interface PlacedChunk extends PlacedSpan {
   readonly facts: Readonly<Record<string, unknown>>
 }
 
-/** The text of one column with its chunks, and the list of them. */
+/** The text of one column with its chunks, and a list of them. */
 function ColumnText({ of, document, column, text, marked, hasKeys }: ColumnTextProps) {
   const { route } = useLocation()
   const chunks = useMemo(() => chunksIn(document, column), [document, column])
@@ -229,7 +229,7 @@ function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChu
     })
 }
 
-/** The text to search for in "More like this": an address has a limit, and a model reads little more. */
+/** The length of the text for "More like this": URLs are limited, and models read little more. */
 const SOUGHT_CHARS_MAX = 1000
 
 function ChunkFacts(props: {
@@ -265,7 +265,7 @@ function ChunkFacts(props: {
   )
 }
 
-/** The text with its chunks in two alternating colours, darker where they overlap. CSS skips drawing distant blocks. */
+/** In two colours, darker where they overlap. CSS skips rendering distant blocks. */
 function ChunkedText(props: {
   readonly text: string
   readonly chunks: readonly Span[]

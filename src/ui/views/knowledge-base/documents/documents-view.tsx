@@ -1,11 +1,13 @@
-/** The documents of a knowledge base, or their chunks: found, filtered, opened, deleted. */
+/** The documents or chunks of a knowledge base: search, filter, open and delete them. */
+
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { quote } from '../../../../core/domain/names.ts'
 import { isObject, parsedJson } from '../../../../core/json.ts'
 import { addressOfApi, findWords, listChunks, listDocuments } from '../../../api/documents.ts'
 import { type ColumnTypes, type Filters, whereOf } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { quoted, runSql } from '../../../api/sql.ts'
+import { runSql } from '../../../api/sql.ts'
 import { Button, Icon } from '../../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
 import { knownOf } from '../../../components/known-name.ts'
@@ -19,16 +21,16 @@ import { FacetPanel, TypedInput } from './facets.tsx'
 
 const PAGE_ROWS = 50
 
-/** State of the list, as in its address. */
+/** The state of the list, as stored in its address. */
 interface ListAddress {
   readonly shows: 'documents' | 'chunks'
   readonly words: string
-  /** Where to search the words: in texts, or in ids and titles. */
+  /** Where to search for the words: in texts, or in ids and titles. */
   readonly within: 'text' | 'name'
   readonly filters: Filters
-  /** From 1 on. */
+  /** Counts from 1. */
   readonly page: number
-  /** Start of the page, if known: the server then reads only this page. */
+  /** Where the page starts, if known, so that the server reads only this page. */
   readonly cursor?: string | undefined
 }
 
@@ -42,7 +44,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
     setIsWhole(false)
     setSelected(ids)
   }
-  // "All" referred to the previous list.
+  // "All" refers to the list as it was, so a new list clears it.
   useLayoutEffect(() => setIsWhole(false), [here, queryOfList(shown)])
   const types = knownOf('knowledgeBases', of)?.metadata_types ?? {}
   const page = useResource((signal) => readPage(of, shown, signal), [project, name, shown])
@@ -50,7 +52,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
     select(new Set())
     route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined, ...change })}`)
   }
-  // The last page stays until the next one arrives: nothing jumps, and the focus stays.
+  // The last page stays until the next one arrives, so that nothing jumps and the focus stays.
   const last = useRef<{ readonly listed: Page; readonly place: ListAddress } | undefined>(undefined)
   const isPastEnd = shown.page > 1 && page.data?.rows.length === 0
   if (page.data !== undefined) {
@@ -58,13 +60,13 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
   }
   const listed = page.data ?? (page.isLoading ? last.current?.listed : undefined)
   const place = page.data === undefined ? (last.current?.place ?? shown) : shown
-  // The last page was deleted: there may be others before it.
+  // If the last page was deleted, earlier ones may remain.
   useLayoutEffect(() => {
     if (isPastEnd) route(`${here}${queryOfList({ ...shown, page: 1, cursor: undefined })}`, true)
   }, [isPastEnd])
   const isNarrowed = shown.words !== '' || Object.keys(shown.filters).length > 0
   const isEmpty = listed?.rows.length === 0
-  // Not of the previous list: its total does not fit these filters.
+  // The previous list's total does not apply to these filters.
   const total = shown.words === '' ? (page.data?.total ?? null) : null
   return (
     <KnowledgeBaseFrame project={project} name={name}>
@@ -154,14 +156,14 @@ function queryOfList({ shows, words, within, filters, page, cursor }: ListAddres
   return query.size === 0 ? '' : `?${query}`
 }
 
-/** `51–100 of 1,398`. */
+/** Returns the position in the list, such as `51–100 of 1,398`. */
 function wordsOfPlace(page: number, rows: number, total: number | null): string {
   const first = (page - 1) * PAGE_ROWS
   const place = `${shownCount(first + 1)}–${shownCount(first + rows)}`
   return total === null ? `${place}, best matches first` : `${place} of ${shownCount(total)}`
 }
 
-/** Proxies and servers accept addresses up to about this length. */
+/** Proxies and servers accept URLs of up to about this length. */
 const ADDRESS_CHARS_MAX = 4000
 
 function ExportLinks(props: {
@@ -176,7 +178,7 @@ function ExportLinks(props: {
       {statement !== undefined && statement.length < ADDRESS_CHARS_MAX && (
         <a href={statement} class="button small">
           <Icon name="sql" />
-          In SQL
+          Open in SQL
         </a>
       )}
       <a href={`${addressOfApi(of)}/export`} class="button small" download>
@@ -187,14 +189,14 @@ function ExportLinks(props: {
   )
 }
 
-/** undefined: the page cannot write one of the conditions in SQL. */
+/** Returns undefined if one of the conditions cannot be written in SQL here. */
 function statementOf(
   { project, name }: KnowledgeBaseName,
   filters: Filters,
   types: ColumnTypes,
 ): string | undefined {
   try {
-    const from = `${quoted(project)}.${quoted(name)}`
+    const from = `${quote(project)}.${quote(name)}`
     return addressOf.statement(`SELECT * FROM ${from}${whereOf(filters, types)} LIMIT 1000`)
   } catch {
     return undefined
@@ -205,7 +207,7 @@ interface PagesProps {
   readonly here: string
   readonly shown: ListAddress
   readonly next: string | null
-  /** null: unknown. */
+  /** null if unknown. */
   readonly total: number | null
 }
 
@@ -256,7 +258,7 @@ function Pages({ here, shown, next, total }: PagesProps) {
   )
 }
 
-/** The list's state and the search words. */
+/** The search field, and the state of the list. */
 function ListSearch(props: {
   readonly shown: ListAddress
   readonly onShow: (change: Partial<ListAddress>) => void
@@ -310,17 +312,16 @@ function ListSearch(props: {
   )
 }
 
-/** The most that a keyword search returns. */
 const FOUND_MAX = 10_000
 
 interface Page {
   readonly rows: readonly Row[]
-  /** null: unknown. */
+  /** null if unknown. */
   readonly total: number | null
   readonly next: string | null
 }
 
-/** One page of the list. @throws ApiError */
+/** Reads one page of the list. @throws ApiError */
 async function readPage(
   of: KnowledgeBaseName,
   shown: ListAddress,
@@ -349,8 +350,10 @@ async function readPage(
     id,
     title: title ?? id,
     excerpt: firstLines.get(id) ?? '',
-    // The number of chunks stays on one line.
-    size: `${shownCount(characters)} characters, ${counted(chunk_count, 'chunk').replace(' ', '\u00a0')}`,
+    // Non-breaking spaces keep each number next to its word.
+    size: `${counted(characters, 'character')}, ${counted(chunk_count, 'chunk')}`
+      .replaceAll(' ', '\u00a0')
+      .replace(',\u00a0', ', '),
     metadata,
   }))
   return { rows, total, next }
@@ -358,17 +361,18 @@ async function readPage(
 
 const LINE_CHARS_MAX = 160
 
-/** The start of each document's text. @throws ApiError */
+/** Reads the start of each document's text. @throws ApiError */
 async function readFirstLines(
   { project, name }: KnowledgeBaseName,
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
   const sql = `SELECT id, left(trim(chunk_content), ${LINE_CHARS_MAX})
-    FROM ${quoted(project)}.${quoted(name)}
+    FROM ${quote(project)}.${quote(name)}
     WHERE id IN :ids AND regexp_matches(chunk_id, ':1of[0-9]+:[0-9]+to[0-9]+$')`
   const { rows } = await runSql({ sql, project, params: { ids }, signal })
-  return new Map(rows.map(([id, text]) => [String(id), String(text)]))
+  // Removes the Markdown marks of a heading.
+  return new Map(rows.map(([id, text]) => [String(id), String(text).replace(/^#+ /gm, '')]))
 }
 
 interface FoundChunk {

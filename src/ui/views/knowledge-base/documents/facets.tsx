@@ -1,6 +1,8 @@
-/** Each metadata column with its values and counts, or a range: choices filter the list. */
+/** Each metadata column with its values and counts, or a range. Choosing one filters the list. */
+
 import type { InputHTMLAttributes } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
+import { quote } from '../../../../core/domain/names.ts'
 import { isObject } from '../../../../core/json.ts'
 import { shortened } from '../../../../core/short-text.ts'
 import { DAY_MS } from '../../../../core/time.ts'
@@ -14,7 +16,7 @@ import {
   without,
 } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { quoted, runSql } from '../../../api/sql.ts'
+import { runSql } from '../../../api/sql.ts'
 import { Button, Icon } from '../../../components/button.tsx'
 import { Check } from '../../../components/form/field.tsx'
 import { shownCount } from '../../../components/numbers.ts'
@@ -57,14 +59,13 @@ interface FacetProps {
   readonly of: KnowledgeBaseName
   readonly column: string
   readonly types: ColumnTypes
-  /** Filters of the other columns: a facet's own choice does not change its counts. */
+  /** The filters for the other columns, because a facet's own choice must not change its counts. */
   readonly others: Filters
   readonly condition: unknown
-  /** undefined: no condition. */
+  /** undefined means no condition. */
   readonly onChange: (condition: unknown) => void
 }
 
-/** Read when first opened. */
 function Facet(props: FacetProps) {
   const [isOpen, setIsOpen] = useState(props.condition !== undefined)
   const kind = kindOfType(props.types[props.column] ?? 'VARCHAR')
@@ -85,7 +86,7 @@ function Facet(props: FacetProps) {
 
 const IS_DAY = `regexp_matches(v, '^[0-9]{4}-[0-9][0-9]-[0-9][0-9]($|[ T])')`
 
-/** Rows of JSON have no dates: they come as texts that start with a day. */
+/** JSON has no dates, so texts that all start with a date are filtered by a date range. */
 function TextFacet(props: FacetProps) {
   const { of, column } = props
   const days = useResource(
@@ -107,14 +108,13 @@ function TextFacet(props: FacetProps) {
 }
 
 function tableOf({ project, name }: KnowledgeBaseName): string {
-  return `${quoted(project)}.${quoted(name)}`
+  return `${quote(project)}.${quote(name)}`
 }
 
-/** From and to. */
 function RangeFacet(props: FacetProps & { readonly type: 'number' | 'date' }) {
   const { column, types, condition, type, onChange } = props
   const { from, to } = rangeIn(condition)
-  // The last day counts as a whole, even if values have a time of day.
+  // Includes the whole last day if values have a time of day.
   const hasTimes = type === 'date' && types[column] !== 'DATE'
   const choose = (least: string, most: string) => {
     const typedValue = (text: string) => (type === 'date' ? text : Number(text))
@@ -152,7 +152,7 @@ function RangeFacet(props: FacetProps & { readonly type: 'number' | 'date' }) {
   )
 }
 
-/** The chosen range as its fields show it. */
+/** The chosen range, as its fields show it. */
 function rangeIn(condition: unknown) {
   if (!isObject(condition)) return { from: '', to: '' }
   const { '>=': from = '', '<=': most = '', '<': below } = condition
@@ -167,7 +167,6 @@ function dayOf(day: string, later: number): string {
 const SHOWN = 12
 const SHOWN_MORE = 200
 
-/** The values of a column, the most frequent first. */
 function ValueFacet(props: FacetProps) {
   const { of, column, types, others, condition, onChange } = props
   const [sought, setSought] = useState('')
@@ -261,11 +260,11 @@ interface TypedInputProps {
   readonly onCommit: (text: string) => void
 }
 
-/** A field whose value counts on leaving it or on Enter. */
+/** A field whose value is applied when the user leaves it or presses Enter. */
 export function TypedInput({ type, label, value, onCommit, ...others }: TypedInputProps) {
   const [text, setText] = useState(value)
   useLayoutEffect(() => setText(value), [value])
-  // Preact's types know each kind of input separately; this is one of them.
+  // Preact has a type for each kind of input, but cannot tell which one fits; the cast is safe.
   const input = { ...others, type, step: 'any', 'aria-label': label } as InputHTMLAttributes
   return (
     <input

@@ -1,4 +1,4 @@
-/** Metadata values as typed: each by its type, so that a number stays a number and a date a date. */
+/** Metadata values as typed text. Each keeps its type: a number stays a number, a date a date. */
 
 export const FIELD_KINDS = ['text', 'number', 'boolean', 'date', 'time', 'json'] as const
 export type FieldKind = (typeof FIELD_KINDS)[number]
@@ -6,16 +6,15 @@ export type FieldKind = (typeof FIELD_KINDS)[number]
 export interface DraftField {
   readonly name: string
   readonly kind: FieldKind
-  /** The typed text; empty: no value. */
   readonly text: string
-  /** The stored value; undefined: none. */
+  /** The stored value; undefined if there is none. */
   readonly stored: unknown
 }
 
 type Fields = Readonly<Record<string, unknown>>
 type Texts = Readonly<Record<string, string>>
 
-/** Every column of the knowledge base, and the document's other metadata. */
+/** All columns of the knowledge base, and the document's other metadata. */
 export function draftOf(metadata: Fields, types: Readonly<Record<string, string>>): DraftField[] {
   const names = [...new Set([...Object.keys(metadata), ...Object.keys(types)])]
   return names.map((name) => {
@@ -28,7 +27,7 @@ export function draftOf(metadata: Fields, types: Readonly<Record<string, string>
 const DATE = /^\d{4}-\d\d-\d\d$/
 const TIME = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?$/
 
-/** A value that its type's control cannot show is typed as text or JSON. */
+/** A value that the control for its type cannot show is edited as text or JSON. */
 export function kindOf(type: string | undefined, value: unknown): FieldKind {
   const isEmpty = value === null || value === undefined
   if (typeof value === 'object' && !isEmpty) return 'json'
@@ -53,7 +52,7 @@ export function textOf(kind: FieldKind, value: unknown): string {
   return String(value)
 }
 
-/** null: no value. @throws Error that names the field */
+/** Returns null for no value. @throws Error naming the field */
 export function typedValue({ name, kind, text, stored }: DraftField): unknown {
   if (text === textOf(kind, stored)) return stored ?? null
   if (text.trim() === '') return null
@@ -72,29 +71,30 @@ export function typedValue({ name, kind, text, stored }: DraftField): unknown {
 function numberOf(name: string, text: string): unknown {
   const value = Number(text)
   if (!Number.isFinite(value)) throw new Error(`"${name}" is not a number: ${text.slice(0, 40)}`)
-  // JSON has no whole numbers beyond this; as a text the server takes all of its digits.
+  // A larger integer is sent as a string, because JSON numbers cannot hold it exactly but the
+  // server reads all digits of a string.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? text.trim() : value
 }
 
-/** Applies changes to what is stored now, for replacing a document. */
+/** Applies changes to the currently stored metadata, for replacing a document. */
 export function overStored(stored: Fields, changes: Fields): Fields {
   const values = Object.entries({ ...stored, ...changes })
   return Object.fromEntries(values.filter(([, value]) => value !== null))
 }
 
-/** The texts stored now, except those edited since they were opened. */
+/** The currently stored texts, except for those edited since the document was opened. */
 export function textsOver(stored: Texts, opened: Texts, typed: Texts): Texts {
   const changed = Object.entries(typed).filter(([column, text]) => text !== opened[column])
   return { ...stored, ...Object.fromEntries(changed) }
 }
 
-/** The edited fields; null removes a value. @throws Error as `typedValue` */
+/** The edited fields; null removes a value. @throws Error like `typedValue` */
 export function changesOf(draft: readonly DraftField[]): Fields {
   const changed = draft.filter(({ kind, text, stored }) => text !== textOf(kind, stored))
   return Object.fromEntries(changed.map((field) => [field.name, typedValue(field)]))
 }
 
-/** What differs between two states of a document, in words: `its text, "price"`. */
+/** Describes how two states of a document differ, such as `its text, "price"`. */
 export function differences(
   one: { readonly content: Fields; readonly metadata: Fields },
   other: { readonly content: Fields; readonly metadata: Fields },

@@ -1,4 +1,4 @@
-/** How documents are chunked, with a preview, and re-chunking of stored documents. */
+/** Chunking settings with a preview, and re-chunking of stored documents. */
 import { useEffect, useState } from 'preact/hooks'
 import type { PREVIEW } from '../../../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../../../api/http/request/schema-words.ts'
@@ -23,9 +23,9 @@ import {
   type Values,
 } from './settings-section.tsx'
 
-/** Types to choose from. Another stored type, set by SQL, is a choice while it is stored. */
+/** The types offered. Other types, which SQL can set, are offered only while one is stored. */
 const TYPES: readonly (readonly [string, string])[] = [
-  ['auto', 'By the kind of document'],
+  ['auto', 'By document type'],
   ['text_chunking', 'As plain text'],
   ['markdown_chunking', 'By headings (Markdown)'],
   ['sentence_chunking', 'By sentences'],
@@ -62,8 +62,8 @@ export function ChunkingSettings(props: SectionProps) {
       onChange={setValues}
       costs={[
         documents === 0
-          ? 'It applies to documents added from now on'
-          : `It applies to documents added from now on; ${counted(documents, 'document')} stay as they are until you re-chunk them`,
+          ? 'Applies to documents that you add from now on'
+          : `Applies to documents that you add from now on; ${counted(documents, 'document')} keep their chunks until you re-chunk them`,
       ]}
       onSave={() => save({ preprocessing: next })}
       beside={
@@ -103,7 +103,7 @@ function fieldsOf(type: string, storedType: string): readonly SettingField[] {
             label: 'Size in characters',
             kind: 'number' as const,
             min: 1,
-            hint: 'Leave empty for what the embedding model reads at once',
+            hint: 'Leave empty to fit the embedding model',
             empty: 'automatic',
           },
         ]
@@ -124,18 +124,18 @@ function fieldsOf(type: string, storedType: string): readonly SettingField[] {
 
 function costsOf(kb: KnowledgeBase, type: string, documents: number): readonly string[] {
   return [
-    `${counted(documents, 'document')} are read; those whose chunks stay the same are left alone`,
+    `${counted(documents, 'document')} are read; those with unchanged chunks stay as they are`,
     kb.embedding_model.provider === 'builtin'
       ? 'Changed chunks are embedded on this server'
       : `Changed chunks are embedded by ${kb.embedding_model.model_name}, at its price`,
     ...(type === 'contextual' ? ['The chat model is called once for each chunk'] : []),
-    'Ids and metadata stay, and searches find each document all the time. You can cancel it while it runs',
+    'Ids and metadata are kept, and searches keep finding every document. You can cancel this while it runs',
   ]
 }
 
 type Stored = NonNullable<KnowledgeBase['params']['preprocessing']>
 
-/** Without a type, it follows from the options. */
+/** If no type is stored, it is derived from the options. */
 function typeOf(stored: Stored): string {
   if (typeof stored.type === 'string') return stored.type
   const known = [...TYPES, ...OTHER_TYPES].map(([one]) => one)
@@ -155,7 +155,7 @@ function configOf(stored: Stored, type: string): Stored {
     : {}
 }
 
-/** Options without a field stay as long as the type does. */
+/** Options without a field are kept as long as the type stays the same. */
 function preprocessingOf({ type = 'auto', size = '', overlap = '' }: Values, stored: Stored) {
   const { chunk_size: _size, chunk_overlap: _overlap, ...others } = configOf(stored, type)
   const config = {
@@ -166,10 +166,10 @@ function preprocessingOf({ type = 'auto', size = '', overlap = '' }: Values, sto
   return Object.keys(config).length === 0 ? { type } : { type, [`${type}_config`]: config }
 }
 
-/** The last re-chunking job, while it is news. */
+/** The last re-chunking job, if it is recent. */
 function RechunkProgress(props: {
   readonly of: KnowledgeBaseName
-  /** Counts the jobs that were started here. */
+  /** Increases with each job started here. */
   readonly begun: number
   readonly onRunning: (isRunning: boolean) => void
   readonly onOver: () => void
@@ -268,7 +268,7 @@ function PreviewedChunks(props: {
   const json = { text: text.slice(0, TEXT_CHARS_MAX), knowledge_base: of.name, preprocessing }
   const { data, failure, isLoading } = useResource(
     async (signal) => {
-      // Once the typing pauses.
+      // Waits until the user pauses typing.
       await new Promise((resolve) => setTimeout(resolve, TYPED_MS))
       signal.throwIfAborted()
       if (text.trim() === '') return undefined

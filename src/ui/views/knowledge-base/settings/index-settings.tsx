@@ -1,12 +1,14 @@
-/** The vector index, and the defaults of searches. */
+/** Settings of the vector index and of searches. */
+
 import { useState } from 'preact/hooks'
 import type { STATUS } from '../../../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../../../api/http/request/schema-words.ts'
 import { DEFAULT_FUSION } from '../../../../core/domain/hybrid-search.ts'
+import { quote } from '../../../../core/domain/names.ts'
 import { indexStates, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
-import { quoted, runSql } from '../../../api/sql.ts'
+import { runSql } from '../../../api/sql.ts'
 import {
   DETECTED_LANGUAGE,
   FUSION_CHOICES,
@@ -32,7 +34,7 @@ const TYPES = [
   ['hnsw', 'HNSW: a graph, for searches without a filter'],
 ] as const
 
-/** Options of each type, with the value that an empty field means. */
+/** The options of each index type, with the value that an empty field stands for. */
 const OPTIONS: Readonly<Record<string, readonly SettingField[]>> = {
   ivf: [numberField('nlist', 'Lists', '2√n', 65_536)],
   hnsw: [
@@ -49,13 +51,13 @@ function numberField(name: string, label: string, empty: string, max: number): S
 
 const COSTS: Readonly<Record<string, readonly string[]>> = {
   auto: ['The server compares all vectors while that is fast, and builds lists later'],
-  exact: ['Each search compares all vectors: it misses nothing, and nothing is built'],
+  exact: ['Each search compares all vectors and misses nothing; no index is built'],
   ivf: [
-    'It is built in the background; no text is embedded again',
+    'The index is built in the background; no text is embedded again',
     'Searches compare only some of the vectors: faster with very many, but they may miss a near chunk',
   ],
   hnsw: [
-    'It is built in the background, kept in memory only, and rebuilt after each start',
+    'The index is built in the background, kept only in memory, and rebuilt after each start',
     'Searches may miss a near chunk',
   ],
 }
@@ -141,7 +143,7 @@ async function readIndexes({ project, name }: KnowledgeBaseName, signal: AbortSi
 
 function statementOf({ project, name }: KnowledgeBaseName, values: Values): string {
   const { type = 'auto' } = values
-  const on = `ON KNOWLEDGE_BASE ${quoted(project)}.${quoted(name)}`
+  const on = `ON KNOWLEDGE_BASE ${quote(project)}.${quote(name)}`
   if (type === 'auto') return `DROP INDEX IF EXISTS ${on}`
   const options = (OPTIONS[type] ?? []).flatMap(({ name: option }) => {
     const value = values[option] ?? ''
@@ -153,16 +155,16 @@ function statementOf({ project, name }: KnowledgeBaseName, values: Values): stri
 function stateWords(type: string, state: string): string {
   if (state === 'building') return `The ${type} index is being built`
   if (state === 'unavailable') return `The ${type} index cannot be built here`
-  return state === 'ready' ? `The ${type} index answers searches` : 'Searches are exact'
+  return state === 'ready' ? `Searches use the ${type} index` : 'Searches are exact'
 }
 
-/** The part a save replaces. */
+/** The part of the definition that saving replaces. */
 function searchPart({ params }: KnowledgeBase) {
   const { language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion } = params
   return [language, hybrid_search, hybrid_search_alpha, hybrid_search_fusion]
 }
 
-/** The defaults of searches, and the language of the content. */
+/** Search defaults, and the language of the content. */
 export function SearchDefaults(props: SectionProps) {
   const { params } = props.kb
   const stored: Values = {
@@ -174,7 +176,7 @@ export function SearchDefaults(props: SectionProps) {
   const [values, setValues] = useState(stored)
   const save = useSaving(props, searchPart)
   const { hybrid = '', alpha = '', fusion = '', language = '' } = values
-  // The server's defaults are not sent: only differences from the stored settings are.
+  // Sends only what differs from the stored settings, not the server's defaults.
   const send = () =>
     save(({ params: now }) => ({
       ...(language === '' || language === now.language ? {} : { language }),
@@ -187,7 +189,7 @@ export function SearchDefaults(props: SectionProps) {
         : { hybrid_search_fusion: fusion }),
     }))
   const fields: readonly SettingField[] = [
-    { name: 'hybrid', label: 'Hybrid search unless a search says otherwise', kind: 'check' },
+    { name: 'hybrid', label: 'Hybrid search by default', kind: 'check' },
     {
       name: 'alpha',
       label: 'Semantic weight',
@@ -215,7 +217,7 @@ export function SearchDefaults(props: SectionProps) {
       onChange={setValues}
       costs={
         language === stored.language
-          ? ['It applies from the next search on']
+          ? ['Takes effect with the next search']
           : [
               `The keyword index of ${counted(props.chunks, 'chunk')} is rebuilt in the background; searches use the current one meanwhile`,
             ]

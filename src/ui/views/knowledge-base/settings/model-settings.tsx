@@ -1,11 +1,13 @@
-/** The embedding model and the reranking model. */
+/** Settings of the embedding model and the reranking model. */
+
 import { useState } from 'preact/hooks'
 import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../../core/domain/knowledge-base.ts'
+import { quote } from '../../../../core/domain/names.ts'
 import { addressOfApi } from '../../../api/documents.ts'
 import type { ModelChoice } from '../../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../../api/records.ts'
 import { request } from '../../../api/request.ts'
-import { quoted, runSql } from '../../../api/sql.ts'
+import { runSql } from '../../../api/sql.ts'
 import { Button } from '../../../components/button.tsx'
 import { Failure, Progress } from '../../../components/failure.tsx'
 import { EMBEDDING_PROVIDERS } from '../../../components/form/search-fields.tsx'
@@ -20,11 +22,11 @@ import {
   type Values,
 } from './settings-section.tsx'
 
-/** A stored secret as the API shows it; sent back, it means the stored one. */
+/** The API shows a stored secret like this. Sending it back keeps the secret. */
 const MASKED = '******'
-/** Servers with one model, which needs no name. */
+/** Servers with a single model, which needs no name. */
 const NAMELESS = new Set(['tei', 'rerank'])
-/** Providers without a name, key and address to choose. */
+/** Providers without a choice of name, key or address. */
 const PLAIN = new Set(['builtin', ''])
 
 function fieldsOf(
@@ -53,7 +55,7 @@ function fieldsOf(
   ]
 }
 
-/** A key belongs to the provider that it was typed for. */
+/** Clears the key, because it belongs to the provider that it was entered for. */
 function changedProvider(before: Values, next: Values): Values {
   return before.provider === next.provider ? next : { provider: next.provider ?? '' }
 }
@@ -79,7 +81,7 @@ export function EmbeddingSettings(props: SectionProps) {
   const save = useSaving(props, (one) => [one.embedding_model, one.params.reembedding?.model_name])
   const bytes = useResource(
     async (signal) => {
-      const table = `${quoted(of.project)}.${quoted(of.name)}`
+      const table = `${quote(of.project)}.${quote(of.name)}`
       const sql = `SELECT coalesce(sum(strlen(chunk_content)), 0) FROM ${table}`
       return Number((await runSql({ sql, project: of.project, signal })).rows[0]?.[0])
     },
@@ -108,7 +110,7 @@ export function EmbeddingSettings(props: SectionProps) {
 
 const CALL_TEXTS_MAX = 256
 const CALL_BYTES_MAX = 262_144
-/** For Latin text; other scripts have more. */
+/** For Latin text; other scripts have more bytes per token. */
 const BYTES_PER_TOKEN = 4
 
 function costsOf(chunks: number, bytes: number, { provider }: Values): readonly string[] {
@@ -118,13 +120,12 @@ function costsOf(chunks: number, bytes: number, { provider }: Values): readonly 
   return [
     `${counted(chunks, 'chunk')} are embedded again: ${shownBytes(bytes)} of text, about ${shownCount(tokens)} tokens`,
     provider === 'builtin'
-      ? 'It runs on this server, without calls'
+      ? 'It runs on this server, without calls to a provider'
       : `About ${counted(calls, 'call')} to the provider, at its price per token`,
     'Searches and inserts use the current model until every chunk has its new vector; both sets of vectors are on disk meanwhile',
   ]
 }
 
-/** A running change to another embedding model, which can be cancelled. */
 function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
   const { reembedding } = kb.params
   const { act, failure, isBusy } = useAction()
@@ -133,10 +134,10 @@ function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
   const { provider, model_name } = kb.embedding_model
   const cancel = () =>
     act(async () => {
-      // Naming the current model ends the change.
+      // Naming the current model cancels the change.
       const json = { knowledge_base: { embedding_model: { provider, model_name } } }
       await request(addressOfApi(of), { method: 'PUT', json })
-      tellDone(`${model_name} stays`)
+      tellDone(`The model is still ${model_name}`)
       onSaved()
     })
   return (
@@ -156,7 +157,7 @@ function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
       />
       {reembedding.error && (
         <p class="bad" dir="auto">
-          {reembedding.error}. The server tries again by itself.
+          {reembedding.error}. The server will try again automatically.
         </p>
       )}
       {failure && <Failure error={failure} />}
@@ -183,7 +184,7 @@ const RERANKING_PROVIDERS = [
   ['rerank', 'Another server with /rerank'],
 ] as const
 
-/** The model that orders the best results of a search, or none. */
+/** The model that reorders the best results of a search, if any. */
 export function RerankingSettings(props: SectionProps) {
   const model = props.kb.reranking_model
   const stored = { ...valuesOf(model), candidates: storedCandidates(model) }
@@ -215,7 +216,7 @@ export function RerankingSettings(props: SectionProps) {
           ? ['Searches no longer call a model to rerank']
           : [
               `Each search sends its best ${counted(count, 'chunk')} to this model and waits for it`,
-              'If the model fails, the search answers without it and says so',
+              'If the model fails, the search returns results without it and shows a warning',
             ]
       }
       onSave={() =>
@@ -229,7 +230,7 @@ export function RerankingSettings(props: SectionProps) {
   )
 }
 
-/** The typed model with what no field shows: the stored options, and the stored key for the address it was given for. */
+/** The typed model, plus stored options without a field, and the stored key for its address. */
 function changedModel(values: Values, stored: KnowledgeBase['reranking_model']): object {
   if (stored === null || stored.provider !== values.provider) return modelOf(values)
   const { model_name: _name, api_key: key, base_url: url, ...options } = stored
@@ -237,7 +238,7 @@ function changedModel(values: Values, stored: KnowledgeBase['reranking_model']):
   const kept = Object.entries({ ...options, ...(key === '' ? {} : { api_key: MASKED }) })
   return {
     ...Object.fromEntries(kept.filter(([, value]) => isSameAddress || value !== MASKED)),
-    // Without a name the server would use that of the stored model.
+    // An empty name, because a missing one would keep the stored model's name.
     model_name: '',
     ...modelOf(values),
   }
@@ -247,13 +248,12 @@ function originOf(url: string): string {
   return URL.parse(url)?.origin ?? ''
 }
 
-/** Empty: not set. */
 function storedCandidates(stored: KnowledgeBase['reranking_model']): string {
   const known: unknown = stored === null ? undefined : Reflect.get(stored, 'candidates')
   return typeof known === 'number' ? String(known) : ''
 }
 
-/** An emptied field sends the server's own number: left out, the stored one would stay. */
+/** For an emptied field: a missing value would keep the stored number. */
 function changedCandidates({ candidates = '' }: Values, stored: string): object {
   if (candidates !== '') return { candidates: Number(candidates) }
   return stored === '' ? {} : { candidates: RERANK_CANDIDATES }

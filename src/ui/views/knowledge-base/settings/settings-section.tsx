@@ -1,4 +1,4 @@
-/** A section of the settings: its fields, changes and costs, and one button that saves it. */
+/** One section of the settings: fields, changes, costs, and a button that saves it. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
@@ -19,15 +19,14 @@ export interface SectionProps {
   readonly onSaved: () => void
 }
 
-/** Each field as text: a number as its digits, a box as `yes` or empty. */
+/** Each field's value as text: a number as digits, a checkbox as `yes` or empty. */
 export type Values = Readonly<Record<string, string>>
 
-/** One field, as data. */
 export interface SettingField {
   readonly name: string
   readonly label: string
   readonly kind?: 'text' | 'number' | 'password' | 'url' | 'check' | 'range'
-  /** A choice between these. */
+  /** The values to choose from. */
   readonly options?: readonly (readonly [string, string])[] | undefined
   readonly hint?: string | undefined
   readonly error?: string | undefined
@@ -36,7 +35,7 @@ export interface SettingField {
   readonly max?: number
   readonly step?: number
   readonly isRequired?: boolean
-  /** The words for an empty value. */
+  /** The text shown for an empty value. */
   readonly empty?: string
 }
 
@@ -47,11 +46,10 @@ interface SettingsSectionProps {
   readonly fields: readonly SettingField[]
   readonly onChange: (values: Values) => void
   readonly onSave: () => Promise<void>
-  /** What saving costs, one per line; empty: nothing. */
+  /** What saving costs, one line each; empty if nothing. */
   readonly costs: readonly string[]
   readonly verb?: string
   readonly children?: ComponentChildren
-  /** Buttons beside Save. */
   readonly beside?: ComponentChildren
 }
 
@@ -116,7 +114,7 @@ function changesOf(fields: readonly SettingField[], stored: Values, values: Valu
   })
 }
 
-/** `Size in characters: 1000 → 100`. */
+/** Describes a change, such as `Size in characters: 1000 → 100`. */
 function wordsOfChange({ field, before, after }: Change): string {
   const words = (value: string) => {
     if (field.kind === 'check') return value === '' ? 'no' : 'yes'
@@ -156,19 +154,18 @@ function SettingInput(props: {
   )
 }
 
-/** The change to make; a function gets the stored settings, to send only differences. */
+/** Or a function of the stored settings, to send only differences. */
 type Changes = object | ((now: KnowledgeBase) => object)
 
-/**
- * Saves one part, unless another window has changed that part since it was read.
- * @param partOf the part a save replaces: the rest may change meanwhile, as metadata does with every insert
- */
+/** Unless another window changed it. @param partOf what saving replaces; the rest may change */
 export function useSaving(
   { of, kb, onSaved }: Pick<SectionProps, 'of' | 'kb' | 'onSaved'>,
   partOf: (kb: KnowledgeBase) => unknown,
 ) {
   const [before, setBefore] = useState(() => JSON.stringify(partOf(kb)))
-  /** @throws ApiError; Error if another window has changed it: the next call overwrites that */
+  /**
+   * @throws ApiError; Error if another window has changed the part, which the next call overwrites
+   */
   return async (changes: Changes): Promise<void> => {
     const now = await getKnowledgeBase(of.project, of.name)
     const stored = JSON.stringify(partOf(now))
@@ -183,7 +180,7 @@ export function useSaving(
     setBefore(JSON.stringify(partOf(await getKnowledgeBase(of.project, of.name))))
     tellDone('Saved')
     onSaved()
-    // Saved, even if the list of all cannot be read now.
+    // The change is saved, even if reloading the list fails.
     await refreshCatalog().catch(() => {})
   }
 }

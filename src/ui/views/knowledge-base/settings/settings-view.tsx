@@ -1,4 +1,4 @@
-/** The settings of a knowledge base: each section is saved separately, and lists its changes. */
+/** The settings of a knowledge base. Each section is saved separately and lists its changes. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../../api/catalog.ts'
@@ -23,7 +23,7 @@ import { ChunkingSettings } from './chunking-settings.tsx'
 import { IndexSettings, SearchDefaults } from './index-settings.tsx'
 import { EmbeddingSettings, RerankingSettings } from './model-settings.tsx'
 
-/** While something is rebuilt in the background. */
+/** How often to check while something is being rebuilt in the background. */
 const ASK_AGAIN_MS = 1000
 
 export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) {
@@ -43,7 +43,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
   usePolling(() => {
     if (changing !== undefined && !isLoading) reload()
   }, ASK_AGAIN_MS)
-  // The line below the name shows it as well.
+  // Also updates the line below the name.
   useEffect(() => {
     documentChanges.value += 1
   }, [data?.kb.updated_at])
@@ -92,7 +92,6 @@ function Columns({ kb }: { readonly kb: KnowledgeBase }) {
   )
 }
 
-/** Export to a file, or delete. */
 function Deletion({ at, name }: { readonly at: string; readonly name: string }) {
   const { route } = useLocation()
   const [isOpen, setIsOpen] = useState(false)
@@ -101,7 +100,7 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
     await request(at, { method: 'DELETE' })
     tellDone(`Deleted ${name}`)
     route('/')
-    // Deleted, even if the list of all cannot be read now.
+    // The knowledge base is deleted, even if reloading the list fails.
     await refreshCatalog().catch(() => {})
   }
   return (
@@ -118,7 +117,8 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
         <Dialog title={`Delete ${name}?`} onClose={() => setIsOpen(false)} staysOnClickBeside>
           <Form verb="Delete" look="danger" isIncomplete={typed !== name} onSend={remove}>
             <p>
-              All its documents, chunks and vectors are deleted for good. Agents that read it stay.
+              All its documents, chunks and vectors are deleted permanently. Agents that read it are
+              kept.
             </p>
             <TextField
               label={`Type ${name} to delete it`}

@@ -1,4 +1,7 @@
-/** The sources below an answer: each with its title, its location and one passage, which opens in its document. */
+/**
+ * The sources below an answer. Each shows its title, location and one passage, and links to its
+ * document.
+ */
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
 import { listDocuments } from '../../../api/documents.ts'
 import { useResource } from '../../../components/resource.ts'
@@ -6,7 +9,7 @@ import { addressOfCitation, chunkIds } from './answer-text.tsx'
 
 export function Sources(props: {
   readonly citations: readonly Citation[]
-  /** Text the source's passage need not repeat. */
+  /** The answer's text, which the source's passage need not repeat. */
   readonly answer: string
 }) {
   const { citations, answer } = props
@@ -46,7 +49,7 @@ export function Sources(props: {
   )
 }
 
-/** `Brewing › Water, page 4`. */
+/** Returns the location, such as `Brewing › Water, page 4`. */
 function placeIn({ heading, page }: Citation, title = ''): string {
   const headings = (heading ?? '').split(' > ')
   const below = headings[0] === title ? headings.slice(1) : headings
@@ -54,7 +57,6 @@ function placeIn({ heading, page }: Citation, title = ''): string {
   return place.filter(Boolean).join(', ')
 }
 
-/** Differences of Markdown and typography, not of words. */
 function bare(text: string): string {
   return text.replace(/[\s*_`>#“”"]+/g, ' ').toLowerCase()
 }
@@ -63,7 +65,7 @@ function documentKey({ knowledge_base, document_id }: Citation): string {
   return JSON.stringify([knowledge_base, document_id])
 }
 
-/** The titles of the documents that have one, in one request for each knowledge base. */
+/** Reads the documents' titles, with one request per knowledge base. */
 function useTitles(citations: readonly Citation[]): ReadonlyMap<string, string> {
   const keys = [...new Set(citations.map(documentKey))]
   const { data } = useResource(async (signal) => {
