@@ -9,8 +9,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pageDrawing } from '../src/reading/documents/pdf/page/page-glyphs.ts'
 import { PdfFile, Pdfium } from '../src/reading/documents/pdf/page/pdf-file.ts'
-import { pagePieces } from '../src/reading/documents/pdf/pages-text.ts'
-import { readingOrder } from '../src/reading/documents/pdf/reading-order.ts'
+import { pagePieces, readingOrder } from '../src/reading/documents/pdf/pages-text.ts'
 import { readDocument } from '../src/reading/processes/read-file.ts'
 
 const [folder = '.', part = ''] = process.argv.slice(2)

@@ -17,14 +17,12 @@ import {
   type FeaturedUnit,
   featuredQuestion,
   inContext,
-  RANK_FEATURES,
-  withCosines,
-} from '../../src/models/builtin/chat/unit-features.ts'
-import {
   JUDGE_FEATURES,
   judgedFeatures,
+  RANK_FEATURES,
   scoredUnits,
   type Weights,
+  withCosines,
 } from '../../src/models/builtin/chat/unit-ranking.ts'
 import type { CaseKind, Gold } from './answer-cases.ts'
 import { fitLogistic, fitRanking, named } from './fitting.ts'

@@ -212,6 +212,10 @@ export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
   return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist`)
 }
 
+export function hasCode(error: unknown, code: ErrorCode): error is AppError {
+  return error instanceof AppError && error.code === code
+}
+
 /** Other errors become a generic one, so that bugs reveal nothing. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error

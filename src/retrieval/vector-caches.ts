@@ -19,7 +19,7 @@ import type {
   VectorAccess,
 } from '../core/domain/ports/search-ports.ts'
 import type { VectorCopy } from '../core/domain/server-state.ts'
-import { AppError } from '../core/errors.ts'
+import { hasCode } from '../core/errors.ts'
 import { abortable } from '../core/runtime/cancellation.ts'
 import { VECTOR_LIMITS } from './kernel/memory-layout.ts'
 import { hasKernel } from './kernel/open-kernel.ts'
@@ -336,8 +336,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
         ? { kind: 'cached', cache, indexDefinition: 'null' }
         : { kind: 'missed' }
     } catch (error) {
-      const isFull = error instanceof AppError && error.code === 'out_of_memory'
-      const reason = isFull
+      const reason = hasCode(error, 'out_of_memory')
         ? 'its vectors do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'
         : 'its vectors could not be loaded into memory'
       return { kind: 'refused', reason }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eq } from 'drizzle-orm'
-import { type CatalogSnapshot, findView } from '../core/domain/access/catalog-snapshot.ts'
+import { type CatalogSnapshot, findIn } from '../core/domain/access/catalog-snapshot.ts'
 import type { Agent, AgentChanges, AgentDraft } from '../core/domain/agents/agent.ts'
 import { chunkTables, projectSchema, withNextKeywords } from '../core/domain/document.ts'
 import type {
@@ -327,7 +327,7 @@ export class StoredCatalog implements Catalog {
     return database.write(
       async (connection) => {
         const project = currentProject(state.snapshot(), draft.projectId)
-        const old = orReplace ? findView(state.snapshot(), project, draft.name) : undefined
+        const old = orReplace ? findIn(state.snapshot().views, project, draft.name) : undefined
         if (old !== undefined) return this.#alteredView(queriesOver(connection), old, draft)
         checkRelationName(state.snapshot(), draft)
         const queries = queriesOver(connection)

@@ -65,15 +65,12 @@ export function handleInserts(
   })
 }
 
-export function handleRechunks(jobs: JobRunner, queryDeps: () => QueryDeps): void {
+export function handleRewrites(jobs: JobRunner, queryDeps: () => QueryDeps): void {
   jobs.handle('rechunk', {
     run: async (work, signal) => {
       return (await LATER.rechunkJob()).runRechunkJob(work, queryDeps(), signal)
     },
   })
-}
-
-export function handleMoves(jobs: JobRunner, queryDeps: () => QueryDeps): void {
   jobs.handle('move', {
     run: async (work, signal) => {
       return (await LATER.moveJob()).runMoveJob(work, queryDeps(), signal)

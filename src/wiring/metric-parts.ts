@@ -17,7 +17,7 @@ import type {
   VectorIndexStates,
 } from '../core/domain/ports/search-ports.ts'
 import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../core/domain/server-state.ts'
-import { AppError, ERRORS, toAppError } from '../core/errors.ts'
+import { ERRORS, hasCode, toAppError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobLogEntry } from '../ops/jobs/job-runs.ts'
 import type { Measurements } from '../ops/telemetry/measurements.ts'
@@ -349,7 +349,7 @@ async function unlessGone<T>(read: Promise<T>): Promise<T | null> {
   try {
     return await read
   } catch (error) {
-    if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
+    if (hasCode(error, 'knowledge_base_not_found')) return null
     throw error
   }
 }

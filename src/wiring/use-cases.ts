@@ -23,7 +23,7 @@ import type { QueryDeps } from '../query/select/query-deps.ts'
 import { Sessions, UNKNOWN_VARIABLES } from '../query/sessions.ts'
 import type { ComputedMaps } from '../retrieval/map/computed-maps.ts'
 import type { Store } from '../store/store.ts'
-import { handleEvaluations, handleInserts, handleMoves, handleRechunks } from './job-parts.ts'
+import { handleEvaluations, handleInserts, handleRewrites } from './job-parts.ts'
 import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
 
@@ -52,8 +52,7 @@ export function useCases(
   handleInserts(jobs, attachDeps, (rights) => {
     return { ...depsFor(null, rights), chunker: reader.forRequest() }
   })
-  handleRechunks(jobs, () => ({ ...queryDeps, chunker: reader.forRequest() }))
-  handleMoves(jobs, () => queryDeps)
+  handleRewrites(jobs, () => ({ ...queryDeps, chunker: reader.forRequest() }))
   handleEvaluations(jobs, (rights) => depsFor(null, rights))
   const own = (principal: Principal) => depsFor(principal, rightsOf(principal))
   const viewDeps = (principal: Principal) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { formParts } from '../../src/api/http/bodies/multipart.ts'
+import { formParts } from '../../src/api/http/bodies/received-files.ts'
 
 const TYPE = 'multipart/form-data; boundary=b'
 

@@ -1,6 +1,6 @@
 /** Many rows as CSV and NDJSON must be the same bytes as from the values in JSON. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { type SqlFormatName, sqlFormat } from '../../src/api/http/answers/sql-format.ts'
+import { type SqlFormatName, sqlFormat } from '../../src/api/http/answers/sql-answer.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
 let app: TestApp

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { EmbeddingQueue } from '../../src/models/builtin/embedding-queue.ts'
+import { EmbeddingQueue } from '../../src/models/builtin/embedding-loop.ts'
 
 /** Returns texts with one part each. */
 const sequences = (count: number, length: number) => {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { retryAfterMs } from '../../src/models/provider-call.ts'
-import { type JudgeAnswer, judgeAnswerOf } from '../../src/models/rerankers/judge.ts'
 import {
   CLASS_LABELS,
   numberScore,
   textScore,
   tokensScore,
   YES_LABELS,
-} from '../../src/models/rerankers/judged-score.ts'
+} from '../../src/models/rerankers/chat-rerankers.ts'
+import { type JudgeAnswer, judgeAnswerOf } from '../../src/models/rerankers/judge.ts'
 import { completion } from './fixtures/rerank-support.ts'
 
 async function tokensOf(...tokens: readonly Readonly<Record<string, number>>[]) {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { findTable, requireProject } from '../../src/core/domain/access/catalog-snapshot.ts'
+import { findIn, requireProject } from '../../src/core/domain/access/catalog-snapshot.ts'
 import type { NewTable } from '../../src/core/domain/ports/store-ports.ts'
 import { onAbort } from '../../src/core/runtime/cancellation.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
@@ -177,7 +177,7 @@ test('views and tables are there after a restart, and go with their project', as
   store = await openStore({ directory: folder.path })
   const after = store.catalog.snapshot()
   expect([after.views, after.tables]).toEqual([before.views, before.tables])
-  expect(findTable(after, requireProject(after, 'P'), 'T')?.rowCount).toBe(1)
+  expect(findIn(after.tables, requireProject(after, 'P'), 'T')?.rowCount).toBe(1)
   await store.catalog.dropProject(project)
   expect(store.catalog.snapshot()).toMatchObject({ views: [], tables: [] })
   expect(await tablesOfCallers()).toEqual([])

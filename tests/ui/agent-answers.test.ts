@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { answerHtml, citedIds, partsOf } from '../../src/ui/views/agents/asking/answer-html.ts'
+import { answerHtml, citedIds, partsOf } from '../../src/ui/views/agents/asking/answer-text.tsx'
 import { newTurn, withEvent } from '../../src/ui/views/agents/asking/asked-turn.ts'
 
 const html = (text: string) => answerHtml(text, (id) => `<sup>${id}</sup>`)

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { destinations, found } from '../../src/ui/shell/destinations.ts'
+import { destinations, found } from '../../src/ui/shell/palette.tsx'
 
 const knowledgeBases = ['teas', 'steak', 'old teas', 'a/b?c#d'].map((name) => ({ name }))
 // The list searches names.

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { excerptOf, wholeOf } from '../../src/ui/views/search/excerpt.ts'
+import { excerptOf, wholeOf } from '../../src/ui/views/search/search-hit.tsx'
 
 const marked = ({ text, ranges }: ReturnType<typeof excerptOf>) => {
   return ranges.map(([from, to]) => text.slice(from, to))

@@ -5,7 +5,7 @@ import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
-import { AppError, toAppError } from '../../core/errors.ts'
+import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
 import { AGENT_LIMITS } from '../agent-limits.ts'
 
@@ -131,7 +131,7 @@ async function otherwiseNamed(
       await sources.columns(source, { schema, name }, signal)
       return true
     } catch (error) {
-      if (error instanceof AppError && error.code === 'table_not_found') return false
+      if (hasCode(error, 'table_not_found')) return false
       throw error
     }
   }

@@ -14,7 +14,7 @@ import type {
   ForeignTool,
   ForeignTools,
 } from '../../core/domain/ports/foreign-tool-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import { isObject, type JsonObject, parsedJson } from '../../core/json.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { settlesWithin, withDeadline } from '../../core/runtime/cancellation.ts'
@@ -78,8 +78,7 @@ export class McpServers implements ForeignTools {
     } catch (error) {
       signal.throwIfAborted()
       const failure = mcpFailure(error, server, hide)
-      const isLate = error instanceof AppError && error.code === 'timeout'
-      return this.#keep(key, failure, isLate ? LATE_MS : 0)
+      return this.#keep(key, failure, hasCode(error, 'timeout') ? LATE_MS : 0)
     }
   }
 
@@ -345,7 +344,7 @@ function mcpFailure(
 }
 
 function failureReason(error: unknown): string {
-  if (error instanceof AppError && error.code === 'address_refused') {
+  if (hasCode(error, 'address_refused')) {
     return `may not be connected to: ${error.message}`
   }
   if (error instanceof AppError) return error.message

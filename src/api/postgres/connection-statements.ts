@@ -1,6 +1,6 @@
 /** Runs one connection's statements in order: simple and extended queries, cursors, COPY. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
-import { AppError, toAppError } from '../../core/errors.ts'
+import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
 import type { AnswerWriter } from './answer-writer.ts'
 import {
@@ -301,7 +301,7 @@ export class ConnectionStatements {
         return use(result)
       })
     } catch (error) {
-      if (isReadOnly && error instanceof AppError && error.code === 'sql_not_a_query') {
+      if (isReadOnly && hasCode(error, 'sql_not_a_query')) {
         const message =
           'Transactions are read-only: turn on autocommit for statements that change something'
         throw new AppError('sql_not_supported', message)

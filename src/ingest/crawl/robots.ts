@@ -1,5 +1,5 @@
 import robotsParser from 'robots-parser'
-import { AppError } from '../../core/errors.ts'
+import { hasCode } from '../../core/errors.ts'
 import { sleep } from '../../core/runtime/cancellation.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { PageFetcher } from '../sources/guarded-fetch.ts'
@@ -46,7 +46,7 @@ export class Robots {
     try {
       return (await this.#rulesOf(origin, signal)).sitemaps
     } catch (error) {
-      if (error instanceof AppError && error.code === 'crawl_failed') return []
+      if (hasCode(error, 'crawl_failed')) return []
       throw error
     }
   }

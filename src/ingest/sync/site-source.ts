@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import { mapConcurrent, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
@@ -107,8 +107,7 @@ class WatchedPages implements PageFetcher {
       sink.count({ pages: 1, bytes: page.bytes.byteLength })
       return page
     } catch (error) {
-      const isRefused = error instanceof AppError && error.code === 'address_refused'
-      if (!isRefused) this.isWhole = false
+      if (!hasCode(error, 'address_refused')) this.isWhole = false
       throw error
     }
   }

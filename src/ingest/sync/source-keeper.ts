@@ -16,7 +16,7 @@ import type {
   SourceState,
   SyncStore,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError, notFound, toAppError } from '../../core/errors.ts'
+import { hasCode, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
 import { HOUR_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
@@ -230,9 +230,8 @@ export class SourceKeeper implements SourceKeeping {
     const onEmbedded = work.noteEmbedded
     const ended = await this.#options.run({ source, run, isFull, report, onEmbedded }, signal)
     const { error } = ended
-    const isStopped = error instanceof AppError && error.code === 'shutting_down'
     // The job continues at the next start.
-    if (isStopped && signal.aborted) throw error
+    if (hasCode(error, 'shutting_down') && signal.aborted) throw error
     const isCancelled = signal.aborted && error !== null
     const finished: SyncRun = {
       ...ended.run,
@@ -312,7 +311,7 @@ export class SourceKeeper implements SourceKeeping {
     try {
       await this.#begin(source, trigger, false)
     } catch (error) {
-      if (error instanceof AppError && error.code === 'source_not_found') return
+      if (hasCode(error, 'source_not_found')) return
       this.#options.onFailure(error)
       setTimeout(() => void this.#tryBegin(source, trigger), AGAIN_MS).unref()
     }

@@ -11,7 +11,7 @@ import type {
   EmbedderProbe,
   EmbedderRegistry,
 } from '../../core/domain/ports/model-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { MINI_LM_DIMENSIONS } from '../builtin/embedding-protocol.ts'
 import { type Endpoint, modelEndpoint } from '../endpoint.ts'
@@ -121,7 +121,7 @@ async function probeOnce(
   } catch (error) {
     const late = `${url} did not answer within ${timeoutMs} ms`
     if (signal.aborted) return unreachable(late)
-    if (error instanceof AppError && error.code === 'provider_failed') {
+    if (hasCode(error, 'provider_failed')) {
       return unreachable(error.message)
     }
     throw error

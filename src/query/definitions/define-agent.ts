@@ -1,4 +1,4 @@
-import { findAgent, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { findIn, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import { mayName, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import type { Agent, AgentChanges, AgentData, AgentParams } from '../../core/domain/agents/agent.ts'
 import {
@@ -47,7 +47,7 @@ export async function createAgent(
   const name = read.text('name')
   if (name === undefined) throw new AppError('missing_field', 'Missing "name" field for agent')
   checkedName('agent', name)
-  if (findAgent(deps.catalog.snapshot(), project, name) !== undefined) {
+  if (findIn(deps.catalog.snapshot().agents, project, name) !== undefined) {
     const detail = `Agent with name ${name} already exists. Please choose a different one.`
     throw new AppError('agent_exists', detail)
   }

@@ -1,4 +1,4 @@
-import { findKnowledgeBase, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { findIn, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type {
   KnowledgeBase,
   KnowledgeBaseChanges,
@@ -101,7 +101,7 @@ export async function createKnowledgeBase(
   checkedName('knowledge base', name)
   read.allowOnly(CREATE_FIELDS, notAllowed)
   refuseNever(read)
-  if (findKnowledgeBase(deps.catalog.snapshot(), project, name) !== undefined) {
+  if (findIn(deps.catalog.snapshot().knowledgeBases, project, name) !== undefined) {
     const detail = `Knowledge Base with name ${name} already exists`
     throw new AppError('knowledge_base_exists', detail)
   }

@@ -1,6 +1,6 @@
 /** Exports a knowledge base to a file, and imports one. */
 
-import { findKnowledgeBase, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { findIn, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import {
@@ -73,7 +73,7 @@ export async function importKnowledgeBase(
       const table = onlyTable(tables)
       const definition = readExportDefinition(table.note)
       await onRead(definition.chunkCount)
-      const known = findKnowledgeBase(deps.catalog.snapshot(), project, name)
+      const known = findIn(deps.catalog.snapshot().knowledgeBases, project, name)
       const target = known ?? (await createdFor(definition, { projectName, name }, deps))
       try {
         refuseOtherVectors(target, definition)

@@ -1,8 +1,8 @@
-import { findAgent, findProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { findQualified, required } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { QueryResult, RowStream } from '../../core/domain/query-result.ts'
-import { AppError, notFound } from '../../core/errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { EvaluateAgentStatement } from '../../sql/dialect/object-statements.ts'
@@ -104,10 +104,7 @@ export async function evaluateAgent(
 /** @throws AppError `agent_not_found` */
 function requireAgent({ project, name }: QualifiedName, db: string, deps: QueryDeps): Agent {
   const snapshot = deps.catalog.snapshot()
-  const found = findProject(snapshot, project ?? db)
-  const agent = found && findAgent(snapshot, found, name)
-  if (agent === undefined) throw notFound('agent', name)
-  return agent
+  return required('agent', findQualified(snapshot, snapshot.agents, project ?? db, name), name)
 }
 
 function shownName({ projectName, name }: Agent): string {

@@ -1,10 +1,4 @@
-import {
-  findAgent,
-  findKnowledgeBase,
-  findTable,
-  findView,
-  requireProject,
-} from '../../core/domain/access/catalog-snapshot.ts'
+import { findIn, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import { checkedName, FILES_DATABASE, nameKey, quote } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { NewTable } from '../../core/domain/ports/store-ports.ts'
@@ -73,14 +67,13 @@ export function tableTarget(
   const snapshot = deps.catalog.snapshot()
   const project = requireProject(snapshot, projectName ?? db)
   checkedName('table', name)
-  const isOther = [findKnowledgeBase, findView, findAgent].some((find) => {
-    return find(snapshot, project, name) !== undefined
-  })
+  const { knowledgeBases, views, agents } = snapshot
+  const isOther = findIn([...knowledgeBases, ...views, ...agents], project, name) !== undefined
   if (isOther) {
     const message = `${option}: ${project.name}.${name} is there already and is not a table`
     throw new AppError('relation_exists', message)
   }
-  const stored = findTable(snapshot, project, name)
+  const stored = findIn(snapshot.tables, project, name)
   return { projectId: project.id, name: stored?.name ?? name }
 }
 

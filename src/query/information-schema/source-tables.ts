@@ -11,7 +11,7 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
-import { AppError, toAppError } from '../../core/errors.ts'
+import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { sourceRecord } from '../definitions/define-source.ts'
@@ -123,7 +123,7 @@ export async function sourceTableColumns(
   try {
     return columnRows(source, table, await sources.columns(source, table, signal))
   } catch (error) {
-    const isUnknown = error instanceof AppError && error.code === 'table_not_found'
+    const isUnknown = hasCode(error, 'table_not_found')
     const [schema = '', ...rest] = table.name.split('.')
     if (!isUnknown || table.schema !== null || rest.length === 0) throw error
     const split = { schema, name: rest.join('.') }

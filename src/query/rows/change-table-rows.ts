@@ -1,5 +1,5 @@
 /** Runs INSERT, UPDATE, DELETE and TRUNCATE on a project table. */
-import { findTable } from '../../core/domain/access/catalog-snapshot.ts'
+import { findIn } from '../../core/domain/access/catalog-snapshot.ts'
 import {
   nameKey,
   type Project,
@@ -35,7 +35,7 @@ export async function changeTableRows(
   const key = { projectId: project.id, name: statement.table.name }
   return deps.tables.whileLocked(key, runLimits(deps), signal, async (waitedMs) => {
     const own = { ...deps, spentMs: (deps.spentMs ?? 0) + waitedMs }
-    const table = findTable(deps.catalog.snapshot(), project, key.name)
+    const table = findIn(deps.catalog.snapshot().tables, project, key.name)
     if (table === undefined) throw notFound('table', key.name)
     switch (statement.kind) {
       case 'insert':

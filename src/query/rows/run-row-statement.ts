@@ -1,10 +1,6 @@
 import {
-  findAgent,
-  findKnowledgeBase,
-  findTable,
-  findView,
-  knowledgeBasesOf,
-  projectTables,
+  findIn,
+  ofProject,
   refuseToWrite,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
@@ -119,13 +115,16 @@ function changeable(
   if (nameKey(database) === INFORMATION_SCHEMA) throw notChangeable(`${database}.${name}`)
   refuseToWrite(snapshot, database)
   const project = requireProject(snapshot, database)
-  const kb = findKnowledgeBase(snapshot, project, name)
+  const kb = findIn(snapshot.knowledgeBases, project, name)
   if (kb !== undefined) return { project, kb }
-  const table = findTable(snapshot, project, name)
+  const table = findIn(snapshot.tables, project, name)
   if (table !== undefined) return { project, table }
-  const isOther = [findView, findAgent].some((find) => find(snapshot, project, name) !== undefined)
-  if (isOther) throw notChangeable(name)
-  const known = [...knowledgeBasesOf(snapshot, project), ...projectTables(snapshot, project)]
+  const other = findIn([...snapshot.views, ...snapshot.agents], project, name)
+  if (other !== undefined) throw notChangeable(name)
+  const known = [
+    ...ofProject(snapshot.knowledgeBases, project),
+    ...ofProject(snapshot.tables, project),
+  ]
   const nearest = nearestName(
     name,
     known.map((one) => one.name),

@@ -1,9 +1,5 @@
 /** One run of a schedule: its statements in order, each over the rows added since the last run. */
-import {
-  findKnowledgeBase,
-  findTable,
-  requireProject,
-} from '../../core/domain/access/catalog-snapshot.ts'
+import { findIn, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { LastMark, StoredSchedule } from '../../core/domain/flow/sync-source.ts'
 import type {
   JobWork,
@@ -290,7 +286,8 @@ async function planStatement(
   if (statement?.kind === 'insert') {
     const { project: qualifier, name } = statement.table
     const project = requireProject(snapshot, qualifier ?? database)
-    const isKnown = findKnowledgeBase(snapshot, project, name) ?? findTable(snapshot, project, name)
+    const isKnown =
+      findIn(snapshot.knowledgeBases, project, name) ?? findIn(snapshot.tables, project, name)
     if (isKnown === undefined) throw notFound('knowledge_base', name)
   }
   const read = statement === undefined ? whole : withNativeTexts(statement.source)

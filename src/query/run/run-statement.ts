@@ -1,13 +1,13 @@
 import {
-  findProject,
-  findView,
+  findQualified,
   requireDatabase,
+  required,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { View } from '../../core/domain/names.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
-import { AppError, notFound } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import type {
   AccessStatement,
   EvaluateAgentStatement,
@@ -172,7 +172,7 @@ async function evaluate(
   try {
     return boundValue(await singleValue(await runComposedSelect(request, deps, signal)))
   } catch (error) {
-    const isFailure = error instanceof AppError && error.code === 'sql_failed'
+    const isFailure = hasCode(error, 'sql_failed')
     throw isFailure && NO_SINGLE_VALUE.test(error.message) ? noSingleValue(error) : error
   }
 }
@@ -219,12 +219,12 @@ async function runViewStatement(
     }
     case 'alter_view': {
       const definition = viewDefinition(statement.source, db)
-      await alterView(existing(view, statement.name), definition, deps, signal)
+      await alterView(required('view', view, statement.name.name), definition, deps, signal)
       return done(db)
     }
     case 'drop_view':
       if (view !== undefined || !statement.ifExists) {
-        await deps.catalog.dropView(existing(view, statement.name))
+        await deps.catalog.dropView(required('view', view, statement.name.name))
       }
       return done(db)
   }
@@ -240,7 +240,7 @@ async function createViewOf(
   try {
     await createView({ ...named, ...viewDefinition(source, db), orReplace }, deps, signal)
   } catch (error) {
-    const isTaken = error instanceof AppError && error.code === 'relation_exists'
+    const isTaken = hasCode(error, 'relation_exists')
     // Another statement created it meanwhile.
     if (ifNotExists && isTaken && findViewNamed(name, db, deps) !== undefined) return
     throw error
@@ -253,14 +253,7 @@ function viewDefinition({ select, database }: SourceSelect, db: string) {
 
 function findViewNamed(name: QualifiedName, db: string, deps: QueryDeps): View | undefined {
   const snapshot = deps.catalog.snapshot()
-  const project = findProject(snapshot, name.project ?? db)
-  return project && findView(snapshot, project, name.name)
-}
-
-/** @throws AppError `view_not_found` */
-function existing(view: View | undefined, { name }: QualifiedName): View {
-  if (view === undefined) throw notFound('view', name)
-  return view
+  return findQualified(snapshot, snapshot.views, name.project ?? db, name.name)
 }
 
 // CREATE INDEX, DROP INDEX and SHOW INDEX ON a knowledge base.

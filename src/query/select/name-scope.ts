@@ -1,17 +1,11 @@
 import {
-  agentsOf,
   type CatalogSnapshot,
-  findAgent,
   findDataSource,
   findFileTable,
-  findKnowledgeBase,
+  findIn,
   findProject,
-  findTable,
-  findView,
-  knowledgeBasesOf,
-  projectTables,
+  ofProject,
   seenDataSource,
-  viewsOf,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import { requireRight } from '../../core/domain/access/principal.ts'
 import { isHidden } from '../../core/domain/access/visible-catalog.ts'
@@ -187,14 +181,14 @@ function findInProject(
   name: string,
   tables: DescribedTables | null,
 ): Relation | undefined {
-  const knowledgeBase = findKnowledgeBase(snapshot, project, name)
+  const knowledgeBase = findIn(snapshot.knowledgeBases, project, name)
   if (knowledgeBase !== undefined) return { kind: 'knowledge_base', knowledgeBase }
-  const table = findTable(snapshot, project, name)
+  const table = findIn(snapshot.tables, project, name)
   if (table !== undefined) {
     const schema = projectSchema(table.projectId)
     return { kind: 'table', schema, table: projectTable(table.id) }
   }
-  const view = findView(snapshot, project, name)
+  const view = findIn(snapshot.views, project, name)
   if (view !== undefined) {
     if (isHidden(view)) {
       const message = `This key or user may not use all that the view ${name} reads`
@@ -206,7 +200,7 @@ function findInProject(
       names: nameScope(snapshot, view.database, undefined, tables),
     }
   }
-  const agent = findAgent(snapshot, project, name)
+  const agent = findIn(snapshot.agents, project, name)
   if (agent !== undefined) return { kind: 'agent', agent }
   const sql = projectSchemaSql(snapshot, project, name)
   return sql === undefined ? undefined : { kind: 'query', sql }
@@ -257,9 +251,9 @@ function fileNames(snapshot: CatalogSnapshot): readonly string[] {
 }
 
 function relationNames(snapshot: CatalogSnapshot, project: Project): readonly string[] {
-  return [knowledgeBasesOf, viewsOf, projectTables, agentsOf].flatMap((relationsIn) => {
-    return relationsIn(snapshot, project).map(({ name }) => name)
-  })
+  const { knowledgeBases, views, tables, agents } = snapshot
+  const relations = ofProject([...knowledgeBases, ...views, ...tables, ...agents], project)
+  return relations.map(({ name }) => name)
 }
 
 function didYouMean(name: string | undefined): string {

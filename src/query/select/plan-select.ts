@@ -1,5 +1,5 @@
 import type { SqlEngine } from '../../core/domain/ports/engine-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import { freeMarks } from '../../sql/ast/free-literals.ts'
 import { excerptAt, PlacedError } from '../../sql/ast/placed-error.ts'
 import {
@@ -246,8 +246,7 @@ async function parseSelect(sql: string, engine: SqlText): Promise<ParsedSelect> 
   try {
     return await parseWith(sql, 'standard', engine)
   } catch (error) {
-    const isSyntax = error instanceof AppError && error.code === 'sql_syntax'
-    if (!isSyntax || !sql.includes("\\'")) throw error
+    if (!hasCode(error, 'sql_syntax') || !sql.includes("\\'")) throw error
     // Some clients escape a quote as \' . If parsing with such escapes fails too, report the first
     // error.
     return await parseWith(sql, 'backslash', engine).catch(() => Promise.reject(error))

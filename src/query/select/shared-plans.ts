@@ -5,10 +5,11 @@ import { LruMap } from '../../core/runtime/lru-map.ts'
 import {
   holdsMarks,
   MarkedText,
+  plainTokens,
   type StatementShape,
   shapeOf,
 } from '../../sql/lexer/statement-shape.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import type { Token } from '../../sql/lexer/tokens.ts'
 import type { CandidatePlan, SelectPlan } from './plan-cache.ts'
 
 const SHAPES_MAX = 500
@@ -92,14 +93,6 @@ export class SharedPlans {
 interface FoundShape {
   readonly shape: StatementShape
   readonly key: string
-}
-
-function plainTokens(sql: string): readonly Token[] {
-  try {
-    return tokenize(sql)
-  } catch {
-    return []
-  }
 }
 
 function learnt(shape: StatementShape, marked: SelectPlan, planned: SelectPlan): KnownShape {

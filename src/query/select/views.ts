@@ -2,7 +2,7 @@ import { type CatalogSnapshot, requireProject } from '../../core/domain/access/c
 import type { RelationColumn, View } from '../../core/domain/names.ts'
 import { checkedName, nameKey, quote } from '../../core/domain/names.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { planDescribed } from './plan-described.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
@@ -84,8 +84,7 @@ export async function describeSelect(
       return columns.map(({ name, type }) => ({ name, type }))
     })
   } catch (error) {
-    const isParameter = error instanceof AppError && error.code === 'sql_missing_parameter'
-    if (!isParameter) throw error
+    if (!hasCode(error, 'sql_missing_parameter')) throw error
     const message = `${error.message}: what is stored has no parameters`
     throw new AppError('sql_not_supported', message, { cause: error })
   }

@@ -3,10 +3,11 @@
  * jobs.
  */
 import {
-  findAgent,
   findDataSource,
   findProject,
+  findQualified,
   requireDataSource,
+  required,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
@@ -128,16 +129,20 @@ export async function runAgentStatement(
       return { ...done(db), ...withWarnings(made, deps) }
     }
     case 'alter_agent': {
-      const changed = await alterAgent(existing(agent, statement.name), statement.options, deps)
+      const changed = await alterAgent(
+        required('agent', agent, statement.name.name),
+        statement.options,
+        deps,
+      )
       return { ...done(db), ...withWarnings(changed, deps) }
     }
     case 'drop_agent':
       if (agent !== undefined || !statement.ifExists) {
-        await dropAgent(existing(agent, statement.name), deps)
+        await dropAgent(required('agent', agent, statement.name.name), deps)
       }
       return done(db)
     case 'describe_agent': {
-      const { columns, rows } = describedAgent(existing(agent, statement.name))
+      const { columns, rows } = describedAgent(required('agent', agent, statement.name.name))
       return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
     }
   }
@@ -150,14 +155,7 @@ function withWarnings(agent: Agent, { agents }: QueryDeps) {
 
 function findAgentNamed(name: QualifiedName, db: string, deps: QueryDeps): Agent | undefined {
   const snapshot = deps.catalog.snapshot()
-  const project = findProject(snapshot, name.project ?? db)
-  return project && findAgent(snapshot, project, name.name)
-}
-
-/** @throws AppError `agent_not_found` */
-function existing(agent: Agent | undefined, { name }: QualifiedName): Agent {
-  if (agent === undefined) throw notFound('agent', name)
-  return agent
+  return findQualified(snapshot, snapshot.agents, name.project ?? db, name.name)
 }
 
 export async function runJobStatement(

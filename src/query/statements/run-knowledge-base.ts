@@ -1,9 +1,9 @@
-import { findKnowledgeBase, findProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { findQualified } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import type { KnowledgeBaseStatement } from '../../sql/dialect/object-statements.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import {
@@ -79,8 +79,7 @@ async function createBase(
   try {
     await createKnowledgeBase(project ?? db, fields, deps)
   } catch (error) {
-    const isThere = error instanceof AppError && error.code === 'knowledge_base_exists'
-    if (!isThere) throw error
+    if (!hasCode(error, 'knowledge_base_exists')) throw error
     if (!statement.ifNotExists) {
       throw new AppError('knowledge_base_exists', `Knowledge base already exists: ${name}`)
     }
@@ -115,8 +114,7 @@ export function findKnowledgeBaseNamed(
   deps: QueryDeps,
 ): KnowledgeBase | undefined {
   const snapshot = deps.catalog.snapshot()
-  const project = findProject(snapshot, name.project ?? db)
-  return project && findKnowledgeBase(snapshot, project, name.name)
+  return findQualified(snapshot, snapshot.knowledgeBases, name.project ?? db, name.name)
 }
 
 /** @throws AppError `knowledge_base_not_found` */

@@ -1,10 +1,8 @@
 import {
-  findAgent,
   findFile,
-  findKnowledgeBase,
+  findIn,
   findProject,
-  findTable,
-  findView,
+  findQualified,
   refuseToWrite,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
@@ -91,12 +89,12 @@ function refuseOther(
   const project = isFile(name, db) ? undefined : findProject(snapshot, name.project ?? db)
   if (project === undefined) return
   const kinds = [
-    ['knowledge base', `${verb} KNOWLEDGE_BASE`, findKnowledgeBase],
-    ['view', `${verb} VIEW`, findView],
-    ['agent', `${verb} AGENT`, findAgent],
+    ['knowledge base', `${verb} KNOWLEDGE_BASE`, snapshot.knowledgeBases],
+    ['view', `${verb} VIEW`, snapshot.views],
+    ['agent', `${verb} AGENT`, snapshot.agents],
   ] as const
-  for (const [what, statement, findIn] of kinds) {
-    const found = findIn(snapshot, project, name.name)
+  for (const [what, statement, things] of kinds) {
+    const found = findIn<(typeof things)[number]>(things, project, name.name)
     if (found === undefined) continue
     const article = what === 'agent' ? 'an' : 'a'
     const path = `${quote(project.name)}.${quote(found.name)}`
@@ -189,8 +187,7 @@ function vacuumScope(name: QualifiedName, db: string, deps: QueryDeps): VacuumSc
     return { kind: 'table', id, projectId }
   }
   const snapshot = deps.catalog.snapshot()
-  const project = findProject(snapshot, name.project ?? db)
-  const kb = project && findKnowledgeBase(snapshot, project, name.name)
+  const kb = findQualified(snapshot, snapshot.knowledgeBases, name.project ?? db, name.name)
   if (kb === undefined) throw notFound('table', name.name)
   return { kind: 'knowledge_base', id: kb.id, projectId: kb.projectId }
 }
@@ -205,8 +202,7 @@ function find(name: QualifiedName, db: string, deps: QueryDeps): TableOrFile | u
     const file = findFile(snapshot, name.name)
     return file && { kind: 'file', file }
   }
-  const project = findProject(snapshot, name.project ?? db)
-  const table = project && findTable(snapshot, project, name.name)
+  const table = findQualified(snapshot, snapshot.tables, name.project ?? db, name.name)
   return table && { kind: 'table', table }
 }
 

@@ -8,7 +8,7 @@ import type {
   TopKSearch,
   VectorChange,
 } from '../../core/domain/ports/retrieval-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { hasCode } from '../../core/errors.ts'
 import type { ExactIndex } from '../vectors/exact-index.ts'
 import { LIST_LIMITS } from './centroids.ts'
 import { bytesOfLists, IvfIndex, listsOfBytes } from './ivf-index.ts'
@@ -104,8 +104,7 @@ export class IvfAccelerator implements Accelerator {
       })
       .catch((error: unknown) => {
         if (this.#closing.signal.aborted) return
-        const isFull = error instanceof AppError && error.code === 'out_of_memory'
-        const reason = isFull
+        const reason = hasCode(error, 'out_of_memory')
           ? 'the lists do not fit into the memory for vectors (EIDER_VECTOR_MEMORY)'
           : 'the lists could not be trained'
         this.#failure = `${reason}; all vectors are compared`
@@ -131,7 +130,7 @@ export class IvfAccelerator implements Accelerator {
     } catch (error) {
       signal.throwIfAborted()
       // The file cannot be read, or does not fit in memory, which a training would report too.
-      if (error instanceof AppError && error.code === 'out_of_memory') throw error
+      if (hasCode(error, 'out_of_memory')) throw error
       return false
     }
   }

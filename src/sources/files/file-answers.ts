@@ -1,6 +1,7 @@
 /** Answers requests in a process that reads database files. Every failure becomes an answer. */
+
 import { closeSync, openSync, readSync } from 'node:fs'
-import { AppError } from '../../core/errors.ts'
+import { hasCode } from '../../core/errors.ts'
 import { DuckDBFile } from './duckdb-file.ts'
 import type { FileEngine, FileJob, FileReply, OpenedFile } from './file-messages.ts'
 import { SqliteFile } from './sqlite-file.ts'
@@ -16,8 +17,7 @@ export async function replyTo(job: FileJob): Promise<FileReply> {
       file.close()
     }
   } catch (error) {
-    const code =
-      error instanceof AppError && error.code === 'storage_full' ? error.code : 'source_failed'
+    const code = hasCode(error, 'storage_full') ? 'storage_full' : 'source_failed'
     return { kind: 'failed', id, code, message: causeOf(error, job) }
   }
 }

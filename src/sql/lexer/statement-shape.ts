@@ -114,7 +114,7 @@ export function isLiteralParameter(name: string): boolean {
 /** Searches with different texts share a plan, unless `content` is not a search column. */
 export function parameterizeSearchLiterals(
   sql: string,
-  tokens: readonly Token[] = tokensOf(sql),
+  tokens: readonly Token[] = plainTokens(sql),
 ): ParameterizedStatement {
   const texts = new Map<string, string>()
   if (!/content/i.test(sql)) return { sql, texts }
@@ -131,7 +131,7 @@ export function parameterizeSearchLiterals(
 }
 
 /** Text that cannot be tokenized is left to planning, which reports the error. */
-function tokensOf(sql: string): readonly Token[] {
+export function plainTokens(sql: string): readonly Token[] {
   try {
     return tokenize(sql)
   } catch {

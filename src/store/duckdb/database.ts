@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { AppError, StartError } from '../../core/errors.ts'
+import { AppError, hasCode, StartError } from '../../core/errors.ts'
 import { isInvalidated, resourceError, unusable } from './database-error.ts'
 import {
   connectTo,
@@ -258,7 +258,7 @@ export class Database {
     try {
       return await work()
     } catch (error) {
-      if (error instanceof AppError && error.code === 'storage_full') await this.#checkAlive(error)
+      if (hasCode(error, 'storage_full')) await this.#checkAlive(error)
       throw error
     }
   }

@@ -8,7 +8,7 @@ import type {
 import type { ColumnBatch, ColumnReader } from '../../core/domain/ports/retrieval-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import type { MemoryState, StatementCounts } from '../../core/domain/server-state.ts'
-import { AppError, shuttingDown } from '../../core/errors.ts'
+import { AppError, hasCode, shuttingDown } from '../../core/errors.ts'
 import { callerOf, type Deadline } from '../../core/runtime/cancellation.ts'
 import { columnBatchOf, countOf } from './columns.ts'
 import type { Database } from './database.ts'
@@ -214,7 +214,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
           continue
         }
         roomTries += 1
-        const isFull = error instanceof AppError && error.code === 'out_of_memory'
+        const isFull = hasCode(error, 'out_of_memory')
         if (!isFull || roomTries > ROOM_TRIES_MAX || deadline.signal.aborted) throw error
         if (await this.#makeRoom()) continue
         if (hasCollected) throw error

@@ -6,7 +6,7 @@ import {
   type DuckDBResult,
 } from '@duckdb/node-api'
 import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import { type Deadline, onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
 import { PROBE } from './columns.ts'
 import { checkCharacters, statementError } from './database-error.ts'
@@ -220,7 +220,7 @@ export class ReadSession {
       if (error === TOO_LONG) throw error
       await this.stop()
       const failure = statementError(error)
-      if (failure instanceof AppError && failure.code === 'out_of_memory') {
+      if (hasCode(failure, 'out_of_memory')) {
         this.#parts.onOutOfMemory()
       }
       throw failure

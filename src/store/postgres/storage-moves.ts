@@ -13,7 +13,7 @@ import type {
   MoveProgress,
   MoveTarget,
 } from '../../core/domain/ports/storage-ports.ts'
-import { AppError, notFound } from '../../core/errors.ts'
+import { AppError, hasCode, notFound } from '../../core/errors.ts'
 import { abortable, sleep, withDeadline } from '../../core/runtime/cancellation.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { type KnowledgeBaseRow, queriesOver } from '../catalog/catalog-queries.ts'
@@ -123,7 +123,7 @@ export class StorageMoves implements KnowledgeBaseMoves {
     })
     await leaving.catch((error) => {
       // If this error occurs, the tables were already dropped when the knowledge base left them.
-      if (!(error instanceof AppError && error.code === 'table_not_found')) throw error
+      if (!hasCode(error, 'table_not_found')) throw error
     })
   }
 

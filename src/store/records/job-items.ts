@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { AppError } from '../../core/errors.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { resourceError } from '../duckdb/database-error.ts'
+import { syncPath } from '../tables/file-contents.ts'
 
 const FOLDER = 'jobs'
 const ENDING = '.ndjson'
@@ -45,7 +46,7 @@ export class JobItems {
         await file.close()
       }
       await rename(draft, path)
-      await syncFolder(folder)
+      await syncPath(folder)
     } catch (error) {
       await rm(draft, { force: true })
       throw resourceError(error)
@@ -138,13 +139,4 @@ function lostItems(jobId: number, cause?: unknown): AppError {
   const advice = 'send them again with a new insert'
   const message = `The rows that came with job ${jobId} are no longer in the data folder: ${advice}`
   return new AppError('job_items_missing', message, { cause })
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
 }

@@ -14,7 +14,7 @@ import {
   tablesOfFile,
   type UploadedFile,
 } from '../../core/domain/uploaded-file.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { deleteRow, nextId, queriesOver } from '../catalog/catalog-queries.ts'
 import { fileOf } from '../catalog/catalog-rows.ts'
@@ -179,8 +179,7 @@ export class StoredFiles implements FileStore, TableRows {
       }
       return rows
     } catch (error) {
-      const isGone = error instanceof AppError && error.code === 'sql_unknown_name'
-      throw isGone ? this.#changed(table) : error
+      throw hasCode(error, 'sql_unknown_name') ? this.#changed(table) : error
     }
   }
 

@@ -5,13 +5,14 @@
 import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { projects } from '../api/catalog.ts'
+import { type ProjectContents, projects } from '../api/catalog.ts'
 import { request } from '../api/request.ts'
 import { may } from '../api/session.ts'
-import { Icon } from '../components/button.tsx'
+import { Icon, type IconName } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
+import { shownProject } from '../components/numbers.ts'
 import { useResource } from '../components/resource.ts'
-import { type Destination, destinations, found } from './destinations.ts'
+import { addressOf, isForWriting } from './addresses.ts'
 import { EVERYWHERE, useShortcuts } from './keyboard.tsx'
 
 const SHOWN_MAX = 50
@@ -120,4 +121,100 @@ function nextAt(key: string, at: number, count: number): number | undefined {
   if (key === 'PageDown') return Math.min(at + 8, count - 1)
   if (key === 'PageUp') return Math.max(at - 8, 0)
   return undefined
+}
+
+// All places that can be opened by name, and a search over them.
+
+interface Destination {
+  readonly href: string
+  readonly label: string
+  /** The kind and location, such as `knowledge base in default`. */
+  readonly about: string
+  readonly icon: IconName
+  /** Whether it is a part of something else, found only by typing. */
+  readonly isPart?: boolean
+}
+
+const VIEWS: readonly Destination[] = [
+  { href: '/', label: 'Home', about: 'view', icon: 'home' },
+  { href: '/sql', label: 'SQL', about: 'view', icon: 'sql' },
+  { href: addressOf.connections(), label: 'Connections', about: 'view', icon: 'link' },
+  { href: '/operations', label: 'Operations', about: 'view', icon: 'gauge' },
+  {
+    href: addressOf.newKnowledgeBase(),
+    label: 'New knowledge base',
+    about: 'create',
+    icon: 'plus',
+  },
+  { href: addressOf.newAgent(), label: 'New agent', about: 'create', icon: 'plus' },
+  { href: '/docs', label: 'Documentation', about: 'manual', icon: 'book' },
+]
+
+export function destinations(
+  projects: readonly ProjectContents[],
+  mayWrite: boolean,
+): readonly Destination[] {
+  const all = [...VIEWS, ...projects.flatMap(ofProject)]
+  return mayWrite ? all : all.filter(({ href }) => !isForWriting(href))
+}
+
+function ofProject({ name, knowledgeBases, agents }: ProjectContents): readonly Destination[] {
+  return [
+    ...knowledgeBases.flatMap((one) => ofKnowledgeBase(name, one.name)),
+    ...agents.flatMap((one) => ofAgent(name, one.name)),
+  ]
+}
+
+function ofKnowledgeBase(project: string, name: string): readonly Destination[] {
+  const about = `knowledge base in ${shownProject(project)}`
+  const part = (label: string, href: string, icon: IconName) => {
+    return { href, label: `${name} › ${label}`, about, icon, isPart: true }
+  }
+  return [
+    { href: addressOf.knowledgeBase(project, name), label: name, about, icon: 'database' },
+    part('Search', addressOf.searchLab(project, name), 'search'),
+    part('Map', addressOf.map(project, name), 'map'),
+    part('Add', addressOf.addDocuments(project, name), 'upload'),
+    part('Settings', addressOf.knowledgeBaseSettings(project, name), 'settings'),
+  ]
+}
+
+function ofAgent(project: string, name: string): readonly Destination[] {
+  const about = `agent in ${shownProject(project)}`
+  const part = (label: string, href: string, icon: IconName) => {
+    return { href, label: `${name} › ${label}`, about, icon, isPart: true }
+  }
+  return [
+    { href: addressOf.agent(project, name), label: name, about, icon: 'agent' },
+    part('Traces', addressOf.agentTraces(project, name), 'chart'),
+    part('Settings', addressOf.agentSettings(project, name), 'settings'),
+  ]
+}
+
+/** Every word, best first: whole names, then prefixes. Without words, the top level. */
+export function found(
+  all: readonly Destination[],
+  typed: string,
+  countMax: number,
+): readonly Destination[] {
+  const words = typed.toLowerCase().split(/\s+/).filter(Boolean)
+  if (words.length === 0) return all.filter(({ isPart }) => isPart !== true).slice(0, countMax)
+  return all
+    .map((one) => ({ one, rank: rankOf(one, words) }))
+    .filter(({ rank }) => rank < NOT_FOUND)
+    .sort((a, b) => a.rank - b.rank)
+    .slice(0, countMax)
+    .map(({ one }) => one)
+}
+
+const NOT_FOUND = 100
+
+function rankOf({ label, about, href, isPart }: Destination, words: readonly string[]): number {
+  const name = label.toLowerCase()
+  // Includes the address, because it contains a project's real name.
+  const text = `${name} ${about} ${href}`.toLowerCase()
+  if (!words.every((word) => text.includes(word))) return NOT_FOUND
+  const typed = words.join(' ')
+  const byName = name === typed ? 0 : name.startsWith(typed) ? 1 : name.includes(typed) ? 2 : 3
+  return byName * 2 + (isPart === true ? 1 : 0)
 }

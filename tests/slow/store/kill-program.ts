@@ -1,10 +1,7 @@
 /**
  * Run by kill.test.ts: replaces documents endlessly and prints a line for each acknowledged write.
  */
-import {
-  findKnowledgeBase,
-  requireProject,
-} from '../../../src/core/domain/access/catalog-snapshot.ts'
+import { findIn, requireProject } from '../../../src/core/domain/access/catalog-snapshot.ts'
 import { openStore } from '../../../src/store/store.ts'
 import { documentOf, draftOf, newVector } from '../../support/store-fixture.ts'
 import { chunkCountOf } from './kill-rules.ts'
@@ -13,7 +10,7 @@ const [directory = '', round = '0'] = process.argv.slice(2)
 const store = await openStore({ directory })
 const project = requireProject(store.catalog.snapshot(), 'mindsdb')
 const kb =
-  findKnowledgeBase(store.catalog.snapshot(), project, 'kb') ??
+  findIn(store.catalog.snapshot().knowledgeBases, project, 'kb') ??
   (await store.catalog.createKnowledgeBase(draftOf('kb')))
 
 /** Each writer repeatedly writes its own documents, sometimes with new metadata columns. */

@@ -2,7 +2,7 @@
 import { type Static, t } from 'elysia'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
-import { AppError } from '../../../core/errors.ts'
+import { AppError, hasCode } from '../../../core/errors.ts'
 import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { choice, queryParameters } from '../bodies/query-parameters.ts'
@@ -99,8 +99,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
       const { job } = await batchAt(context, kb, params.batch_id)
       if (!isOver(job)) {
         await context.deps.jobs.cancel(job.id).catch((error: unknown) => {
-          const isFaster = error instanceof AppError && error.code === 'job_state'
-          if (!isFaster) throw error
+          if (!hasCode(error, 'job_state')) throw error
         })
       }
       return batchRecord(kb, await batchAt(context, kb, params.batch_id))

@@ -10,7 +10,7 @@ import {
 import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
-import { AppError } from '../../../core/errors.ts'
+import { AppError, hasCode } from '../../../core/errors.ts'
 import { definedFields } from '../../../core/json.ts'
 import { chunkStream } from '../answers/streamed-response.ts'
 import { resource } from '../openapi/operation.ts'
@@ -221,7 +221,7 @@ async function requireTrace(
   const traceId = traceIdIn(id)
   if (traceId === null) throw missing()
   const trace = await deps.traces.get(traceId).catch((error: unknown) => {
-    throw error instanceof AppError && error.code === 'trace_not_found' ? missing() : error
+    throw hasCode(error, 'trace_not_found') ? missing() : error
   })
   if (!mayName(principal, trace.projectName)) throw missing()
   if (!maySeeAsked(askerOf(principal), trace.askedBy)) throw missing()

@@ -1,6 +1,8 @@
 /** Shows a knowledge base as a vector store in OpenAI's API. */
+
 import { type Static, t } from 'elysia'
-import { findKnowledgeBase, findProject } from '../../../core/domain/access/catalog-snapshot.ts'
+import { findQualified } from '../../../core/domain/access/catalog-snapshot.ts'
+
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
 import type { KnowledgeBase, Preprocessing } from '../../../core/domain/knowledge-base.ts'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
@@ -58,8 +60,7 @@ export function storeAt(
   const dot = id.indexOf('.')
   const projectName = dot === -1 ? DEFAULT_PROJECT : id.slice(0, dot)
   requireNamespace(principal, projectName)
-  const project = findProject(snapshot, projectName)
-  const kb = project && findKnowledgeBase(snapshot, project, id.slice(dot + 1))
+  const kb = findQualified(snapshot, snapshot.knowledgeBases, projectName, id.slice(dot + 1))
   if (kb !== undefined) return kb
   const message = `No vector store has the id "${id.slice(0, 200)}"; it is project.knowledge_base, and GET /v1/vector_stores lists them`
   throw new AppError('knowledge_base_not_found', message, { param: 'vector_store_id' })

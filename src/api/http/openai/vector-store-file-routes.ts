@@ -4,7 +4,7 @@ import { requireNamespace, requireScope } from '../../../core/domain/access/prin
 import type { Row } from '../../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../../core/domain/names.ts'
-import { AppError } from '../../../core/errors.ts'
+import { AppError, hasCode } from '../../../core/errors.ts'
 import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
 import { preprocessingOf } from '../../../query/definitions/preprocessing-fields.ts'
 import { bodySchema } from '../bodies/body.ts'
@@ -131,8 +131,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
         await jobs.remove(attached.jobId).catch(ignoreState)
       }
       await documents.remove(kb, id).catch((error: unknown) => {
-        const isMissing = error instanceof AppError && error.code === 'document_not_found'
-        if (!isMissing) throw error
+        if (!hasCode(error, 'document_not_found')) throw error
         if (!isKnown) throw noSuchFile(id)
       })
       return { id, object: 'vector_store.file.deleted', deleted: true }

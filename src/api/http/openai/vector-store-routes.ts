@@ -1,6 +1,6 @@
 /** OpenAI's `/v1/vector_stores`: knowledge bases. */
 import { type Static, t } from 'elysia'
-import { findKnowledgeBase, findProject } from '../../../core/domain/access/catalog-snapshot.ts'
+import { findIn, findProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   mayName,
   type Principal,
@@ -9,7 +9,7 @@ import {
 } from '../../../core/domain/access/principal.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../core/domain/names.ts'
-import { AppError } from '../../../core/errors.ts'
+import { AppError, hasCode } from '../../../core/errors.ts'
 import {
   alterKnowledgeBase,
   createKnowledgeBase,
@@ -152,7 +152,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
 
 /** Skips a knowledge base that was dropped after the list was made. */
 function goneAsNull(error: unknown): null {
-  if (error instanceof AppError && error.code === 'knowledge_base_not_found') return null
+  if (hasCode(error, 'knowledge_base_not_found')) return null
   throw error
 }
 
@@ -184,7 +184,7 @@ async function created(
     const facts = { name: sent.name || name, description: sent.description ?? null, metadata }
     const fields = { name, vector_store: facts, ...(preprocessing && { preprocessing }) }
     const project = findProject(snapshot(), projectName)
-    const isTaken = project !== undefined && findKnowledgeBase(snapshot(), project, name)
+    const isTaken = project !== undefined && findIn(snapshot().knowledgeBases, project, name)
     if (isTaken && count < NAME_TRIES_MAX) continue
     try {
       return await createKnowledgeBase(projectName, fields, deps.catalogFor(principal))

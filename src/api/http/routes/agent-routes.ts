@@ -3,7 +3,7 @@ import { type TSchema, t } from 'elysia'
 import { completionStream, responseFormatOf } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
-import { agentsOf, findAgent } from '../../../core/domain/access/catalog-snapshot.ts'
+import { findIn, ofProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   askerOf,
   mayName,
@@ -72,7 +72,8 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     summary: 'List the agents of a project',
     find: projectAt,
     answers: { 200: ['The agents', t.Array(AGENT)] },
-    run: ({ snapshot, found }) => agentsOf(snapshot, found).map((agent) => agentRecord(agent)),
+    run: ({ snapshot, found }) =>
+      ofProject(snapshot.agents, found).map((agent) => agentRecord(agent)),
   })
   /** A key is shown only in the answer to the request that sent it. */
   const saved = (agent: Agent, sent: Fields, status: number) => {
@@ -251,7 +252,7 @@ function questionOf({ request, found: agent, principal, body }: Asking): AskedQu
 }
 
 function agentToAlter(place: At<'project_name' | 'agent_name'>): Agent {
-  const agent = findAgent(place.snapshot, projectAt(place), place.params.agent_name)
+  const agent = findIn(place.snapshot.agents, projectAt(place), place.params.agent_name)
   if (agent !== undefined) return agent
   const message = 'Creation of an agent using the PUT method is not allowed.'
   throw new AppError('agent_creation_not_allowed', message)

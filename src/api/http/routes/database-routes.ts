@@ -1,14 +1,11 @@
 /** The databases and their objects, in the form that existing clients browse. */
 import { t } from 'elysia'
 import {
-  agentsOf,
   type CatalogSnapshot,
   findDataSource,
   findProject,
-  knowledgeBasesOf,
-  projectTables,
+  ofProject,
   requireProject,
-  viewsOf,
 } from '../../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../../core/domain/access/principal.ts'
 import type { DataSource, SourceTable } from '../../../core/domain/flow/source-parameters.ts'
@@ -93,10 +90,10 @@ function projectTree(snapshot: CatalogSnapshot, name: string) {
   const project = requireProject(snapshot, name)
   return [
     ALWAYS_THERE,
-    ...knowledgeBasesOf(snapshot, project).map((kb) => treeNode(kb.name, 'knowledge_base')),
-    ...viewsOf(snapshot, project).map((view) => treeNode(view.name, 'view')),
-    ...projectTables(snapshot, project).map((table) => treeNode(table.name, 'table')),
-    ...agentsOf(snapshot, project).map((agent) => treeNode(agent.name, 'agent')),
+    ...ofProject(snapshot.knowledgeBases, project).map((kb) => treeNode(kb.name, 'knowledge_base')),
+    ...ofProject(snapshot.views, project).map((view) => treeNode(view.name, 'view')),
+    ...ofProject(snapshot.tables, project).map((table) => treeNode(table.name, 'table')),
+    ...ofProject(snapshot.agents, project).map((agent) => treeNode(agent.name, 'agent')),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, t } from 'elysia'
-import { knowledgeBasesOf } from '../../../core/domain/access/catalog-snapshot.ts'
+import { ofProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   type Principal,
   type Rights,
@@ -55,7 +55,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
     find: projectAt,
     async run({ found: project, snapshot, principal }) {
       const records = []
-      for (const kb of knowledgeBasesOf(snapshot, project))
+      for (const kb of ofProject(snapshot.knowledgeBases, project))
         records.push(await shownKnowledgeBase(context, kb, principal))
       return records
     },

@@ -1,11 +1,6 @@
 /** Projects, their contents, and views. */
 import { t } from 'elysia'
-import {
-  agentsOf,
-  knowledgeBasesOf,
-  requireView,
-  viewsOf,
-} from '../../../core/domain/access/catalog-snapshot.ts'
+import { ofProject, requireView } from '../../../core/domain/access/catalog-snapshot.ts'
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
 import { nameKey } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
@@ -99,11 +94,11 @@ export const catalogOperations = resource('Projects', (api, context) => {
       const records = new Map(shown)
       return snapshot.projects.map((project) => ({
         project: projectRecord(project),
-        knowledge_bases: knowledgeBasesOf(snapshot, project).flatMap(
+        knowledge_bases: ofProject(snapshot.knowledgeBases, project).flatMap(
           ({ id }) => records.get(id) ?? [],
         ),
-        agents: agentsOf(snapshot, project).map((agent) => agentRecord(agent)),
-        views: viewsOf(snapshot, project).map(({ id, name }) => {
+        agents: ofProject(snapshot.agents, project).map((agent) => agentRecord(agent)),
+        views: ofProject(snapshot.views, project).map(({ id, name }) => {
           return { id, name, project: project.name }
         }),
         jobs: (scheduled.get(project.id) ?? []).map(scheduleRecord),
@@ -128,7 +123,7 @@ export const viewOperations = resource('Views', (api, { deps }) => {
     summary: 'List the views of a project',
     answers: { 200: ['The views', t.Array(VIEW)] },
     find: projectAt,
-    run: ({ found, snapshot }) => viewsOf(snapshot, found).map(viewRecord),
+    run: ({ found, snapshot }) => ofProject(snapshot.views, found).map(viewRecord),
   })
   api.post(VIEWS_PATH, {
     id: 'createView',

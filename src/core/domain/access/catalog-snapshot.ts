@@ -34,6 +34,10 @@ interface Named {
   readonly name: string
 }
 
+interface InProject extends Named {
+  readonly projectId: number
+}
+
 function findNamed<T extends Named>(things: readonly T[], name: string): T | undefined {
   const key = nameKey(name)
   return things.find((thing) => nameKey(thing.name) === key)
@@ -45,58 +49,24 @@ export function findProject(snapshot: CatalogSnapshot, name: string): Project | 
   return findNamed(snapshot.projects, name)
 }
 
-export function knowledgeBasesOf(
+/** A project's own knowledge bases, agents, views or tables, of those of all projects. */
+export function ofProject<T extends InProject>(things: readonly T[], project: Project) {
+  return things.filter(({ projectId }) => projectId === project.id)
+}
+
+export function findIn<T extends InProject>(things: readonly T[], project: Project, name: string) {
+  return findNamed(ofProject(things, project), name)
+}
+
+/** Like `findIn`, in a project that may not exist. */
+export function findQualified<T extends InProject>(
   snapshot: CatalogSnapshot,
-  project: Project,
-): readonly KnowledgeBase[] {
-  return snapshot.knowledgeBases.filter((kb) => kb.projectId === project.id)
-}
-
-export function agentsOf(snapshot: CatalogSnapshot, project: Project): readonly Agent[] {
-  return snapshot.agents.filter((agent) => agent.projectId === project.id)
-}
-
-export function viewsOf(snapshot: CatalogSnapshot, project: Project): readonly View[] {
-  return snapshot.views.filter((view) => view.projectId === project.id)
-}
-
-export function projectTables(
-  snapshot: CatalogSnapshot,
-  project: Project,
-): readonly ProjectTable[] {
-  return snapshot.tables.filter((table) => table.projectId === project.id)
-}
-
-export function findView(
-  snapshot: CatalogSnapshot,
-  project: Project,
+  things: readonly T[],
+  projectName: string,
   name: string,
-): View | undefined {
-  return findNamed(viewsOf(snapshot, project), name)
-}
-
-export function findTable(
-  snapshot: CatalogSnapshot,
-  project: Project,
-  name: string,
-): ProjectTable | undefined {
-  return findNamed(projectTables(snapshot, project), name)
-}
-
-export function findKnowledgeBase(
-  snapshot: CatalogSnapshot,
-  project: Project,
-  name: string,
-): KnowledgeBase | undefined {
-  return findNamed(knowledgeBasesOf(snapshot, project), name)
-}
-
-export function findAgent(
-  snapshot: CatalogSnapshot,
-  project: Project,
-  name: string,
-): Agent | undefined {
-  return findNamed(agentsOf(snapshot, project), name)
+): T | undefined {
+  const project = findProject(snapshot, projectName)
+  return project && findIn(things, project, name)
 }
 
 /** @throws AppError `forbidden` for a name the reader may not use */
@@ -155,44 +125,47 @@ export function requireKnowledgeBase(
   projectName: string,
   name: string,
 ): KnowledgeBase {
-  const kb = findKnowledgeBase(snapshot, requireProject(snapshot, projectName), name)
-  if (kb !== undefined) return kb
-  throw notFound('knowledge_base', name)
+  const project = requireProject(snapshot, projectName)
+  return required('knowledge_base', findIn(snapshot.knowledgeBases, project, name), name)
 }
 
 /** @throws AppError `project_not_found`, `agent_not_found` */
 export function requireAgent(snapshot: CatalogSnapshot, projectName: string, name: string): Agent {
-  const agent = findAgent(snapshot, requireProject(snapshot, projectName), name)
-  if (agent !== undefined) return agent
-  throw notFound('agent', name)
+  return required(
+    'agent',
+    findIn(snapshot.agents, requireProject(snapshot, projectName), name),
+    name,
+  )
 }
 
 /** @throws AppError `project_not_found`, `view_not_found` */
 export function requireView(snapshot: CatalogSnapshot, projectName: string, name: string): View {
-  const view = findView(snapshot, requireProject(snapshot, projectName), name)
-  if (view !== undefined) return view
-  throw notFound('view', name)
+  return required('view', findIn(snapshot.views, requireProject(snapshot, projectName), name), name)
 }
 
 /** @throws AppError `database_not_found` */
 export function requireDataSource(snapshot: CatalogSnapshot, name: string): DataSource {
-  const source = findDataSource(snapshot, name)
-  if (source !== undefined) return source
-  throw notFound('database', name)
+  return required('database', findDataSource(snapshot, name), name)
 }
 
 /** @throws AppError `file_not_found`, `file_ambiguous` */
 export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
-  const file = findFile(snapshot, name)
-  if (file !== undefined) return file
-  throw notFound('file', name)
+  return required('file', findFile(snapshot, name), name)
 }
 
 /** @throws AppError `file_not_found`, `file_ambiguous` */
 export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileTable {
-  const table = findFileTable(snapshot, name)
-  if (table !== undefined) return table
-  throw notFound('file', name)
+  return required('file', findFileTable(snapshot, name), name)
+}
+
+/** @throws AppError such as `view_not_found` */
+export function required<T>(
+  kind: Parameters<typeof notFound>[0],
+  found: T | undefined,
+  name: string,
+): T {
+  if (found === undefined) throw notFound(kind, name)
+  return found
 }
 
 /** Whether all rows of the knowledge base are stored locally. */

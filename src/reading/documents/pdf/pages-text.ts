@@ -1,10 +1,9 @@
 import { type Block, blocksOf, withMarginTagFirst } from './blocks.ts'
 import { Headings, withoutContents } from './headings.ts'
 import { joined, Vocabulary } from './joined-lines.ts'
-import { type Fragment, fragmentsOf, type Line } from './page/fragments.ts'
+import { type Fragment, fragmentLines, fragmentsOf, type Line, RTL } from './page/fragments.ts'
 import type { PageDrawing } from './page/page-glyphs.ts'
 import type { OutlineEntry } from './page/pdf-file.ts'
-import { readingOrder } from './reading-order.ts'
 import { runningPieces } from './running-lines.ts'
 import { withAlignedTables } from './tables/aligned-tables.ts'
 import { ruledTables } from './tables/ruled-tables.ts'
@@ -169,3 +168,162 @@ class Writing {
     this.#length += text.length
   }
 }
+
+interface Region {
+  readonly lines: readonly Line[]
+}
+
+/** A gap separates columns if its sides are prose or drawn one by one; otherwise cells. */
+export function readingOrder(fragments: readonly Fragment[], depth = 0): Region[] {
+  const gutter = depth < CUT_DEPTH_MAX ? bestGutter(fragments) : null
+  if (gutter === null) return fragments.length === 0 ? [] : [{ lines: fragmentLines(fragments) }]
+  const regions: Region[] = []
+  let whole: Fragment[] = []
+  const flush = () => {
+    if (whole.length > 0) regions.push(...readingOrder(whole, depth + 1))
+    whole = []
+  }
+  for (const band of bandsAt(fragments, gutter)) {
+    if (band.isColumns) {
+      flush()
+      const sides = isRtl(fragments) ? [band.right, band.left] : [band.left, band.right]
+      for (const side of sides) regions.push(...readingOrder(side, depth + 1))
+    } else {
+      whole.push(...band.left, ...band.right)
+    }
+    whole.push(...band.crossing)
+  }
+  flush()
+  return regions
+}
+
+interface Gutter {
+  readonly x0: number
+  readonly x1: number
+}
+
+/** The text between two fragments that cross the gutter, with the fragment that ends it. */
+interface Band {
+  readonly left: Fragment[]
+  readonly right: Fragment[]
+  readonly crossing: Fragment[]
+  readonly isColumns: boolean
+}
+
+/** Returns the gutter with the most lines on both sides. */
+function bestGutter(fragments: readonly Fragment[]): Gutter | null {
+  if (fragments.length < LINES_MIN * 2) return null
+  let best: Gutter | null = null
+  let bestCount = 0
+  for (const gutter of gutters(fragments)) {
+    const count = bandsAt(fragments, gutter)
+      .filter(({ isColumns }) => isColumns)
+      .reduce((sum, { left, right }) => sum + Math.min(left.length, right.length), 0)
+    if (count > bestCount) [best, bestCount] = [gutter, count]
+  }
+  return best
+}
+
+/** Returns nearly empty strips from top to bottom. */
+function gutters(fragments: readonly Fragment[]): Gutter[] {
+  const start = Math.floor(Math.min(...fragments.map(({ x0 }) => x0)))
+  const end = Math.ceil(Math.max(...fragments.map(({ x1 }) => x1)))
+  const width = Math.min(end - start, WIDTH_MAX)
+  if (!(width > 0)) return []
+  const covered = new Float64Array(width + 1)
+  for (const { x0, x1, top, bottom } of fragments) {
+    const last = Math.min(Math.floor(x1) - start, width)
+    for (let x = Math.max(Math.ceil(x0) - start, 0); x < last; x += 1) {
+      covered[x] = (covered[x] ?? 0) + bottom - top
+    }
+  }
+  const most = covered.reduce((a, b) => Math.max(a, b), 0)
+  return COVERED_SHARES_MAX.flatMap((share) => freeStrips(covered, most * share, start))
+}
+
+function freeStrips(covered: Float64Array, limit: number, start: number): Gutter[] {
+  const found: Gutter[] = []
+  let from = -1
+  for (let x = 0; x < covered.length; x += 1) {
+    const isFree = (covered[x] ?? 0) <= limit
+    if (isFree && from < 0) from = x
+    if (!isFree && from >= 0) {
+      if (from > 0 && x - from >= GUTTER_MIN) found.push({ x0: from + start, x1: x + start })
+      from = -1
+    }
+  }
+  return found
+}
+
+function bandsAt(fragments: readonly Fragment[], gutter: Gutter): Band[] {
+  const sorted = [...fragments].sort((a, b) => a.top - b.top)
+  const bands: Band[] = []
+  let left: Fragment[] = []
+  let right: Fragment[] = []
+  const close = (crossing: Fragment[]) => {
+    bands.push({ left, right, crossing, isColumns: areColumns(left, right) })
+    left = []
+    right = []
+  }
+  for (const fragment of sorted) {
+    if (fragment.x1 <= gutter.x1) left.push(fragment)
+    else if (fragment.x0 >= gutter.x0) right.push(fragment)
+    else close([fragment])
+  }
+  close([])
+  return bands
+}
+
+function areColumns(left: readonly Fragment[], right: readonly Fragment[]): boolean {
+  if (left.length < LINES_MIN || right.length < LINES_MIN) return false
+  if (!standBeside(left, right)) return false
+  const sides = [
+    ...left.map((one) => ({ one, side: 0 })),
+    ...right.map((one) => ({ one, side: 1 })),
+  ]
+  sides.sort((a, b) => a.one.order - b.one.order)
+  let switches = 0
+  for (const [index, { side }] of sides.entries()) {
+    if (index > 0 && sides[index - 1]?.side !== side) switches += 1
+  }
+  const smaller = Math.min(left.length, right.length)
+  const isDrawnBySide = switches <= 1 + smaller * 0.15
+  return (isDrawnBySide && smaller > LINES_MIN) || (isProse(left) && isProse(right))
+}
+
+function standBeside(left: readonly Fragment[], right: readonly Fragment[]): boolean {
+  const [a, b] = [left, right].map((side) => ({
+    top: Math.min(...side.map(({ top }) => top)),
+    bottom: Math.max(...side.map(({ bottom }) => bottom)),
+  }))
+  if (a === undefined || b === undefined) return false
+  const shared = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)
+  return shared > 0.4 * Math.min(a.bottom - a.top, b.bottom - b.top)
+}
+
+/** Whether most lines fill the column. */
+function isProse(side: readonly Fragment[]): boolean {
+  const width = Math.max(...side.map(({ x1 }) => x1)) - Math.min(...side.map(({ x0 }) => x0))
+  const full = side.filter(({ x0, x1 }) => x1 - x0 > width * 0.7)
+  const chars = full.reduce((sum, { text }) => sum + weight(text), 0) / (full.length || 1)
+  return full.length >= side.length * 0.5 && chars >= PROSE_CHARS_MIN
+}
+
+/** The length of a text, counting an ideograph as two letters. */
+function weight(text: string): number {
+  return text.length + (text.match(IDEOGRAPHS)?.length ?? 0)
+}
+
+function isRtl(fragments: readonly Fragment[]): boolean {
+  return fragments.filter(({ text }) => RTL.test(text)).length > fragments.length / 2
+}
+
+const CUT_DEPTH_MAX = 6
+const LINES_MIN = 3
+/** In points. */
+const GUTTER_MIN = 6
+const WIDTH_MAX = 20_000
+/** A title or figure may span the columns and take up much of the page. */
+const COVERED_SHARES_MAX = [0.1, 0.35, 0.6]
+const PROSE_CHARS_MIN = 22
+const IDEOGRAPHS = /[\u3040-\u9fff\uac00-\ud7af]/g

@@ -1,5 +1,6 @@
 /** The home view: ways to add data, running jobs, failures, and projects with their contents. */
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { quote } from '../../../core/domain/names.ts'
 import {
   catalogFailure,
   createProject,
@@ -7,17 +8,19 @@ import {
   projects,
   refreshCatalog,
 } from '../../api/catalog.ts'
+import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
 import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
-import type { Job, ServerStatus } from '../../api/records.ts'
+import type { Job, ServerStatus, UploadedFile } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Button, Icon } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
 import { JobProgress, JobState } from '../../components/job-progress.tsx'
-import { counted, shownAge, shownCount, timeOf } from '../../components/numbers.ts'
+import { counted, shownAge, shownBytes, shownCount, timeOf } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
@@ -26,7 +29,6 @@ import { tellDone } from '../../shell/notices.tsx'
 import { givenFiles } from '../../uploads/drop-anywhere.tsx'
 import { FilePicker } from '../../uploads/picked-files.tsx'
 import { SendingFiles } from '../../uploads/sending-progress.tsx'
-import { FileList } from './file-list.tsx'
 import { ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
@@ -284,5 +286,84 @@ function AllJobs({ state }: { readonly state?: Job['state'] }) {
     <a class="small" href={`/operations/jobs${state === undefined ? '' : `?state=${state}`}`}>
       All jobs
     </a>
+  )
+}
+
+// The files on the server, newest first, each with links to open it in SQL, download it or delete
+// it.
+
+const FILES_SHOWN_MAX = 20
+const FILES_AGAIN_MS = 15_000
+/** Formats with rows. A document would be a single row, which is not worth showing. */
+const TABLES = /^(csv|jsonl?|parquet|xlsx|ods|table)$/
+
+function FileList() {
+  const { data = [], failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
+  usePolling(reload, FILES_AGAIN_MS)
+  if (failure && data.length === 0) return <Failure error={failure} onRetry={reload} />
+  if (data.length === 0) return null
+  const newest = data.toSorted((a, b) => b.id - a.id).slice(0, FILES_SHOWN_MAX)
+  const rest = data.length - newest.length
+  return (
+    <Section title="Files" class="panel stack">
+      <ul class="home-entries wide">
+        {newest.map((file) => (
+          <FileEntry key={file.id} file={file} onDeleted={reload} />
+        ))}
+      </ul>
+      {rest > 0 && <p class="small quiet">and {shownCount(rest)} more, listed in SQL</p>}
+    </Section>
+  )
+}
+
+function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () => void }) {
+  const { file, onDeleted } = props
+  const { name, format, size_bytes: bytes, row_count: rows } = file
+  // A table created by a statement has no original bytes.
+  const isSent = bytes > 0
+  const remove = async () => {
+    await deleteFile(name)
+    onDeleted()
+  }
+  return (
+    <li>
+      <Icon name="file" />
+      <a
+        class="one-line"
+        dir="auto"
+        href={addressOf.statement(`SELECT * FROM files.${quote(name)}`)}
+        title="Open in SQL"
+      >
+        {name}
+      </a>
+      <span class="home-about small quiet">
+        {[format, isSent ? shownBytes(bytes) : '', TABLES.test(format) ? counted(rows, 'row') : '']
+          .filter(Boolean)
+          .join(' · ')}
+      </span>
+      <span class="home-ways">
+        {isSent && (
+          <a
+            href={addressOfContent(name)}
+            download={file.original_file_name}
+            aria-label={`Download ${name}`}
+          >
+            Download
+          </a>
+        )}
+        {may('write') && (
+          <ConfirmButton
+            look="small icon-only quiet"
+            icon="trash"
+            aria-label={`Delete ${name}`}
+            asks={`Delete the file ${name}?`}
+            verb="Delete"
+            onConfirm={remove}
+          >
+            Statements can no longer read it. Documents made from it are kept.
+          </ConfirmButton>
+        )}
+      </span>
+    </li>
   )
 }
