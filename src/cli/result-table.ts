@@ -1,4 +1,5 @@
 /** Formats the rows of a statement for people. */
+import { textOfValue } from '../core/json.ts'
 import { padded, safeLine, safeText, truncated, widthOf, wrapped } from './terminal-text.ts'
 
 export interface TableStyle {
@@ -116,7 +117,7 @@ export class ResultTable {
     const room = columns === null ? null : Math.max(20, columns - nameWidth - 3)
     const lines = this.#names.flatMap((name, index) => {
       const value = row[index]
-      const text = value === null ? dim(NULL_TEXT) : safeText(valueText(value))
+      const text = value === null ? dim(NULL_TEXT) : safeText(textOfValue(value, NULL_TEXT))
       const shown = room === null || value === null ? text.split('\n') : wrapped(text, room)
       return shown.map((one, lineIndex) => {
         const label = padded(lineIndex === 0 ? name : '', nameWidth)
@@ -150,12 +151,7 @@ export function fitting(wanted: readonly number[], room: number): readonly numbe
 }
 
 function safeCell(value: unknown): string {
-  return safeLine(valueText(value))
-}
-
-function valueText(value: unknown): string {
-  if (value === null || value === undefined) return NULL_TEXT
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return safeLine(textOfValue(value, NULL_TEXT))
 }
 
 /** Integers that JSON numbers cannot hold arrive as strings. */

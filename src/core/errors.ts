@@ -216,6 +216,10 @@ export function hasCode(error: unknown, code: ErrorCode): error is AppError {
   return error instanceof AppError && error.code === code
 }
 
+export function dimensionMismatch(sizes: string): AppError {
+  return new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+}
+
 /** Other errors become a generic one, so that bugs reveal nothing. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error

@@ -20,6 +20,12 @@ export function parsedArguments(text: string): JsonObject | null {
   return isObject(value) ? value : null
 }
 
+/** A value as text: lists and objects as JSON. @param nothing the text for null and undefined */
+export function textOfValue(value: unknown, nothing = ''): string {
+  if (value === null || value === undefined) return nothing
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
 /** Whether the value is a non-negative integer that a double represents exactly. */
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { Entry } from 'yauzl'
 import type { ReadArchive, ReadMember } from '../core/domain/ports/reading-ports.ts'
-import { AppError } from '../core/errors.ts'
+import { AppError, errorText } from '../core/errors.ts'
 import { couldNotRead } from './document-format.ts'
 import { READING_LIMITS } from './reading-limits.ts'
 import { DamagedEntry, isLocked, nameOfEntry, piecesOfEntry, zipFileEntries } from './zip-file.ts'
@@ -21,7 +21,7 @@ export async function readArchive(path: string, folder: string): Promise<ReadArc
     return await unpacked(path, entries, folder)
   } catch (error) {
     if (error instanceof AppError) throw error
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorText(error)
     throw couldNotRead(`the ZIP is damaged (${reason}); make it again`, error)
   }
 }
@@ -82,7 +82,7 @@ async function unpackedMember(
     if (error instanceof DamagedEntry) {
       return 'It is not what was packed: its checksum is wrong; make the ZIP again'
     }
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorText(error)
     return `It could not be unpacked: ${reason.slice(0, 200)}`
   }
 }

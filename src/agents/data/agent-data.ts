@@ -5,6 +5,7 @@ import { FILES_DATABASE, fullName, literal, nameKey, quote } from '../../core/do
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { csvRow } from '../../core/domain/shown-values.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
+import { textOfValue } from '../../core/json.ts'
 import { AGENT_LIMITS, byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob, NO_REMOTE_TABLES, type RemoteTableNames } from './remote-table-names.ts'
 
@@ -232,7 +233,10 @@ function fittingLines({ columns, rows }: FirstRows, roomBytes: number): readonly
   const lines: string[] = []
   let left = roomBytes
   for (const row of rows) {
-    const whole = csvLine(row.map(shownCell), AGENT_LIMITS.cellCharsMax)
+    const whole = csvLine(
+      row.map((value) => textOfValue(value)),
+      AGENT_LIMITS.cellCharsMax,
+    )
     const line = lines.length === 0 && byteSize(whole) > left ? shortLine(row, left) : whole
     if (byteSize(line) > left) break
     lines.push(line)
@@ -247,7 +251,10 @@ const CELL_OVERHEAD_BYTES = 40
 
 function shortLine(row: readonly ResultValue[], roomBytes: number): string {
   const share = roomBytes / row.length - CELL_OVERHEAD_BYTES
-  return csvLine(row.map(shownCell), Math.max(0, Math.floor(share / CHAR_BYTES_MAX)))
+  return csvLine(
+    row.map((value) => textOfValue(value)),
+    Math.max(0, Math.floor(share / CHAR_BYTES_MAX)),
+  )
 }
 
 function csvLine(cells: readonly string[], cellCharsMax: number): string {
@@ -258,10 +265,4 @@ function cutCell(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
   const shown = firstChars(text, charsMax)
   return `${shown}… (${text.length - shown.length} more characters)`
-}
-
-/** Empty for NULL; JSON for lists and objects. */
-function shownCell(value: ResultValue): string {
-  if (value === null) return ''
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }

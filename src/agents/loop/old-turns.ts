@@ -6,6 +6,7 @@
 import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
 import type { ChatMessage, ChatModel } from '../../core/domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
+import { returned } from '../../core/runtime/serial-queue.ts'
 import { MINUTE_MS } from '../../core/time.ts'
 import { AGENT_LIMITS, byteSize, firstChars } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
@@ -56,7 +57,7 @@ export async function* shownHistory(
   try {
     const old = transcript(history.slice(0, oldCount), summary, contextTokens / 2)
     const request = { messages: summaryRequest(old, fence), tools: [] }
-    const turn = await wholeTurn(readTurn(model.respond(request, within), clock, within))
+    const turn = await returned(readTurn(model.respond(request, within), clock, within))
     yield turnEvent(turn, { startMs: 0, tookMs: clock() }, [])
     const text = firstChars(turn.text.trim(), SUMMARY_CHARS_MAX)
     if (text === '' || turn.calls.length > 0) {
@@ -88,14 +89,6 @@ const NOT_SUMMARISED =
   'The oldest turns of this conversation were left out, because they could not be summarized'
 
 const NO_TURN: Turn = { text: '', calls: [], reasoning: '', firstPieceMs: null, end: null }
-
-async function wholeTurn(reading: AsyncGenerator<string, Turn>): Promise<Turn> {
-  // Ends in any case, because turns have a limited length.
-  for (;;) {
-    const { done, value } = await reading.next()
-    if (done) return value
-  }
-}
 
 /** How many of the oldest turns do not fit, in pairs of question and answer; 0 if all fit. */
 function countOfOld(history: readonly ConversationTurn[], room: number): number {

@@ -17,9 +17,9 @@ import type { ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts
 import type { JudgeAnswerability, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import type { Catalog } from '../../core/domain/ports/store-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
+import { returned } from '../../core/runtime/serial-queue.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
-import type { Select } from '../data/agent-data.ts'
-import { type AvailableData, agentData } from '../data/agent-data.ts'
+import { type AvailableData, agentData, type Select } from '../data/agent-data.ts'
 import { DataProfiles } from '../data/data-profiles.ts'
 import { type ListingSources, remoteTableNames } from '../data/remote-table-names.ts'
 import { newFence } from '../loop/data-fence.ts'
@@ -112,12 +112,8 @@ export class AgentPool {
 
   /** The answer without events. @throws AppError `timeout`, `step_limit`, `agent_crashed`, … */
   async complete(question: AgentQuestion, signal: AbortSignal): Promise<Answer> {
-    const events = this.ask(question, signal)
     // Ends in any case, because every question has a deadline.
-    for (;;) {
-      const { done, value } = await events.next()
-      if (done) return value
-    }
+    return await returned(this.ask(question, signal))
   }
 
   /**

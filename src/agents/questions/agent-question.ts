@@ -1,16 +1,14 @@
 /** A question to an agent, and what is recorded about it in its trace. */
 import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
-import type {
-  AnswerFindings,
-  CompletionEvent,
-  Step,
-} from '../../core/domain/agents/completion-event.ts'
 import {
+  type AnswerFindings,
   addedUsage,
+  type CompletionEvent,
   type FinishReason,
   type RunEnd,
   type RunPurpose,
   type RunStart,
+  type Step,
   type TokenUsage,
 } from '../../core/domain/agents/completion-event.ts'
 import {

@@ -15,6 +15,7 @@ import {
   setCaller,
   setOrigin,
 } from '../../core/runtime/cancellation.ts'
+import { returned } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { AgentPool } from './agent-pool.ts'
 import { type AgentQuestion, failedRun, type OpenConversation } from './agent-question.ts'
@@ -57,12 +58,8 @@ export class Conversations {
 
   /** Like `AgentPool.complete`. @throws AppError like `ask` */
   async complete(asked: AskedQuestion, signal: AbortSignal): Promise<Answer> {
-    const events = this.ask(asked, signal)
     // Ends in any case, because every question has a deadline.
-    for (;;) {
-      const { done, value } = await events.next()
-      if (done) return value
-    }
+    return await returned(this.ask(asked, signal))
   }
 
   /**

@@ -1,8 +1,7 @@
 import type { Chart } from '../../core/domain/agents/completion-event.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import type { DataReader, TypedRows } from '../data/agent-data.ts'
-import { observationOf } from '../data/agent-data.ts'
+import { type DataReader, observationOf, type TypedRows } from '../data/agent-data.ts'
 import { type ArgumentSpecs, type ArgumentValues, readArguments } from './named-arguments.ts'
 import { statementIn } from './written-statement.ts'
 

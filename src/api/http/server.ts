@@ -14,8 +14,7 @@ import {
   refuseCrossSite,
   refuseForeignHost,
 } from './access/authentication.ts'
-import type { Peer } from './access/rate-limits.ts'
-import { keyTextOf } from './access/rate-limits.ts'
+import { keyTextOf, type Peer } from './access/rate-limits.ts'
 import { madeOnce, staticAnswer, staticFile } from './answers/static-file.ts'
 import { type AnswerRequest, type ListenAddress, type Listener, listen, UNKNOWN } from './listen.ts'
 import { chatOperations, modelOperations } from './openai/chat-routes.ts'

@@ -2,6 +2,7 @@ import type { Principal } from '../../core/domain/access/principal.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { csvRow } from '../../core/domain/shown-values.ts'
 import { AppError } from '../../core/errors.ts'
+import { textOfValue } from '../../core/json.ts'
 import { answers, READS, type Tool, takes } from './tool.ts'
 import { defaultProject } from './visible-data.ts'
 
@@ -163,6 +164,5 @@ function rowsText(given: {
 }
 
 function resultCell(value: ResultValue): string | null {
-  if (value === null || typeof value === 'string') return value
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return value === null ? null : textOfValue(value)
 }

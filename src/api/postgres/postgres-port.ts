@@ -1,6 +1,5 @@
 /** Connects the PostgreSQL port to the server: logins and running statements. */
-import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
+import { type CatalogSnapshot, findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE, literal } from '../../core/domain/names.ts'
 import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'

@@ -111,3 +111,11 @@ export class TimeSlice {
     this.#startedAt = performance.now()
   }
 }
+
+/** Reads a generator to its end. @returns what the generator returns */
+export async function returned<T>(events: AsyncGenerator<unknown, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = await events.next()
+    if (done) return value
+  }
+}

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode } from '../../core/errors.ts'
+import { AppError, type ErrorCode, errorText } from '../../core/errors.ts'
 import {
   type ChunkableText,
   type ChunkedTexts,
@@ -34,7 +34,7 @@ export function answerJob(job: ReaderJob, tools: ChunkingTools): ReaderAnswer {
     if (error instanceof AppError) {
       return { kind: 'failed', code: error.code, message: error.message }
     }
-    const reason = (error instanceof Error ? error.message : String(error)).slice(0, 500)
+    const reason = errorText(error).slice(0, 500)
     const what = job.kind === 'chunk' ? 'text could not be chunked' : 'patterns cannot be matched'
     return { kind: 'failed', code: 'insert_failed', message: `The ${what}: ${reason}` }
   }

@@ -14,7 +14,7 @@ import {
 } from '../../core/domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { isObject, textOfValue } from '../../core/json.ts'
 import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 
@@ -117,9 +117,7 @@ function shown(columns: readonly string[]): string {
 }
 
 export function textOf(cell: CellValue): string {
-  const value = shownValue(cell)
-  if (value === null) return ''
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return textOfValue(shownValue(cell))
 }
 
 /** Converts `{tea: 'green', price: 9}` to `tea: green, price: 9`. */

@@ -1,4 +1,4 @@
-import { AppError } from '../../core/errors.ts'
+import { AppError, errorText } from '../../core/errors.ts'
 import {
   type AddressPolicy,
   type Network,
@@ -212,7 +212,7 @@ async function answerOf<T>(
     if (asked.aborted) throw asked.reason
     if (error instanceof AppError) throw error
     const isLate = timeout.aborted
-    const why = isLate ? `took longer than ${options.pageMs} ms` : `failed: ${reasonOf(error)}`
+    const why = isLate ? `took longer than ${options.pageMs} ms` : `failed: ${errorText(error)}`
     throw new AppError('crawl_failed', `GET ${url.href} ${why}`, { cause: error })
   }
 }
@@ -265,10 +265,6 @@ async function pageOf(response: Response, url: URL, each: FetchOptions): Promise
     retryAfterMs: retryAfterMsOf(response),
     validators: validatorsOf(response),
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** Http or https, no credentials or fragment. @throws AppError `address_refused` */

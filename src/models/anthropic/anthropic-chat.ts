@@ -4,8 +4,7 @@ import type {
   MessageCreateParams,
   Tool,
 } from '@anthropic-ai/sdk/resources/messages'
-import type { ModelFeature } from '../../core/domain/model-ref.ts'
-import { ANTHROPIC_SAMPLING } from '../../core/domain/model-ref.ts'
+import { ANTHROPIC_SAMPLING, type ModelFeature } from '../../core/domain/model-ref.ts'
 import type {
   ChatMessage,
   ChatModel,

@@ -3,8 +3,7 @@ import type {
   ChatCompletionCreateParams,
   ChatCompletionMessageParam,
 } from 'openai/resources/chat/completions'
-import type { ModelFeature } from '../../core/domain/model-ref.ts'
-import { OPENAI_SAMPLING } from '../../core/domain/model-ref.ts'
+import { type ModelFeature, OPENAI_SAMPLING } from '../../core/domain/model-ref.ts'
 import type {
   ChatMessage,
   ChatModel,

@@ -5,8 +5,7 @@ import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
 import type { RerankOptions } from './rerank-options.ts'
-import type { JudgePrompt } from './rerank-prompts.ts'
-import { RERANK_LIMITS } from './rerank-prompts.ts'
+import { type JudgePrompt, RERANK_LIMITS } from './rerank-prompts.ts'
 
 const CHAT_PATH = '/chat/completions'
 

@@ -11,7 +11,7 @@ import {
   type ModelRef,
 } from '../../core/domain/model-ref.ts'
 import type { EmbedderProbe } from '../../core/domain/ports/model-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import type { CatalogDeps } from './define-database.ts'
 import type { Fields } from './fields.ts'
 import { INVALID_KNOWLEDGE_BASE, mergedFields, modelRefOf, refuseOptions } from './fields.ts'
@@ -44,8 +44,7 @@ export async function embeddingChangeOf(
   const isAsLong = dimensions === null || dimensions === kb.dimensions
   const warnings = probe.kind === 'unreachable' ? [probe.warning] : []
   if (!isOther && !isEmpty && !isAsLong) {
-    const sizes = `the model gives ${dimensions}, ${kb.name} holds ${kb.dimensions}`
-    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    throw dimensionMismatch(`the model gives ${dimensions}, ${kb.name} holds ${kb.dimensions}`)
   }
   if (!isOther && isAsLong) {
     const isNamed = isString(fields.provider) || isString(fields.model_name)
@@ -88,7 +87,7 @@ export function checkedDimensions(
   })) {
     if (demanded === undefined || demanded === dimensions) continue
     const sizes = `the model gives ${dimensions}, "${name}" says ${JSON.stringify(demanded)}`
-    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    throw dimensionMismatch(sizes)
   }
   return dimensions
 }

@@ -1,11 +1,9 @@
 import { findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
-import type {
-  DataSource,
-  DataSourceDraft,
-  DataSourceEngine,
-} from '../../core/domain/flow/source-parameters.ts'
 import {
+  type DataSource,
+  type DataSourceDraft,
+  type DataSourceEngine,
   MASK,
   maskedParameters,
   SOURCE_PARAMETERS,

@@ -8,7 +8,7 @@ import type {
 import { DEFAULT_LANGUAGE } from '../../core/domain/language.ts'
 import { BUILTIN_PROVIDER, EMBED_PROBE_MS } from '../../core/domain/model-ref.ts'
 import { checkedName } from '../../core/domain/names.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import {
   checkedDimensions,
   type EmbeddingChange,
@@ -144,8 +144,7 @@ function checkAttachedSize(
 ): void {
   const stored = attached?.dimensions ?? null
   if (stored === null || dimensions === null || stored === dimensions) return
-  const sizes = `the model gives ${dimensions}, the storage holds ${stored}`
-  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  throw dimensionMismatch(`the model gives ${dimensions}, the storage holds ${stored}`)
 }
 
 /** @throws AppError `unknown_provider`, `address_refused` for the contexts' chat model */
@@ -340,7 +339,7 @@ function checkStoredSize({ dimensions, params }: KnowledgeBase, size: number | u
   const known = dimensions === null ? 'not known yet' : dimensions
   const how = 'send "vector_size" with an "embedding_model"'
   const sizes = `the length of the vectors is ${known}, "vector_size" says ${size}`
-  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}; ${how}`)
+  throw dimensionMismatch(`${sizes}; ${how}`)
 }
 
 function keptParams(fields: Fields): Fields {

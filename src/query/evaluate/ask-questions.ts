@@ -6,8 +6,7 @@ import { mapConcurrent, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { type Judges, judgeAnswer, type ShownCitation } from './judge-answer.ts'
-import type { SavedAnswers } from './saved-answers.ts'
-import { type AnswerPlace, type AnswerRow, emptyRow } from './saved-answers.ts'
+import { type AnswerPlace, type AnswerRow, emptyRow, type SavedAnswers } from './saved-answers.ts'
 
 export interface AskedQuestion {
   readonly place: AnswerPlace

@@ -5,6 +5,7 @@ import { quote } from '../../core/domain/names.ts'
 import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
 import type { ResultColumn } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import { textOfValue } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { type Fields, modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
@@ -117,9 +118,9 @@ async function selectedTexts(
       if (done === true) break
       read += batch.length
       for (const values of batch) {
-        const text = chunkText(values[content])
+        const text = textOfValue(values[content])
         if (text.trim() === '') continue
-        const documentId = id === -1 ? null : chunkText(values[id])
+        const documentId = id === -1 ? null : textOfValue(values[id])
         rows.push({ id: documentId === '' ? null : documentId, text })
       }
     }
@@ -127,11 +128,6 @@ async function selectedTexts(
     await iterator.return?.()
   }
   return chosen(rows, { seed, count: options.count + SPARE_TEXTS })
-}
-
-function chunkText(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
 /** @throws AppError `invalid_request` naming the missing columns and the existing ones */

@@ -3,8 +3,7 @@
  * masked.
  */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Project } from '../../core/domain/names.ts'
-import { literal, quote } from '../../core/domain/names.ts'
+import { literal, type Project, quote } from '../../core/domain/names.ts'
 import { SYSTEM_VARIABLES, shownVariable } from '../sessions.ts'
 import { OBJECT_ROWS } from './object-tables.ts'
 import { RELATION_ROWS } from './relation-tables.ts'

@@ -1,6 +1,6 @@
 /** Recognizes queries of PostgreSQL's catalog and rewrites them for `pg-catalog.sql`. */
 import { literal } from '../../core/domain/names.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { closeOf, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import script from './pg-catalog.sql' with { type: 'text' }
 
 function namesMade(pattern: RegExp): ReadonlySet<string> {
@@ -130,16 +130,6 @@ export function overCatalog(sql: string): string {
   return text + sql.slice(at).replace(/;\s*$/, '')
 }
 
-function closingOf(tokens: readonly Token[], open: number): number {
-  let depth = 0
-  for (let at = open; at < tokens.length; at += 1) {
-    if (tokens[at]?.text === '(') depth += 1
-    if (tokens[at]?.text === ')') depth -= 1
-    if (depth === 0) return at
-  }
-  return tokens.length
-}
-
 interface Rewritten {
   readonly text: string
   readonly count: number
@@ -250,7 +240,8 @@ function functionCastAt(tokens: readonly Token[], index: number, before: string)
 
 /** Handles `CAST(x AS regclass)`, as SQLAlchemy writes it. */
 function wordCastAt(sql: string, tokens: readonly Token[], index: number): Rewritten | undefined {
-  const close = closingOf(tokens, index + 1)
+  const end = closeOf(tokens, index + 1)
+  const close = end === -1 ? tokens.length : end
   const type = tokens[close - 1]
   const as = tokens[close - 2]?.text === '.' ? close - 4 : close - 2
   const reg = REG_TYPES[type?.value.toLowerCase() ?? '']

@@ -24,8 +24,7 @@ import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import { runQueryControl } from '../rows/background-insert.ts'
 import { runRowStatement } from '../rows/run-row-statement.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import type { StatementRequest } from '../select/statement-request.ts'
-import { done } from '../select/statement-request.ts'
+import { done, type StatementRequest } from '../select/statement-request.ts'
 import { alterView, createView, enclosed, runComposedSelect } from '../select/views.ts'
 import {
   runAccessStatement,

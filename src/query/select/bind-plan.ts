@@ -7,7 +7,7 @@ import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { AgentAnswer, AgentAnswers } from '../../core/domain/ports/model-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
@@ -256,8 +256,7 @@ async function unitVectors(
 
 function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
   if (vector.length !== kb.dimensions) {
-    const sizes = `the query has ${vector.length}, ${kb.name} holds ${kb.dimensions}`
-    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    throw dimensionMismatch(`the query has ${vector.length}, ${kb.name} holds ${kb.dimensions}`)
   }
   const length = vectorLength(vector)
   if (!(length > 0 && Number.isFinite(length))) {

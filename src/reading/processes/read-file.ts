@@ -19,7 +19,7 @@ import {
   type FileFormat,
   isDocumentFormat,
 } from '../../core/domain/uploaded-file.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, errorText } from '../../core/errors.ts'
 import { processorMs } from '../../core/runtime/process-limits.ts'
 import {
   couldNotRead,
@@ -237,7 +237,7 @@ function failure(id: number, error: unknown): ReadingAnswer {
   if (error instanceof AppError && isReadingErrorCode(error.code)) {
     return { kind: 'failed', id, code: error.code, message: error.message }
   }
-  const reason = (error instanceof Error ? error.message : String(error)).slice(0, REASON_CHARS_MAX)
+  const reason = errorText(error).slice(0, REASON_CHARS_MAX)
   const message = `The file could not be read: ${reason}`
   return { kind: 'failed', id, code: 'file_unreadable', message }
 }
@@ -263,7 +263,7 @@ async function unpackedFile(
     )
   } catch (error) {
     if (error instanceof AppError) throw error
-    const why = error instanceof Error ? error.message : String(error)
+    const why = errorText(error)
     throw couldNotRead(`its ${compression} compression is damaged (${why})`, error)
   }
   if (Bun.file(path).size === 0) throw unreadable('The file is empty')

@@ -11,8 +11,7 @@ import {
   type ScanImage,
   type SourceFile,
 } from '../../core/domain/ports/reading-ports.ts'
-import type { Recognized } from '../../core/domain/uploaded-file.ts'
-import { type FileFormat, isFileFormat } from '../../core/domain/uploaded-file.ts'
+import { type FileFormat, isFileFormat, type Recognized } from '../../core/domain/uploaded-file.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { isCount, isObject } from '../../core/json.ts'
 import { READING_LIMITS } from '../reading-limits.ts'

@@ -1,6 +1,6 @@
 import type { ExactVectors, VectorChange } from '../../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
 import { extentLayout, type RowShape, rowShape, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
 import { QuantizedRows, unitQueryVector } from './quantized-rows.ts'
@@ -93,8 +93,7 @@ export class ExactIndex implements ExactVectors {
     const { dimensions, memory } = options
     const { dimensionsMax } = VECTOR_LIMITS
     if (!Number.isInteger(dimensions) || dimensions < 1 || dimensions > dimensionsMax) {
-      const sizes = `an index takes 1 to ${dimensionsMax}, not ${dimensions}`
-      throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+      throw dimensionMismatch(`an index takes 1 to ${dimensionsMax}, not ${dimensions}`)
     }
     this.#options = options
     this.#shape = rowShape(dimensions, options.fetchVectors === undefined)
@@ -143,8 +142,7 @@ export class ExactIndex implements ExactVectors {
     this.#closing.signal.throwIfAborted()
     const keys = numbersOfKeys(given ?? new BigInt64Array())
     if (vectors.length !== keys.length * this.#options.dimensions) {
-      const sizes = `${keys.length} keys and ${vectors.length} numbers`
-      throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+      throw dimensionMismatch(`${keys.length} keys and ${vectors.length} numbers`)
     }
     const rows = this.#rows.take(keys.length, this.#snapshots.oldest)
     const addedAt = this.#snapshots.current + 1

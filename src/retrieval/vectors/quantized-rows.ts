@@ -1,4 +1,4 @@
-import { AppError } from '../../core/errors.ts'
+import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { openExtent } from '../kernel/kernel.ts'
 import {
   BOUND_BYTES,
@@ -94,7 +94,7 @@ const UNIT_TOLERANCE = 0.000005
 export function unitQueryVector(vector: Float32Array, dimensions: number): Float32Array {
   if (vector.length !== dimensions) {
     const sizes = `the query vector has ${vector.length}, those of the index ${dimensions}`
-    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    throw dimensionMismatch(sizes)
   }
   // Scale by the largest part first, so that no square underflows or overflows.
   let largest = 0

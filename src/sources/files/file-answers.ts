@@ -1,7 +1,7 @@
 /** Answers requests in a process that reads database files. Every failure becomes an answer. */
 
 import { closeSync, openSync, readSync } from 'node:fs'
-import { hasCode } from '../../core/errors.ts'
+import { errorText, hasCode } from '../../core/errors.ts'
 import { DuckDBFile } from './duckdb-file.ts'
 import type { FileEngine, FileJob, FileReply, OpenedFile } from './file-messages.ts'
 import { SqliteFile } from './sqlite-file.ts'
@@ -93,9 +93,7 @@ const CAUSE_CHARS_MAX = 500
 /** Removes the paths of this machine. */
 function causeOf(error: unknown, job: FileJob): string {
   const code = error instanceof Error && 'code' in error ? `${error.code}: ` : ''
-  const [detail = ''] = (error instanceof Error ? error.message : String(error)).split(
-    /\n(?:\n|LINE )/,
-  )
+  const [detail = ''] = errorText(error).split(/\n(?:\n|LINE )/)
   const whole = `${code}${detail}`
   const known = CAUSES.find(([pattern]) => pattern.test(whole))
   if (known !== undefined) return known[1]

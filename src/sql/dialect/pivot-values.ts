@@ -4,7 +4,7 @@
  * into the text.
  */
 import { literal } from '../../core/domain/names.ts'
-import { isWord, type Token, tokenize } from '../lexer/tokens.ts'
+import { depthChange, isWord, type Token, tokenize } from '../lexer/tokens.ts'
 
 interface PivotColumn {
   /** Where to insert `IN (…)` in the statement. */
@@ -99,9 +99,4 @@ function endOf(tokens: readonly Token[], from: number): number {
 
 function depthAt(tokens: readonly Token[], index: number): number {
   return tokens.slice(0, index).reduce((depth, token) => depth + depthChange(token), 0)
-}
-
-function depthChange({ kind, text }: Token): number {
-  if (kind !== 'symbol') return 0
-  return '([{'.includes(text) ? 1 : ')]}'.includes(text) ? -1 : 0
 }

@@ -1,4 +1,4 @@
-import { type Token, tokenize } from '../lexer/tokens.ts'
+import { closeOf, type Token, tokenize } from '../lexer/tokens.ts'
 import { type Options, StatementReader } from './statement-reader.ts'
 
 export interface SourceSelect {
@@ -22,19 +22,9 @@ function projectSelect(sql: string): SourceSelect | undefined {
   const isName = project?.kind === 'word' || project?.kind === 'name'
   const isQuery = query?.kind === 'word' && /^(select|with)$/i.test(query.text)
   if (start !== 'select * from' || !isName || open?.text !== '(' || !isQuery) return undefined
-  if (last === undefined || closeOf(tokens.map(({ text }) => text)) !== tokens.length - 1) {
+  if (last === undefined || closeOf(tokens, tokens.indexOf(open)) !== tokens.length - 1)
     return undefined
-  }
   return { select: sql.slice(open.end, last.start).trim(), database: project.value }
-}
-
-function closeOf(texts: readonly string[]): number {
-  let depth = 0
-  return texts.findIndex((text) => {
-    if (text === '(') depth += 1
-    if (text === ')') depth -= 1
-    return text === ')' && depth === 0
-  })
 }
 
 export interface SelectWithOptions {

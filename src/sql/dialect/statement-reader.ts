@@ -2,7 +2,7 @@ import { FILES_DATABASE } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
 import { caretAt } from '../ast/placed-error.ts'
-import { endOfText, lineAndColumn, type Token } from '../lexer/tokens.ts'
+import { closeOf, endOfText, lineAndColumn, type Token } from '../lexer/tokens.ts'
 
 /** Options by lower-case name. A value is a string, number, boolean, null, list or object. */
 export type Options = Readonly<Record<string, unknown>>
@@ -133,7 +133,8 @@ export class StatementReader {
   restAsSelect(): string {
     const first = this.#tokens[this.#at]
     const last = this.#tokens.at(-1)
-    const isEnclosed = first?.text === '(' && this.#closeOf(this.#at) === this.#tokens.length - 1
+    const isEnclosed =
+      first?.text === '(' && closeOf(this.#tokens, this.#at) === this.#tokens.length - 1
     const text = this.rest()
     if (!isEnclosed || first === undefined || last === undefined) return text
     return this.#sql.slice(first.end, last.start).trim()
@@ -143,7 +144,7 @@ export class StatementReader {
   enclosedText(): string {
     const first = this.#tokens[this.#at]
     if (first?.text !== '(') throw this.expected('"("')
-    const close = this.#closeOf(this.#at)
+    const close = closeOf(this.#tokens, this.#at)
     const last = this.#tokens[close]
     if (last === undefined) throw this.expected('")" at its end')
     this.#at = close + 1
@@ -155,17 +156,6 @@ export class StatementReader {
     if (token?.kind !== 'number') return undefined
     this.#at += 1
     return token.value
-  }
-
-  #closeOf(open: number): number {
-    let depth = 0
-    for (let at = open; at < this.#tokens.length; at += 1) {
-      const text = this.#tokens[at]?.text
-      if (text === '(') depth += 1
-      if (text === ')') depth -= 1
-      if (depth === 0) return at
-    }
-    return -1
   }
 
   #takeText(end: number): string {

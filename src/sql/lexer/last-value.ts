@@ -63,14 +63,9 @@ function isLast(tokens: readonly Token[], at: number): boolean {
 function coalesceAround(tokens: readonly Token[], at: number) {
   if (tokens[at - 1]?.text !== '(') return undefined
   if (tokens[at + 1]?.text !== ',') throw wrongLast('COALESCE(LAST, value) has two parts')
-  let depth = 0
-  for (let last = at + 2; last < tokens.length; last += 1) {
-    const text = tokens[last]?.text
-    if (text === '(') depth += 1
-    if (text === ')') depth -= 1
-    if (depth < 0) return { first: at - 2, valueStart: at + 2, last }
-  }
-  throw wrongLast('COALESCE(LAST, value) is not closed')
+  const last = closeAfter(tokens, at + 1)
+  if (last === undefined) throw wrongLast('COALESCE(LAST, value) is not closed')
+  return { first: at - 2, valueStart: at + 2, last }
 }
 
 function sliceOf(sql: string, tokens: readonly Token[], from: number, before: number): string {

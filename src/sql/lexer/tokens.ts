@@ -350,6 +350,24 @@ function chainEnd(tokens: readonly Token[], index: number): number {
   }
 }
 
+/** How many parentheses, brackets or braces a token opens; negative if it closes one. */
+export function depthChange({ kind, text }: Token): number {
+  if (kind !== 'symbol') return 0
+  return '([{'.includes(text) ? 1 : ')]}'.includes(text) ? -1 : 0
+}
+
+/** Where the parenthesis that opens at an index closes; -1 if it does not. */
+export function closeOf(tokens: readonly Token[], open: number): number {
+  let depth = 0
+  for (let at = open; at < tokens.length; at += 1) {
+    const text = tokens[at]?.text
+    if (text === '(') depth += 1
+    if (text === ')') depth -= 1
+    if (depth === 0) return at
+  }
+  return -1
+}
+
 /** A keyword, symbol or phrase outside of parentheses, or an unmatched closing one. */
 export function endOfText(tokens: readonly Token[], from: number, ends: readonly string[]): number {
   const phrases = ends.map((end) => end.split(' '))

@@ -3,8 +3,7 @@
  * left out, so too many rows may arrive, but never too few.
  */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
-import type { SourceText } from './column-kinds.ts'
-import { type ColumnKind, columnKind, isSameDecimal } from './column-kinds.ts'
+import { type ColumnKind, columnKind, isSameDecimal, type SourceText } from './column-kinds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 
 /** `exact`: NULL as in DuckDB. `rows`: the same rows. `wide`: maybe other rows too. */

@@ -5,8 +5,7 @@ import {
   findProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase, KnowledgeBaseDraft } from '../../core/domain/knowledge-base.ts'
-import type { Project } from '../../core/domain/names.ts'
-import { nameKey } from '../../core/domain/names.ts'
+import { nameKey, type Project } from '../../core/domain/names.ts'
 import type { CommitListener } from '../../core/domain/ports/retrieval-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'

@@ -11,7 +11,7 @@ import {
 } from '../../core/domain/document.ts'
 import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
 import { nameKey } from '../../core/domain/names.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { SeenColumns, valuesByKey } from './metadata-columns.ts'
 
@@ -136,15 +136,14 @@ export function unitOf(vector: ChunkVector, chunkId: string): ChunkVector {
 /** @throws AppError `dimension_mismatch` */
 export function sameDimensions(known: number | null, next: number): number {
   if (known === null || known === next) return next
-  const sizes = `the model gives vectors of ${known} and of ${next}`
-  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  throw dimensionMismatch(`the model gives vectors of ${known} and of ${next}`)
 }
 
 /** Inner products are then cosines. @throws AppError `provider_failed`, `dimension_mismatch` */
 export function unitVector(vector: Float32Array, chunkId: string): Float32Array {
   if (vector.length > DIMENSIONS_MAX) {
     const sizes = `the model gives ${vector.length}, at most ${DIMENSIONS_MAX} can be stored`
-    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    throw dimensionMismatch(sizes)
   }
   let squares = 0
   // An index loop: iterators are ten times slower here.

@@ -10,7 +10,7 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkChanges } from '../../core/domain/ports/retrieval-ports.ts'
-import { AppError, notFound } from '../../core/errors.ts'
+import { dimensionMismatch, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
@@ -325,6 +325,5 @@ function withStrays(column: MetadataColumn, { strays }: OpenTables): MetadataCol
 function storedDimensions(row: KnowledgeBaseRow, { dimensions }: Incoming): number | null {
   if (row.dimensions === null || dimensions === null) return row.dimensions ?? dimensions
   if (row.dimensions === dimensions) return row.dimensions
-  const sizes = `the model gives ${dimensions}, ${row.name} holds ${row.dimensions}`
-  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  throw dimensionMismatch(`the model gives ${dimensions}, ${row.name} holds ${row.dimensions}`)
 }

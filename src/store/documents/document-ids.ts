@@ -7,8 +7,7 @@ import {
   listValue,
   VARCHAR,
 } from '@duckdb/node-api'
-import type { StoredChunkText } from '../../core/domain/document.ts'
-import { chunkTables, type TableIds } from '../../core/domain/document.ts'
+import { chunkTables, type StoredChunkText, type TableIds } from '../../core/domain/document.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { hashSql, textHash } from '../../core/text/words.ts'

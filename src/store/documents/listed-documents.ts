@@ -1,7 +1,6 @@
 /** Lists stored documents and chunks page by page. */
 import type { DuckDBConnection } from '@duckdb/node-api'
-import type { Row } from '../../core/domain/document.ts'
-import { chunkTables, ownMetadata } from '../../core/domain/document.ts'
+import { chunkTables, ownMetadata, type Row } from '../../core/domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type {

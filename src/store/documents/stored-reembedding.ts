@@ -22,7 +22,7 @@ import type {
 } from '../../core/domain/knowledge-base.ts'
 import { isSameSource, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { ReembeddingStore } from '../../core/domain/ports/store-ports.ts'
-import { AppError, notFound } from '../../core/errors.ts'
+import { dimensionMismatch, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
@@ -211,8 +211,7 @@ async function openNextTable(
   const known = await nextDimensions(connection, ids)
   if (known === dimensions) return
   if (known === null) return createVectorTable(connection, withNextVectors(ids), dimensions)
-  const sizes = `the model gives ${dimensions}, and gave ${known} before`
-  throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+  throw dimensionMismatch(`the model gives ${dimensions}, and gave ${known} before`)
 }
 
 async function appendNextVectors(

@@ -4,7 +4,7 @@ import type {
   VectorChange,
 } from '../../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import {
   type FoundRow,
@@ -128,8 +128,7 @@ export class HnswIndex {
     const added = keys ?? new BigInt64Array()
     const numbers = vectors ?? new Float32Array()
     if (numbers.length !== added.length * this.#options.dimensions) {
-      const sizes = `${added.length} keys and ${numbers.length} numbers`
-      throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+      throw dimensionMismatch(`${added.length} keys and ${numbers.length} numbers`)
     }
     for (const key of [...(removedKeys ?? []), ...added]) {
       this.#remove(Number(key))
@@ -221,8 +220,7 @@ export class HnswIndex {
   #checkDimensions(queryVector: Float32Array): void {
     const { dimensions } = this.#options
     if (queryVector.length === dimensions) return
-    const sizes = `the index has ${dimensions}, the query vector ${queryVector.length}`
-    throw new AppError('dimension_mismatch', `Dimensions do not match: ${sizes}`)
+    throw dimensionMismatch(`the index has ${dimensions}, the query vector ${queryVector.length}`)
   }
 
   /** Returns at least `k` current vectors, or all of them; null if the graph returned fewer. */

@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import type { Row } from '../../core/domain/document.ts'
-import { FILES_SCHEMA, fileTable } from '../../core/domain/document.ts'
+import { FILES_SCHEMA, fileTable, type Row } from '../../core/domain/document.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type { TableRows } from '../../core/domain/ports/job-ports.ts'

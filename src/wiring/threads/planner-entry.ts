@@ -1,7 +1,6 @@
 /** The thread that parses large statements, which would block the main thread. */
 import { parentPort } from 'node:worker_threads'
-import type { ToPlanningThread } from '../../query/select/planning-protocol.ts'
-import { PlanningThread } from '../../query/select/planning-protocol.ts'
+import { PlanningThread, type ToPlanningThread } from '../../query/select/planning-protocol.ts'
 
 const plannerPort = parentPort
 if (plannerPort === null) throw new Error('This file is the entry of a worker thread')

@@ -4,8 +4,7 @@ import { ApiError } from '../../api/request.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { counted, shownBytes } from '../../components/numbers.ts'
 import { WindowDrop } from '../../uploads/drop-anywhere.tsx'
-import type { NamedFile } from '../../uploads/picked-files.tsx'
-import { FilePicker } from '../../uploads/picked-files.tsx'
+import { FilePicker, type NamedFile } from '../../uploads/picked-files.tsx'
 import { SendingProgress } from '../../uploads/sending-progress.tsx'
 import {
   addUploads,
