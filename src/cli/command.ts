@@ -66,12 +66,12 @@ export class Options {
     return value === undefined ? undefined : value === 'true'
   }
 
-  asQuery(names: readonly string[], more: Readonly<Record<string, string>> = {}): URLSearchParams {
+  asQuery(names: readonly string[]): URLSearchParams {
     const given = names.flatMap((name) => {
       const value = this.text(name)
       return value === undefined ? [] : [[name, value]]
     })
-    return new URLSearchParams({ ...Object.fromEntries(given), ...more })
+    return new URLSearchParams(given)
   }
 
   /** @throws CommandError `usage` for anything but a whole number in this range */

@@ -199,14 +199,10 @@ export class ConnectionPool<Connection extends PooledConnection> {
   readonly #busy = new Set<Connection>()
   #isClosed = false
 
-  constructor(
-    name: string,
-    open: (signal: AbortSignal) => Promise<Connection>,
-    connectionsMax = SOURCE_CONNECTIONS_MAX,
-  ) {
+  constructor(name: string, open: (signal: AbortSignal) => Promise<Connection>) {
     this.#open = open
     this.#places = new Semaphore({
-      placesMax: connectionsMax,
+      placesMax: SOURCE_CONNECTIONS_MAX,
       waitingMax: SESSIONS_WAITING_MAX,
       tooBusy: () => new AppError('too_busy', `Too many statements wait for data source ${name}`),
     })

@@ -69,7 +69,7 @@ export class McpServers implements ForeignTools {
     if (known !== undefined && this.#nowMs() < known.untilMs) return known.found
     const hide = hideSecretsOf(server)
     try {
-      const tools = await this.#inTime(LISTING_MS, signal, (ended) => this.#listed(server, ended))
+      const tools = await this.#inTime(signal, (ended) => this.#listed(server, ended))
       return this.#keep(
         key,
         { kind: 'listed', tools: tools.map((tool) => hidden(tool, hide)) },
@@ -140,7 +140,7 @@ export class McpServers implements ForeignTools {
     this.#connections.set(session, own)
     const known = own.get(key)
     if (known !== undefined) return known
-    const opened = this.#inTime(LISTING_MS, signal, (ended) => {
+    const opened = this.#inTime(signal, (ended) => {
       return McpConnection.open(server, this.#guard, ended)
     })
     own.set(key, opened)
@@ -160,18 +160,11 @@ export class McpServers implements ForeignTools {
     for (const connection of own?.values() ?? []) connection.then(closed, () => undefined)
   }
 
-  #inTime<T>(
-    ms: number,
-    signal: AbortSignal,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
-    const timeoutError = () => {
-      return new AppError(
-        'timeout',
-        `did not answer within ${ms / 1000} s: check whether it is running properly`,
-      )
-    }
-    return withDeadline({ timeoutMs: ms, signal, timeoutError }, work)
+  #inTime<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = `${LISTING_MS / 1000} s`
+    const message = `did not answer within ${limit}: check whether it is running properly`
+    const timeoutError = () => new AppError('timeout', message)
+    return withDeadline({ timeoutMs: LISTING_MS, signal, timeoutError }, work)
   }
 }
 

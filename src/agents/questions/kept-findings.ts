@@ -13,13 +13,13 @@ const WARNING_CHARS_MAX = 2_000
 
 type Told = Pick<OutputEvent, 'evidence' | 'statements' | 'charts' | 'result' | 'warnings'>
 
-export function keptFindings(output: Told, bytesMax = FINDINGS_BYTES_MAX): KeptFindings {
-  const room = new Room(bytesMax)
+export function keptFindings(output: Told): KeptFindings {
+  const room = new Room(FINDINGS_BYTES_MAX)
   const charts = (output.charts ?? []).filter((chart) => room.takes(chart))
   const result = output.result ? room.cut(output.result) : output.result
   const statements = (output.statements ?? []).map((rows) => room.cut(rows))
   const lost = (output.charts?.length ?? 0) - charts.length
-  const warnings = [...output.warnings, ...(lost === 0 ? [] : [chartsLost(lost, bytesMax)])]
+  const warnings = [...output.warnings, ...(lost === 0 ? [] : [chartsLost(lost)])]
     .slice(-WARNINGS_MAX)
     .map((warning) => warning.slice(0, WARNING_CHARS_MAX))
   const found = {
@@ -31,9 +31,9 @@ export function keptFindings(output: Told, bytesMax = FINDINGS_BYTES_MAX): KeptF
 }
 
 /** Charts are dropped as a whole, because half a chart would be misleading. */
-function chartsLost(count: number, bytesMax: number): string {
+function chartsLost(count: number): string {
   const what = count === 1 ? 'A chart was' : `${count} charts were`
-  return `${what} too large to be stored: at most ${Math.round(bytesMax / 1024)} KB of rows and charts are stored with an answer`
+  return `${what} too large to be stored: at most ${FINDINGS_BYTES_MAX / 1024} KB of rows and charts are stored with an answer`
 }
 
 class Room {

@@ -19,7 +19,7 @@ export function learnedLanguage(texts: readonly string[]): {
   const counts = new Map<Language, number>()
   let wordCount = 0
   for (const text of texts) {
-    for (const words of textToWords(text, undefined)) {
+    for (const words of textToWords(text)) {
       for (const word of words) {
         if (!/^\p{Script=Latin}/u.test(word)) continue
         wordCount += 1
@@ -84,7 +84,7 @@ function languagesByWord(): ReadonlyMap<string, readonly Language[]> {
 
 /** More foreign than English function words, or none and two words with other letters. */
 export function isForeignToEnglish(text: string): boolean {
-  const [words = []] = textToWords(text.slice(0, TEXT_CHARS), undefined)
+  const [words = []] = textToWords(text.slice(0, TEXT_CHARS))
   const english = stopWordsOf('english')
   const englishCount = words.filter((word) => english.has(word)).length
   const foreignCount = words.filter((word) => FOREIGN_WORDS.has(word)).length

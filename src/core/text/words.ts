@@ -35,18 +35,15 @@ export function wordsOfNormal(text: string): readonly string[] {
 }
 
 /** Without hyphens; without spaces, Unicode segmentation (UAX 29) by dictionary. */
-export function* textToWords(
-  text: string,
-  locale: string | undefined,
-): Generator<readonly string[]> {
-  for (const joined of joinedWordsOf(text, locale)) {
+export function* textToWords(text: string): Generator<readonly string[]> {
+  for (const joined of joinedWordsOf(text, undefined)) {
     yield joined.flatMap((word) => hyphenatedParts(word).flatMap(segmentsOf))
   }
 }
 
 /** All words of a short text; see `textToWords`. */
 export function words(text: string): readonly string[] {
-  return [...textToWords(text, undefined)].flat()
+  return [...textToWords(text)].flat()
 }
 
 /** Soft hyphens and joiners, which affect only how a word is displayed. */

@@ -29,7 +29,7 @@ export function documentOfRow(
   rowIndex: number,
   mapping: ColumnMapping,
 ): Omit<Document, 'id'> & { readonly id: string | null } {
-  const row = wellFormedRow(sent, CELL_CHARS_MAX)
+  const row = wellFormedRow(sent)
   const columns = Object.keys(row)
   const content = mapping.contentColumns.map((name) => {
     return { name, column: findColumn(columns, name) ?? missing(name, columns) }
@@ -183,11 +183,11 @@ export function findColumn(columns: readonly string[], name: string): string | u
 }
 
 /** Lone surrogates become U+FFFD. @throws AppError `insert_failed` if too deep or long */
-export function wellFormedRow(row: Row, cellCharsMax: number): Row {
+export function wellFormedRow(row: Row): Row {
   const entries = Object.entries(row).map(([name, value]) => {
-    if (typeof value === 'string' && value.length > cellCharsMax) {
+    if (typeof value === 'string' && value.length > CELL_CHARS_MAX) {
       const found = `found ${value.length}`
-      const limit = `A cell has at most ${cellCharsMax} characters`
+      const limit = `A cell has at most ${CELL_CHARS_MAX} characters`
       throw new AppError('insert_failed', `${limit}, ${found} in column "${name}"`)
     }
     // DuckDB's values are always well-formed.

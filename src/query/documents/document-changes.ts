@@ -1,5 +1,5 @@
 /** Writes whole documents, with the same rules as INSERT, UPDATE and DELETE. */
-import { CELL_CHARS_MAX, chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts'
+import { chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -82,7 +82,7 @@ function sentRow(kb: KnowledgeBase, { id, content, metadata }: SentDocument): Ro
 /** With the column names spelled as in the base. @throws AppError `invalid_request` */
 function metadataEntries(kb: KnowledgeBase, metadata: Row): readonly [string, Row[string]][] {
   const { contentColumns, idColumns, metadataColumns } = columnMappingOf(kb)
-  const row = wellFormedRow(metadata, CELL_CHARS_MAX)
+  const row = wellFormedRow(metadata)
   return Object.entries(row).map(([name, value]) => {
     if (findColumn([...contentColumns, ...idColumns], name) !== undefined) {
       throw wrongField(`metadata.${name}`, 'is not metadata: it is a content column or the id')

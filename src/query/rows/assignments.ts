@@ -1,10 +1,4 @@
-import {
-  CELL_CHARS_MAX,
-  type CellValue,
-  ownMetadata,
-  type Row,
-  shownValue,
-} from '../../core/domain/document.ts'
+import { type CellValue, ownMetadata, type Row, shownValue } from '../../core/domain/document.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { literal, nameKey } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
@@ -119,7 +113,7 @@ export function assignedValues(
       }
     }
   }
-  const row = wellFormedRow(Object.fromEntries(metadata), CELL_CHARS_MAX)
+  const row = wellFormedRow(Object.fromEntries(metadata))
   return { texts, metadata: row }
 }
 
@@ -128,7 +122,7 @@ function assignedText(value: ResultValue, column: string): string {
   if (text === null || String(text).trim() === '') {
     throw new AppError('insert_failed', 'The new content is empty; to take rows away use DELETE')
   }
-  const row = wellFormedRow({ [column]: String(text) }, CELL_CHARS_MAX)
+  const row = wellFormedRow({ [column]: String(text) })
   return String(row[column])
 }
 

@@ -57,7 +57,7 @@ export class DuckDBFile implements OpenedFile {
   }
 
   async tables(): Promise<readonly DescribedSourceTable[]> {
-    const rows = await this.#rows(COLUMNS_SQL, [null, null])
+    const rows = await this.#rows([null, null])
     return tablesOf(
       rows.map(([schema, name, isView, ...column]) => ({
         table: {
@@ -71,7 +71,7 @@ export class DuckDBFile implements OpenedFile {
   }
 
   async columns({ schema, name }: SourceTableName): Promise<readonly SourceColumn[]> {
-    const rows = await this.#rows(COLUMNS_SQL, [schema ?? 'main', name])
+    const rows = await this.#rows([schema ?? 'main', name])
     return rows.map((row) => catalogColumn(row.slice(3)))
   }
 
@@ -113,8 +113,8 @@ export class DuckDBFile implements OpenedFile {
     this.#instance.closeSync()
   }
 
-  async #rows(sql: string, values: readonly (string | null)[]) {
-    return (await this.#connection.runAndReadAll(sql, [...values])).getRows()
+  async #rows(values: readonly (string | null)[]) {
+    return (await this.#connection.runAndReadAll(COLUMNS_SQL, [...values])).getRows()
   }
 }
 

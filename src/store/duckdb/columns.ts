@@ -157,11 +157,7 @@ export async function* wholeStream(
 }
 
 /** Returns the single number that a SELECT yields, 0 for NULL. */
-export async function countOf(
-  connection: DuckDBConnection,
-  sql: string,
-  values?: Readonly<Record<string, string>>,
-): Promise<number> {
-  const reader = await connection.runAndReadAll(sql, values)
+export async function countOf(connection: DuckDBConnection, sql: string): Promise<number> {
+  const reader = await connection.runAndReadAll(sql)
   return Number(reader.getRows()[0]?.[0] ?? 0)
 }

@@ -23,8 +23,8 @@ otherTabs?.addEventListener('message', ({ data }) => {
 })
 
 /** Asks the server who is signed in. @throws ApiError */
-export async function enter(abort?: AbortSignal): Promise<void> {
-  entered(await request<ServerStatus>('/api/status', { signal: abort }))
+export async function enter(): Promise<void> {
+  entered(await request<ServerStatus>('/api/status'))
 }
 
 /** @throws ApiError with the reason */

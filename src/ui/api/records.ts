@@ -7,7 +7,6 @@ import type * as server from '../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import type { AUDIT_LIST, KEY, NEW_KEY, USER } from '../../api/http/routes/access-routes.ts'
 
-export type Project = Wire<typeof catalog.PROJECT>
 export type NamedDatabase = Wire<typeof catalog.DATABASE>
 export type KnowledgeBase = Wire<typeof knowledgeBases.KNOWLEDGE_BASE>
 export type Agent = Wire<typeof agents.AGENT>
@@ -39,6 +38,5 @@ export type Trace = Wire<typeof agents.TRACE>
 export type TraceList = Wire<typeof agents.TRACE_LIST>
 export type StoredDocument = Wire<typeof knowledgeBases.DOCUMENT>
 export type DocumentTexts = Wire<typeof knowledgeBases.DOCUMENT_TEXTS>
-export type DocumentChunk = DocumentTexts['chunks'][number]
 export type ChunkList = Wire<typeof knowledgeBases.CHUNK_LIST>
 export type SearchAnswer = Wire<typeof knowledgeBases.SEARCH_ANSWER>

@@ -299,11 +299,9 @@ export const MEMORY_ENVIRONMENT = {
 const NOT_SECRET = ['BUN_BE_BUN', 'LD_LIBRARY_PATH', 'SystemRoot', 'TZ', 'LANG', 'LC_ALL']
 
 /** The environment of processes that read users' files, without settings, which contain keys. */
-export function environmentOfReaders(
-  environment: Environment = Bun.env,
-): Readonly<Record<string, string>> {
+export function environmentOfReaders(): Readonly<Record<string, string>> {
   const passed = NOT_SECRET.flatMap((name) => {
-    const value = environment[name]
+    const value = Bun.env[name]
     return value === undefined ? [] : [[name, value] as const]
   })
   // DuckDB's calls run on Bun's thread pool.

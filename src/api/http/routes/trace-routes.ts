@@ -49,8 +49,8 @@ const FEEDBACK = bodySchema(strict({ rating: t.Number(), comment: maybe(t.String
 const COMMENT_CHARS_MAX = 4_000
 const TEXT_CHARS_MAX = 1_000
 
-function words(description: string, examples: readonly string[] = []) {
-  return parsedText({ description, charsMax: TEXT_CHARS_MAX, examples }, (sent) => {
+function words(description: string) {
+  return parsedText({ description, charsMax: TEXT_CHARS_MAX, examples: [] }, (sent) => {
     return sent.replaceAll('\0', '\uFFFD').toWellFormed()
   })
 }
