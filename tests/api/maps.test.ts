@@ -13,6 +13,7 @@ const TOPICS = ['green tea leaf', 'steel bridge cable', 'cat dog bird'] as const
 
 interface State {
   readonly state: string
+  readonly progress: object | null
   readonly map: {
     readonly version: string
     readonly current: boolean
@@ -49,9 +50,10 @@ async function store(count: number, from = 0): Promise<void> {
 async function ready(name = 'topics'): Promise<NonNullable<State['map']>> {
   for (;;) {
     // The fixture checks each answer against the route's schema.
-    const { state, map } = (await t.send('GET', `${ALL}/${name}/map`)).body as State
+    const { state, map, progress } = (await t.send('GET', `${ALL}/${name}/map`)).body as State
     if (state === 'failed') throw new Error('The map failed')
-    if (state === 'ready' && map?.current === true) return map
+    // The map is shown before its file is written; progress ends after that.
+    if (state === 'ready' && map?.current === true && progress === null) return map
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
