@@ -138,7 +138,7 @@ export const RESPONSE_FORMAT = t.Union(
     }),
     t.Null(),
   ],
-  { description: 'The form of the answer' },
+  { description: 'The format of the answer' },
 )
 
 export const CONDITIONS = t.Record(t.String(), t.Unknown(), {

@@ -14,7 +14,7 @@ const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 - A failed request returns \`application/problem+json\` with a stable \`code\`, and a \`detail\` that says what to do. Only \`runSql\`
   returns status 200 and \`type: "error"\` for a failed statement.
 - Times are UTC, such as \`2026-04-30 12:00:00.000000\`.
-- Clients should ignore unknown fields, because later versions may add some.`
+- Clients should ignore unknown fields, because later versions may add more.`
 
 /** The parameters used in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {

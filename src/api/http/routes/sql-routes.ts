@@ -54,7 +54,7 @@ const OTHER_TYPES = {
   }),
   exact: maybe(t.Boolean(), {
     description:
-      'Returns as text what JSON numbers cannot hold: NaN, ±Infinity, DECIMALs of over 15 digits',
+      'Returns values that JSON numbers cannot hold (NaN, ±Infinity, DECIMALs of over 15 digits) as text',
   }),
   response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
 }
