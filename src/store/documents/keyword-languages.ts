@@ -125,7 +125,7 @@ export class KeywordLanguages {
     let isCommitting = false
     try {
       await this.#change(kb, async (connection, current) => {
-        // If a different language was requested meanwhile, the next round builds that one.
+        // If a different language was requested in the meantime, the next round builds that one.
         if ((current.nextLanguage ?? current.language) !== language) return null
         if (!(await rebuild.switchOver(connection))) return null
         state.listener.beginCommit(kb)
