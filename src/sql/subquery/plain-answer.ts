@@ -19,7 +19,7 @@ import { countedLimitOf, isLimited, nearestCountOf } from '../search/top-k.ts'
 
 /**
  * @param select one whose nearest chunks are its answer (see `candidateSearchOf` and
- * `nearestCountOf`), before anything is inserted; its own conditions are checked when the chunks are
+ * `nearestCountOf`), before anything is inserted; its conditions are checked when the chunks are
  * found
  * @returns null for a SELECT that shows more than columns of its chunks
  */
