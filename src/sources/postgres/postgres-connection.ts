@@ -139,7 +139,7 @@ export class PostgresConnection {
         stream.cork?.()
         bind(connection, first, [])
         connection.execute({ portal: '', rows: 0 })
-        // A live server shows it right away.
+        // A live server answers this right away.
         connection.flush()
         bind(connection, sql, values)
         connection.execute({ portal: '', rows: 0 })

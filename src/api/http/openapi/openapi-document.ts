@@ -19,7 +19,7 @@ const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 /** The parameters used in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   project_name: t.String({
-    description: 'The project’s name; case does not matter',
+    description: 'The project’s name, case-insensitive',
     examples: ['mindsdb'],
   }),
   knowledge_base_name: t.String({ description: 'The knowledge base’s name', examples: ['teas'] }),
@@ -28,7 +28,7 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
     examples: ['1'],
   }),
   agent_name: t.String({
-    description: 'The agent’s name; case does not matter',
+    description: 'The agent’s name, case-insensitive',
     examples: ['sommelier'],
   }),
   conversation_id: t.String({ description: 'The conversation’s id, from the first answer' }),

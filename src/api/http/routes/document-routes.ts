@@ -49,7 +49,7 @@ const ORDER = {
     max: 1_000_000_000,
     unset: undefined,
     description:
-      'Skips this many items, instead of a cursor. Only paging by cursor is consistent while others write',
+      'Skips this many items; an alternative to `cursor`. Only a cursor stays consistent while others write',
   }),
   filters: filters({
     description: 'Search filters, as JSON',

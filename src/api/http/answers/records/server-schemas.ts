@@ -32,7 +32,7 @@ export const HEALTH = t.Object(
 )
 
 export const READINESS = t.Union([NOTHING, t.Object({ warnings: TEXTS })], {
-  description: 'An empty string, or what is wrong',
+  description: 'An empty string, or the warnings',
 })
 
 export const CONFIG = t.Object(
@@ -42,7 +42,7 @@ export const CONFIG = t.Object(
 
 const POSSIBLE = t.Object({ possible: t.Boolean(), reason: t.Optional(t.String()) })
 
-export const STATUS = named('Status', 'Optional fields are for logged-in users', {
+export const STATUS = named('Status', 'Optional fields are shown only to logged-in users', {
   mindsdb_version: t.String({ description: 'The MindsDB release whose API the server follows' }),
   eider_version: t.String(),
   environment: t.String(),
@@ -109,7 +109,7 @@ export const STATUS = named('Status', 'Optional fields are for logged-in users',
         rss: COUNT,
         data: orNull(COUNT, {
           description:
-            'Private writable memory as the kernel counts it; JavaScript reserves most of it at start',
+            'Private writable memory as the kernel counts it; JavaScript reserves most of it at startup',
         }),
         start: orNull(COUNT, { description: '`data` right after the server started' }),
         limit: orNull(COUNT, {
