@@ -267,7 +267,9 @@ const SEARCH_RESULT = t.Object(
 
 export const SEARCH_ANSWER = named('SearchAnswer', {
   results: t.Array(SEARCH_RESULT),
-  answerable: t.Optional(t.Number({ description: 'Likelihood that the results answer the query, 0 to 1' })),
+  answerable: t.Optional(
+    t.Number({ description: 'Likelihood that the results answer the query, 0 to 1' }),
+  ),
   warnings: t.Optional(TEXTS),
   explain: t.Optional(
     named('SearchExplanation', {

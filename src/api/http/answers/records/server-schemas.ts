@@ -210,7 +210,9 @@ const SQL_ERROR = named('SqlError', {
   error_message: t.String({ description: 'The error, with its position in the statement' }),
   context: SQL_CONTEXT,
   column_names: t.Optional(TEXTS),
-  data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'The rows returned before the failure' })),
+  data: t.Optional(
+    t.Array(t.Array(t.Unknown()), { description: 'The rows returned before the failure' }),
+  ),
 })
 
 export const SQL_ANSWER = t.Union(
