@@ -4,7 +4,7 @@ import { MemoryCeiling } from '../core/runtime/process-limits.ts'
 import { endWithParent } from '../ops/supervisor/parent-death.ts'
 import type { GuardedJob } from '../reading/processes/process-guard.ts'
 
-/** A lower priority than the server's, which answers other requests meanwhile. */
+/** A lower priority than the server's, which answers other requests in the meantime. */
 const PRIORITY = 5
 
 /** Makes this a reader process: it answers the server's jobs under the limits of each. */
