@@ -48,10 +48,12 @@ export interface Copy {
   definition: string | null
   /** When the copy was last refreshed, from `performance.now()`. */
   refreshedMs: number
+  /** How often this server has changed the remote rows or the definition. */
+  changeCount: number
   /** Runs this server's writes one after the other. */
   readonly writes: SerialQueue
   refreshing: Promise<void> | null
-  /** The refresh to run after the current one, for requests that arrived meanwhile. */
+  /** The refresh to run after the current one, for requests that arrived in the meantime. */
   following: Promise<void> | null
 }
 
@@ -66,6 +68,7 @@ export function newCopy(revision: number): Copy {
     state: null,
     definition: null,
     refreshedMs: Number.NEGATIVE_INFINITY,
+    changeCount: 0,
     writes: new SerialQueue(),
     refreshing: null,
     following: null,
@@ -75,6 +78,17 @@ export function newCopy(revision: number): Copy {
 /** A partial copy needs only the definition, which may be a second old. */
 export function isRecent({ touched, refreshedMs }: Copy): boolean {
   return touched.size === 0 && performance.now() - refreshedMs < POLL_MS + POLL_DELAY_MS
+}
+
+/** Call after this server has changed the remote rows, because they may have new columns. */
+export function noteChange(copy: Copy): void {
+  copy.changeCount += 1
+  copy.refreshedMs = Number.NEGATIVE_INFINITY
+}
+
+/** A refresh that began before a change has not seen it. @param changeCount when it began */
+export function noteRefresh(copy: Copy, changeCount: number): void {
+  if (copy.changeCount === changeCount) copy.refreshedMs = performance.now()
 }
 
 const NEEDED_ROWS_MAX = 50_000

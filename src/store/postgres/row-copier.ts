@@ -121,7 +121,6 @@ export class RowCopier {
     }
     copy.state = state
     copy.revision = state.revision
-    copy.refreshedMs = performance.now()
   }
 
   async #emptied(kb: KnowledgeBase): Promise<void> {

@@ -20,7 +20,7 @@ import type { StoreParts } from '../catalog/catalog-state.ts'
 import { MovedKnowledgeBase } from '../documents/chunk-writes.ts'
 import type { RemoteChange, RemoteWrites } from '../documents/remote-writes.ts'
 import type { StoredChunks } from '../documents/stored-chunks.ts'
-import { type Copy, isRecent, newCopy, POLL_MS } from './copied-rows.ts'
+import { type Copy, isRecent, newCopy, noteChange, noteRefresh, POLL_MS } from './copied-rows.ts'
 import { requireComplete } from './move-tables.ts'
 import { adoptLeftovers, remoteCounts, sendChange, type TouchedRows } from './remote-rows.ts'
 import {
@@ -175,7 +175,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const isDone = await this.transaction(place, 'write', (run) => {
       return replaceDefinition(run, place, change)
     })
-    copy.refreshedMs = Number.NEGATIVE_INFINITY
+    noteChange(copy)
     if (isDone) return
     const message = `Another server has just changed ${kb.name}: check it, and try again`
     throw new AppError('too_busy', message)
@@ -185,7 +185,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     if (isHere(kb)) return
     const place = this.placeOf(kb)
     await this.transaction(place, 'write', (run) => indexRemote(run, place, definition))
-    this.#copyOf(kb).refreshedMs = Number.NEGATIVE_INFINITY
+    noteChange(this.#copyOf(kb))
   }
 
   /** Returns the counts of a partially copied knowledge base, which its database computes. */
@@ -236,8 +236,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
           isNothing ||
           (await this.transaction(place, 'write', (run) => sendChange(run, place, change)))
         if (!isStored) continue
-        // The written rows may have added columns, so refresh before the next use.
-        copy.refreshedMs = Number.NEGATIVE_INFINITY
+        noteChange(copy)
         return computed
       }
       const message = `Other servers write to ${kb.name} all the time: try again`
@@ -306,6 +305,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async #refresh(known: KnowledgeBase, copy: Copy): Promise<void> {
     const kb = this.#current(known)
     if (kb.remote === undefined) return
+    const { changeCount } = copy
     const place = this.placeOf(kb)
     const state = await this.transaction(place, 'read', async (run) => {
       const state = await abortable(remoteState(run, place), silence(STATE_MS))
@@ -313,6 +313,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       else await this.#rows.all(kb, copy, { run, place, state })
       return state
     })
+    noteRefresh(copy, changeCount)
     await this.#takeOver(kb, copy, state)
   }
 

@@ -1,6 +1,6 @@
 /** Batches of files added to a vector store together. */
 import { type Static, t } from 'elysia'
-import { isOver } from '../../../core/domain/flow/job.ts'
+import { isOver, type Job } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
@@ -74,7 +74,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
     summary: 'Attach several uploaded files to a vector store',
     find: readableFilesAt,
     body: NEW_BATCH,
-    answers: { 200: one, 400: 'A field is wrong' },
+    answers: { 200: one, 400: 'A field is invalid' },
     async run({ body: sent, found: kb }) {
       const files = filesOf(context, kb, sent)
       return batchRecord(kb, await context.deps.attachments.attach({ kb, files, isBatch: true }))
@@ -161,7 +161,7 @@ async function batchAt({ deps }: RouteContext, kb: KnowledgeBase, id: string): P
   throw new AppError('job_not_found', message, { param: 'batch_id' })
 }
 
-function batchRecord(kb: KnowledgeBase, batch: Attachment) {
+export function batchRecord(kb: KnowledgeBase, batch: Attachment) {
   const { job } = batch
   const files = filesOfAttachment(batch)
   const counted = (status: AttachedFile['status']) => {
@@ -179,13 +179,14 @@ function batchRecord(kb: KnowledgeBase, batch: Attachment) {
     object: 'vector_store.file_batch',
     vector_store_id: idOf(kb),
     created_at: secondsOf(job.createdAt),
-    status: statusOf(batch),
+    status: statusOf(job, counts.in_progress),
     file_counts: counts,
   }
 }
 
-function statusOf({ job }: Attachment): AttachedFile['status'] {
-  if (!isOver(job)) return 'in_progress'
+/** OpenAI's clients poll until no file is in progress, so a job that is about to end has ended. */
+function statusOf(job: Job, inProgressCount: number): AttachedFile['status'] {
+  if (!isOver(job)) return inProgressCount > 0 ? 'in_progress' : 'completed'
   if (job.state === 'done') return 'completed'
   return job.state === 'cancelled' ? 'cancelled' : 'failed'
 }
