@@ -19,8 +19,8 @@ export interface CallLimits {
 }
 
 /**
- * Makes one call to a provider, with retries. A client library must not retry by itself, because it
- * would wait as long as a server asks, and without limit for an answer's body.
+ * Makes one call through a provider's client library, with retries. The library itself must not
+ * retry, because it would wait as long as a server asks, and without limit for an answer's body.
  * @param send gets a signal that ends the attempt
  * @throws AppError, or the signal's reason
  */
@@ -72,16 +72,8 @@ function failedTry(thrown: unknown, error: AppError): TryResult<never> {
   }
 }
 
-/** There was no answer. The cause says why. */
-export class ConnectionFailure extends Error {
-  constructor(cause: unknown) {
-    super('The connection failed', { cause })
-  }
-}
-
-/** The client libraries have their own name for it. Invalid answers do not count. */
+/** By the libraries' names for it. Invalid answers do not count. */
 function isBroken(thrown: unknown): boolean {
-  if (thrown instanceof ConnectionFailure) return true
   return thrown instanceof Error && thrown.constructor.name === 'APIConnectionError'
 }
 

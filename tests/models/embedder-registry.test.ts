@@ -94,7 +94,7 @@ test('the key of the settings goes to the address of the settings and no other',
     return server.seen.map((request) => request.headers.get('authorization'))
   }
   expect(keyOf(trusted)).toEqual(['Bearer sk-settings', 'Bearer sk-own', 'Bearer sk-settings'])
-  expect(keyOf(other)).toEqual([null])
+  expect(keyOf(other)).toEqual(['Bearer none'])
 })
 
 test('background work may wait longer, and fails at once if that is not enough', async () => {

@@ -1,11 +1,12 @@
+import type OpenAI from 'openai'
 import { DIMENSIONS_MAX } from '../../core/domain/model-ref.ts'
 import type { Embedder } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { LruMap } from '../../core/runtime/lru-map.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
-import { postFailure, postJson } from '../provider-post.ts'
 
 const TEXTS_PER_CALL_MAX = 256
 /** A token has at least one byte, so a call stays below the 300,000 tokens that OpenAI accepts. */
@@ -33,6 +34,31 @@ interface OpenaiEmbedderConfig {
   readonly endpoint: Endpoint
   readonly modelName: string
   readonly limits: EmbedLimits
+  /** Shared with other embedders; if unset, the embedder has its own. */
+  readonly clients?: EmbeddingClients
+}
+
+const CLIENTS_MAX = 64
+
+/** Creating a client takes a millisecond. */
+export class EmbeddingClients {
+  readonly #known = new LruMap<string, EmbeddingApi>({ sizeMax: CLIENTS_MAX })
+
+  async of(endpoint: Endpoint, { answerBytesMax }: EmbedLimits): Promise<EmbeddingApi> {
+    const { url, apiKey, query, guard } = endpoint
+    const key = JSON.stringify([url, apiKey, query, guard === null, answerBytesMax])
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    // Loaded with the first text, because it would delay startup by 100 ms.
+    const { openaiClient, openaiFailure } = await import('./openai-client.ts')
+    const api = {
+      // Attempts end by their own limits, see `callProvider`.
+      client: openaiClient(endpoint, { timeoutMs: EMBED_LIMITS.timeoutMs, answerBytesMax }),
+      failureOf: (error: unknown) => openaiFailure(error, endpoint, EMBEDDINGS_PATH),
+    }
+    this.#known.set(key, api)
+    return api
+  }
 }
 
 /** OpenAI's own models, whose limits are known; those of other servers are not. */
@@ -40,13 +66,15 @@ const OPENAI_MODEL = /^text-embedding-(?:3-|ada-)/
 const OPENAI_REACH = { tokensMax: 8191, frameTokens: 0, tokenizer: 'bytes' } as const
 
 export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
+  const { endpoint, limits, clients = new EmbeddingClients() } = config
   return {
     ...(OPENAI_MODEL.test(config.modelName) ? { reach: OPENAI_REACH } : {}),
     async embed(texts, signal, onEmbedded) {
       signal.throwIfAborted()
+      const called = await clients.of(endpoint, limits)
       const bounds = { concurrencyMax: CALLS_AT_ONCE_MAX, signal }
       const batches = await mapConcurrent(textBatches(texts), bounds, async (batch, either) => {
-        const vectors = await batchVectors(batch, config, either)
+        const vectors = await batchVectors(batch, called, config, either)
         onEmbedded?.(batch.length)
         return vectors
       })
@@ -57,26 +85,28 @@ export function openaiEmbedder(config: OpenaiEmbedderConfig): Embedder {
   }
 }
 
+interface EmbeddingApi {
+  readonly client: OpenAI
+  readonly failureOf: (error: unknown) => AppError
+}
+
 function batchVectors(
   texts: readonly string[],
+  { client, failureOf }: EmbeddingApi,
   { endpoint, modelName, limits }: OpenaiEmbedderConfig,
   signal: AbortSignal,
 ): Promise<readonly Float32Array[]> {
-  const url = `${openaiBaseUrl(endpoint.url)}${EMBEDDINGS_PATH}`
   const request = { model: modelName, input: texts.map(nonEmpty) }
   // Base64, like the official client: a third of the bytes, and exact.
-  const body = { ...request, encoding_format: 'base64' }
-  const { answerBytesMax } = limits
+  const body = { ...request, encoding_format: 'base64' as const }
   const send = async (either: AbortSignal) => {
-    return vectorsFrom(
-      await postJson({ url, body }, { endpoint, answerBytesMax }, either),
-      texts.length,
-    )
+    const answer: unknown = await client.embeddings.create(body, { signal: either })
+    return vectorsFrom(answer, texts.length)
   }
+  const url = `${openaiBaseUrl(endpoint.url)}${EMBEDDINGS_PATH}`
   const timeoutError = (ms: number) => {
     return new AppError('provider_failed', `${url} did not answer within ${Math.round(ms)} ms`)
   }
-  const failureOf = (error: unknown) => postFailure(error, url, endpoint)
   return callProvider(send, { limits, timeoutError, failureOf }, signal)
 }
 

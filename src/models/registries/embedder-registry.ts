@@ -15,7 +15,12 @@ import { AppError } from '../../core/errors.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
 import { MINI_LM_DIMENSIONS } from '../builtin/embedding-protocol.ts'
 import { type Endpoint, modelEndpoint } from '../endpoint.ts'
-import { EMBED_LIMITS, type EmbedLimits, openaiEmbedder } from '../openai/openai-embedder.ts'
+import {
+  EMBED_LIMITS,
+  EmbeddingClients,
+  type EmbedLimits,
+  openaiEmbedder,
+} from '../openai/openai-embedder.ts'
 
 interface EmbedderRegistryDeps {
   /** The caller starts and closes it. */
@@ -69,6 +74,7 @@ function builtinProvider(builtin: Embedder): EmbeddingProvider {
 }
 
 function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
+  const clients = new EmbeddingClients()
   const endpointOf = (ref: ModelRef): Endpoint => {
     return modelEndpoint(ref, {
       chat: deps,
@@ -80,7 +86,7 @@ function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
     if (ref.modelName === '') {
       throw new AppError('invalid_knowledge_base', 'embedding_model.model_name is required')
     }
-    return openaiEmbedder({ endpoint: endpointOf(ref), modelName: ref.modelName, limits })
+    return openaiEmbedder({ endpoint: endpointOf(ref), modelName: ref.modelName, limits, clients })
   }
   return {
     embedder: (ref, withinMs) => embedder(ref, limitsWithin(withinMs)),

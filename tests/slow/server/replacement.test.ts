@@ -10,6 +10,9 @@ const stubborn = (first: number) => {
   return `SELECT ${lists.join(' + ')}`
 }
 
+/** The statement's time limit. */
+const TIMEOUT = 5001
+
 interface Answer {
   readonly type?: string
   readonly error_code?: number
@@ -52,11 +55,12 @@ onLinux(
       const readers = [1, 2, 3].map(async (reader) => {
         for (let n = 0; !isOver; n += 1) {
           const answer = await sql(server, `SELECT a + ${reader} * ${n} AS b FROM t`)
-          if (answer.type !== 'table' && answer.status !== 503) unread.push(answer)
+          const isLate = answer.status === 503 || answer.error_code === TIMEOUT
+          if (answer.type !== 'table' && !isLate) unread.push(answer)
         }
       })
       const written: string[] = []
-      const unwritten: unknown[] = []
+      const unwritten: Awaited<ReturnType<typeof sql>>[] = []
       const writers = [1, 2].map(async (writer) => {
         for (let n = 0; !isOver; n += 1) {
           const name = `w${writer}_${n}`
@@ -65,7 +69,7 @@ onLinux(
             () => null,
           )
           if (answer?.type === 'ok') written.push(name)
-          else if (answer !== null) unwritten.push(answer.status)
+          else if (answer !== null) unwritten.push(answer)
         }
       })
       let first = 1_900_000
@@ -79,7 +83,11 @@ onLinux(
       isOver = true
       await Promise.all([...readers, ...writers])
       expect(unread).toEqual([])
-      expect(unwritten.filter((status) => status !== 503)).toEqual([])
+      // On a busy machine, a write may reach its time limit.
+      const failed = unwritten.filter(({ status, error_code: code }) => {
+        return status !== 503 && code !== TIMEOUT
+      })
+      expect(failed).toEqual([])
       for (const name of written) {
         const { data } = await sql(server, `SELECT n FROM ${name}`)
         expect([name, data]).toEqual([name, [[Number(name.split('_')[1])]]])
