@@ -83,7 +83,7 @@ export function httpClient(options: ClientOptions): HttpClient {
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const headers = { ...init.headers, ...authorization }
     const response = await exchange(address, method, path, { ...init, headers })
-    // Another request may have logged in again meanwhile.
+    // Another request may have logged in again in the meantime.
     if (response.status === 401 && login === used) login = undefined
     return response
   }

@@ -35,7 +35,7 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best
 }
 
-/** The number of letters to insert, delete, replace or swap (optimal string alignment). */
+/** The number of characters to insert, delete, replace or swap (optimal string alignment). */
 function editDistance(first: string, second: string): number {
   const rows = [Array.from({ length: second.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= first.length; i += 1) {

@@ -37,7 +37,7 @@ export function declaredEncoding(name: string | null): TextEncoding | null {
   }
 }
 
-/** For bytes without a mark. @param isCut whether the last letter may be incomplete */
+/** For bytes without a mark. @param isCut whether the last character may be incomplete */
 export function detectedEncoding(bytes: Uint8Array, isCut: boolean): TextEncoding {
   const wide = wideEncoding(bytes)
   if (wide !== null) return wide
@@ -74,7 +74,7 @@ function plausible(sample: Uint8Array, encoding: Bun.Encoding): Bun.Encoding | n
   return odd <= text.length / 50 ? encoding : null
 }
 
-/** Removes an incomplete last letter. */
+/** Removes an incomplete last character. */
 function wholeUtf8(bytes: Uint8Array): Uint8Array {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0
@@ -232,7 +232,7 @@ function best(scores: readonly (readonly [Bun.Encoding, number])[]): {
   return found
 }
 
-/** Only words with bytes beyond ASCII count. A line end is never part of a letter. */
+/** Only words with bytes beyond ASCII count. A line end is never part of a character. */
 function nonAsciiParts(bytes: Uint8Array): Uint8Array {
   const kept = new Uint8Array(Math.min(bytes.length, DECODED_MAX))
   let size = 0
@@ -257,7 +257,7 @@ function nonAsciiParts(bytes: Uint8Array): Uint8Array {
 /** Null if the bytes are not valid. */
 function decodedStrictly(bytes: Uint8Array, encoding: Bun.Encoding): string | null {
   try {
-    // Decoded as a stream, because the last letter may be incomplete.
+    // Decoded as a stream, because the last character may be incomplete.
     return new TextDecoder(encoding, { fatal: true }).decode(bytes, { stream: true })
   } catch {
     return null

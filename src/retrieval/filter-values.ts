@@ -28,7 +28,7 @@ interface Known {
   readonly values: ChunkValues
   /** Set while values are being read. Resolves to false if that fails. */
   reading: Promise<boolean> | null
-  /** Writes that were committed meanwhile. */
+  /** Writes that were committed in the meantime. */
   later: CommittedWrite[]
 }
 

@@ -216,7 +216,7 @@ export class Retriever {
   }
 }
 
-/** If the cache is released meanwhile, its results are outdated, but the search has not failed. */
+/** If the cache has been released, its results are outdated, but the search has not failed. */
 async function whileCurrent<T>(
   { isCurrent }: CacheSnapshot,
   signal: AbortSignal,

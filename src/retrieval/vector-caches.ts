@@ -176,7 +176,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
       return await this.#retriever.search(snapshot, search, signal)
     } catch (error) {
       signal.throwIfAborted()
-      // If the cache was released or vectors were removed meanwhile, the search has not failed.
+      // If the cache was released or vectors were removed during the search, it has not failed.
       if (!isCurrent()) return { neighbours: [], isCurrent }
       throw error
     }

@@ -4,10 +4,15 @@ import { chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
 import { chunkableText, chunkedDocuments } from '../../src/ingest/chunking/chunker.ts'
 import { chunkingTools } from './insert-fixture.ts'
 
-function chunks(type: Preprocessing['type'], text: string, chunkSizeChars = 1000) {
+function chunks(
+  type: Preprocessing['type'],
+  text: string,
+  chunkSizeChars = 1000,
+  chunkOverlapChars = 0,
+) {
   const document = { id: 'd', rowIndex: 0, texts: [{ column: 'body', text }], metadata: {} }
   const json = type === 'json_chunking' ? { json: DEFAULT_JSON_CHUNKING } : {}
-  const preprocessing = { type, chunkSizeChars, chunkOverlapChars: 0, ...json, sent: null }
+  const preprocessing = { type, chunkSizeChars, chunkOverlapChars, ...json, sent: null }
   const rules = { preprocessing, language: 'english', reach: null } as const
   const chunked = chunkTexts([{ text }], rules, chunkingTools)
   const [found] = chunkedDocuments([document], chunked, preprocessing)
@@ -92,6 +97,16 @@ describe('Markdown', () => {
     expect(found.length).toBeGreaterThan(3)
     expect(found.every((one) => long.slice(one.startChar, one.endChar) === one.content)).toBe(true)
     expect(found.at(-1)?.content).toBe('# B\nend')
+  })
+
+  const blocks = ['```js\nlet a = 1\n\nlet b = 2\n```', '| a | b |\n|---|---|\n| 1 | 2 |']
+  test.each(blocks)('%j is whole, also before text that is cut', (block) => {
+    const long = `Before.\n\n${block}\n\n${'Words after. '.repeat(8)}`
+    const found = chunks('markdown_chunking', long, 80, 40)
+    const [start, end] = [long.indexOf(block), long.indexOf(block) + block.length]
+    const having = found.filter(({ startChar, endChar }) => startChar < end && endChar > start)
+    expect(having.map(({ content }) => content)).toEqual([`Before.\n\n${block}`])
+    expect(found.every((one) => long.slice(one.startChar, one.endChar) === one.content)).toBe(true)
   })
 })
 

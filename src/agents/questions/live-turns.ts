@@ -140,7 +140,7 @@ interface LiveQuestion {
   readonly startedAt: string
 }
 
-/** Pieces of text are joined up to this length, because some models send single letters. */
+/** Pieces of text are joined up to this length, because some models send single characters. */
 const DELTA_CHARS = 1_000
 
 const NO_WATCHERS = 'The clients watching this question went away'

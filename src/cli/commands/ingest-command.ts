@@ -134,7 +134,7 @@ async function ensureKnowledgeBase(
   const path = `/api/projects/${encodeURIComponent(kb.project)}/knowledge_bases`
   const json = { knowledge_base: { name: kb.name } }
   await client.send('POST', path, { json, signal }).catch((error: unknown) => {
-    // Another client has created it meanwhile.
+    // Another client has created it in the meantime.
     const isThere = error instanceof CommandError && error.code === 'knowledge_base_exists'
     if (!isThere) throw error
   })

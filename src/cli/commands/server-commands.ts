@@ -318,7 +318,7 @@ async function runSource(path: string, context: CommandContext): Promise<undefin
 
 async function listRuns(path: string, { client, output, signal }: CommandContext) {
   const all = await client.send<readonly RunRecord[]>('GET', `${path}/runs`, { signal })
-  // After the columns that every run has come the counts.
+  // The counts come after the columns that every run has.
   const known = ['id', 'state', 'started_at', 'duration_ms', 'error']
   const counts = Object.entries(all[0] ?? {}).flatMap(([key, value]) => {
     return typeof value === 'number' && !known.includes(key) && key !== 'job_id' ? [key] : []

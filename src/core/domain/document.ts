@@ -238,7 +238,7 @@ interface ChunkTables {
   readonly termCounts: string
   /**
    * `chunk_key, context, is_cut, layout`: the text embedded before a chunk, whether the chunk is
-   * longer than the embedding model can read, and on a text's first chunk its layout. Only chunks
+   * longer than the embedding model can read, and, on a text's first chunk, its layout. Only chunks
    * with any of these have a row.
    */
   readonly contexts: string

@@ -312,7 +312,7 @@ export class SupersededVectors extends AppError {
   }
 }
 
-/** Embeds and writes; if the embedding model changed meanwhile, does both again. */
+/** Embeds and writes; if the embedding model changed in the meantime, does both again. */
 export async function withModelInForce<T>(
   kb: KnowledgeBase,
   embedAndWrite: (kb: KnowledgeBase) => Promise<T>,

@@ -194,7 +194,12 @@ function* sectionSpans(
     const block = blocks[index]
     if (block === undefined) break
     if (open.takes(text, block, limits)) continue
-    if (block.kind === 'text' || block.kind === 'heading') {
+    if (open.hasBody && !(open.isText && isText(block))) {
+      yield* open.spans(text)
+      open = new OpenSpan(block.start)
+      if (open.takes(text, block, limits)) continue
+    }
+    if (isText(block)) {
       let end = block.end
       while (blocks[index + 1]?.kind === 'text') {
         index += 1
@@ -205,15 +210,14 @@ function* sectionSpans(
       open = new OpenSpan(spans.at(-1)?.startChar ?? end, end, true)
       continue
     }
-    if (open.hasBody) {
-      yield* open.spans(text)
-      open = new OpenSpan(block.start)
-      if (open.takes(text, block, limits)) continue
-    }
     yield* markdownLines(text, { ...block, start: open.start }, limits)
     open = new OpenSpan(block.end)
   }
   yield* open.spans(text)
+}
+
+function isText({ kind }: MarkdownBlock): boolean {
+  return kind === 'text' || kind === 'heading'
 }
 
 /** A span that can still take further blocks. */
@@ -221,6 +225,7 @@ class OpenSpan {
   readonly start: number
   #end: number
   #hasBody: boolean
+  #isText = true
 
   constructor(start: number, end = start, hasBody = false) {
     this.start = start
@@ -232,11 +237,17 @@ class OpenSpan {
     return this.#hasBody
   }
 
+  /** Whether it may be cut anywhere. */
+  get isText(): boolean {
+    return this.#isText
+  }
+
   takes(text: string, block: MarkdownBlock, limits: SpanLimits): boolean {
     const span = trimmedSpan(text, { startChar: this.start, endChar: block.end })
     if (span !== null && !fits(text, span.startChar, span.endChar, limits)) return false
     this.#end = block.end
     if (block.kind !== 'heading') this.#hasBody = true
+    if (!isText(block)) this.#isText = false
     return true
   }
 

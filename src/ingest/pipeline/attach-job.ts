@@ -154,7 +154,7 @@ async function attach(
   const target = { kb: cut, source: filename, rows: [row], isUnbounded: true, counts }
   await storeRows(target, deps, signal, { onEmbedded })
   if (find() !== undefined) return
-  // A document that was deleted meanwhile needs no removal.
+  // A document that was deleted in the meantime needs no removal.
   await deps.removal.removeDocuments(kb, [attachedId(id)])
   throw notFound('file', attachedId(id))
 }

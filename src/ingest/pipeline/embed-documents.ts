@@ -86,7 +86,7 @@ async function writePrepared<O extends { readonly kind: 'stored' | 'stale' }>(
   const { kb, documents, known } = prepared
   const outcome = await write(prepared.embedded)
   if (outcome.kind === 'stored') return outcome
-  // A stored vector was deleted meanwhile. The second attempt uses none, so it cannot fail in this
+  // A stored vector has since been deleted. The second attempt uses none, so it cannot fail this
   // way.
   for (const [text, vector] of known) if (vector.kind === 'stored') known.delete(text)
   const embedder = deps.embedders.embedder(kb.embeddingModel)

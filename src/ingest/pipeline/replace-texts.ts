@@ -22,7 +22,7 @@ export interface NewTexts {
 
 /**
  * Replaces texts of stored documents in one transaction. The columns are re-chunked and embedded;
- * everything else stays. Documents deleted meanwhile are skipped. Ids must be distinct.
+ * everything else stays. Documents deleted in the meantime are skipped. Ids must be distinct.
  * @returns how many chunks the documents have now
  * @throws AppError `insert_failed` for too many chunks; errors of the embedder and the store
  */

@@ -25,7 +25,7 @@ export class FeatureMemories implements RefusedFeatures {
     const key = modelKey(ref)
     return {
       refused: this.#valid(key)?.features ?? new Set(),
-      // Other threads may have added features of this model meanwhile.
+      // Other threads may have added features of this model in the meantime.
       add: (feature) => {
         const known = this.#valid(key) ?? { sinceMs: this.#nowMs(), features: new Set() }
         known.features.add(feature)

@@ -47,7 +47,7 @@ export class RestartPolicy {
   }
 
   /**
-   * A failed first start is reported at once. After a crash it is retried: the port may get free.
+   * A failed first start is reported at once. After a crash it is retried: the port may be freed.
    */
   #afterFailedStart({ exitCode }: ServerExit): NextStep {
     this.#failedStarts += 1

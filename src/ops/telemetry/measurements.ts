@@ -131,10 +131,10 @@ export const METRICS = {
   eider_build_info: gauge('Always 1; the labels show the running version'),
   eider_http_requests_total: counter('Requests by method, route pattern and status class'),
   eider_http_request_duration_seconds: histogram(
-    "Time from a request's arrival to the last byte of its answer",
+    "Time from a request's arrival to the last byte of its response",
   ),
   eider_http_errors_total: counter(
-    'Answers of 400 and above by status; 429 is the rate limit of a key, a login or an address',
+    'Responses of 400 and above by status; 429 is the rate limit of a key, a login or an address',
   ),
   eider_statements_total: counter("Clients' SQL statements by first word and outcome"),
   eider_statement_duration_seconds: histogram(

@@ -171,7 +171,7 @@ function residentBytes(pid: string): number {
     const [, pages = '0'] = readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')
     return Number(pages) * PAGE_BYTES
   } catch {
-    // The process has ended meanwhile.
+    // The process has ended in the meantime.
     return 0
   }
 }

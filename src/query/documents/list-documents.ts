@@ -55,7 +55,7 @@ export async function listDocuments(
   const ids = found.rows.map(({ id }) => id)
   const documents = await deps.documents.find(kb, ids)
   const byId = new Map(documents.map((document) => [document.id, document]))
-  // Skip documents that were deleted meanwhile.
+  // Skip documents that were deleted in the meantime.
   return { ...found, items: ids.flatMap((id) => byId.get(id) ?? []) }
 }
 

@@ -44,7 +44,7 @@ export interface Rechunked {
 /** Try again this often if a client changes a document between reading and writing it. */
 const RECHUNK_ATTEMPTS_MAX = 4
 
-/** In one transaction. A document that changes meanwhile is read again. @throws AppError */
+/** In one transaction. A document that changes in the meantime is read again. @throws AppError */
 export async function rechunkDocuments(
   { kb, ids, markOf }: RechunkTarget,
   deps: RechunkDeps,
@@ -144,7 +144,7 @@ interface Rewriting extends Pick<RechunkTarget, 'kb' | 'markOf'> {
 }
 
 interface Rewritten extends Rechunked {
-  /** False if some documents changed meanwhile. */
+  /** False if some documents changed in the meantime. */
   readonly isWhole: boolean
 }
 

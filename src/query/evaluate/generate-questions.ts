@@ -236,8 +236,8 @@ export class EvaluationModel {
 }
 
 /**
- * Opens the model of the option `llm`. Without it, the knowledge base's reranking model if that can
- * chat, or else the model in the settings.
+ * Opens the model in the option `llm`. Without it, opens the knowledge base's reranking model if
+ * that can chat, or else the model in the settings.
  * @param purpose what the model is for, for the message if there is none
  * @throws AppError `missing_parameter`, `invalid_request`, `unknown_provider`
  */

@@ -279,7 +279,7 @@ type Changing = Extract<RowStatement, { kind: 'update' | 'delete' }>
 
 /**
  * Finds the chunks with an ordinary SELECT, so that WHERE means the same as there. Only these
- * chunks are changed, even if others are written meanwhile.
+ * chunks are changed, even if others are written in the meantime.
  * @param expressions SQL over the chunk's columns
  * @throws AppError `sql_invalid_search` for a search without a threshold, and like the SELECT
  */

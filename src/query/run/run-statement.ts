@@ -241,7 +241,7 @@ async function createViewOf(
     await createView({ ...named, ...viewDefinition(source, db), orReplace }, deps, signal)
   } catch (error) {
     const isTaken = error instanceof AppError && error.code === 'relation_exists'
-    // Another statement created it meanwhile.
+    // Another statement created it in the meantime.
     if (ifNotExists && isTaken && findViewNamed(name, db, deps) !== undefined) return
     throw error
   }

@@ -131,7 +131,7 @@ interface PlanRun extends RunContext {
   readonly isShown?: boolean
 }
 
-/** Returned if a write happened meanwhile. */
+/** Returned if a write happened in the meantime. */
 const STALE = Symbol('stale')
 
 /** Null if the candidates cannot be found. */

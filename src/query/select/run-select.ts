@@ -108,8 +108,8 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
 const PLANNINGS_MAX = 3
 
 /**
- * Plans and binds a SELECT and runs `work` with it. If a table in it was dropped or replaced
- * meanwhile, this is repeated. A name that no longer exists then fails like one that never existed.
+ * Plans and binds a SELECT and runs `work` with it. Repeats this if a table in it was dropped or
+ * replaced in the meantime. A name that no longer exists then fails like one that never existed.
  */
 export async function withBoundSelect<T>(
   request: SelectRequest,

@@ -141,7 +141,7 @@ async function create(
     })
     return done(db, made.rowCount)
   } catch (error) {
-    // Another statement created it meanwhile.
+    // Another statement created it in the meantime.
     if (ifNotExists && isTaken(error) && isThere()) return done(db)
     throw error
   }

@@ -58,7 +58,7 @@ export class ProcessGuard {
   }
 }
 
-/** Includes subfolders. Files that disappear meanwhile do not count. */
+/** Includes subfolders. Files that disappear in the meantime do not count. */
 function sizeOf(folder: string): number {
   try {
     return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {

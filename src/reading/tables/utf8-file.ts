@@ -64,7 +64,7 @@ function encodingOf(file: number): TextEncoding {
   return odd === null || mostlyUtf8(odd) ? 'utf-8' : guessedEncoding(odd)
 }
 
-/** UTF-8 with a few damaged letters still counts as UTF-8. */
+/** UTF-8 with a few damaged characters still counts as UTF-8. */
 function mostlyUtf8(bytes: Uint8Array): boolean {
   const text = new TextDecoder('utf-8').decode(bytes)
   const beyond = text.match(/[^\0-\x7f]/g)?.length ?? 0
@@ -79,7 +79,7 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
   for (;;) {
     const size = readSync(file, buffer, 0, buffer.length, at)
     if (size === 0) return
-    // A letter cut at the end becomes part of the next block.
+    // A character cut off at the end becomes part of the next block.
     let end = size
     if (size === buffer.length) {
       for (let back = 1; back <= 3; back += 1) {

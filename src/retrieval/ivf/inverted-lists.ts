@@ -185,7 +185,7 @@ export class InvertedLists {
       const take = (lists: Int32Array, from: number) => {
         for (const [index, list] of lists.entries()) {
           const row = rows[from + index] ?? 0
-          // A row that got another vector meanwhile keeps waiting.
+          // A row that got another vector in the meantime keeps waiting.
           const isSame = addedAt[from + index] === this.#base.codes.addedAt(row)
           if (isSame && this.#rows.listOf(row) === this.#waiting) this.#rows.put(row, list)
         }

@@ -107,7 +107,7 @@ export class IvfIndex implements RowObserver {
       await this.#next.assignAll(signal)
       const recall = await measuredRecall(this.#base, { lists: this.#next, random }, signal)
       signal.throwIfAborted()
-      // Allocate memory for rows added meanwhile.
+      // Allocate memory for rows added in the meantime.
       this.#next.makeRoom()
       return this.#decide(recall, startedAt)
     } finally {

@@ -205,7 +205,7 @@ async function questionOf(
     const neighbour = base.rowOf(key)
     if (neighbour === undefined || neighbour === row || places.length === deepest) continue
     const list = lists.listOf(neighbour)
-    // Vectors added meanwhile are always found.
+    // Vectors added in the meantime are always found.
     if (list !== null) places.push(placeOf[list] ?? 0)
   }
   return { ranked, places }

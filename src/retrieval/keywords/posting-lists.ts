@@ -137,7 +137,7 @@ export class PostingLists {
     if (known !== null && builder?.state().revision === known.revision) {
       return this.#keep(search, partial, { state: known, lists: builder.lists() })
     }
-    // The count is outdated, because a write was committed meanwhile.
+    // The count is outdated, because a write was committed in the meantime.
     const own =
       known === null || builder === null
         ? builder

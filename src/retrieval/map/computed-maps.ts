@@ -72,7 +72,7 @@ export class ComputedMaps implements ChunkMaps {
   async #fromFile(name: string, kb: KnowledgeBase): Promise<ChunkMap | null> {
     const bytes = await this.#deps.files.read(name)
     const map = bytes === null ? null : mapOfBytes(bytes, kb)
-    // A map computed meanwhile is newer.
+    // A map computed in the meantime is newer.
     const known = this.#maps.get(name)
     if (known !== undefined) return known
     if (map !== null) this.#maps.set(name, map)

@@ -139,7 +139,7 @@ export class PostgresConnection {
         stream.cork?.()
         bind(connection, first, [])
         connection.execute({ portal: '', rows: 0 })
-        // A server that lives shows it at once.
+        // A live server answers this right away.
         connection.flush()
         bind(connection, sql, values)
         connection.execute({ portal: '', rows: 0 })

@@ -1,6 +1,6 @@
 /**
- * Handles a database's own SQL, in parentheses after its name: `FROM pg (SELECT …)`. Neither Eider
- * nor DuckDB may be able to parse it, so it becomes a quoted name, `pg."…"`, before anything else
+ * Handles a database's own SQL, in parentheses after its name: `FROM pg (SELECT …)`. Eider and
+ * DuckDB may be unable to parse it, so it becomes a quoted name, `pg."…"`, before anything else
  * reads the statement.
  */
 import { nameKey } from '../../core/domain/names.ts'
@@ -179,7 +179,7 @@ export function relationsNamed(sql: string): readonly NamedRelation[] {
       state.isFrom ||= BEFORE_LIST.has(word)
     } else if (ENDS_FROM.has(word)) {
       state.isNext = false
-      // After a join condition, a comma leads to a relation again.
+      // After a join condition, a comma can be followed by another relation.
       if (word !== 'on' && word !== 'using') state.isFrom = false
     } else {
       const isRelation = isNamed && state.isNext && after?.text !== '('

@@ -138,7 +138,7 @@ const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz'
 
 function isKey(column: SourceColumn, engine: DataSourceEngine): boolean {
   const kind = columnKind(column, engine)?.kind ?? ''
-  // MySQL groups zero dates separately, while they arrive here as NULL.
+  // MySQL groups zero dates separately, but they arrive here as NULL.
   return KEYS.has(kind) || (MOMENTS.has(kind) && engine !== 'mysql')
 }
 

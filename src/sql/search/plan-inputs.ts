@@ -50,10 +50,10 @@ export interface GivenSearch {
 /** The candidates of a reranked search. */
 export interface RerankedSearch {
   readonly texts: readonly PlannedText[]
-  /** Best first: `__chunk_key, chunk_content, relevance, distance`, for judging `id, metadata`. */
+  /** Best first: `__chunk_key, chunk_content, relevance, distance`; judging adds `id, metadata`. */
   readonly candidates: TreeNode
   /**
-   * How many candidates to rerank; the others come after them. Null: they are judged as an answer.
+   * How many candidates to rerank; the others come after them. Null to judge them instead.
    */
   readonly rerankedCount: number | null
   /** Conditions on the reranker's relevance; null if there are none. */

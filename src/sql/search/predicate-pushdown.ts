@@ -179,7 +179,7 @@ interface BranchSource extends SearchSource {
 /**
  * Returns the ranking of one branch. A condition on `relevance` or `distance` uses the row's value
  * in the whole search, so it filters rows and does not affect texts.
- * @param branch after its search was taken out
+ * @param branch without its search
  * @param isNegated whether the branch is a negated AND
  * @throws AppError `sql_not_supported` for a condition that cannot be checked on the row alone
  */

@@ -18,8 +18,8 @@ import { metadataName, ownColumnName } from '../search/search-options.ts'
 import { countedLimitOf, isLimited, nearestCountOf } from '../search/top-k.ts'
 
 /**
- * @param select one that its nearest chunks answer according to `candidateSearchOf` and
- * `nearestCountOf`, before anything is inserted; its own conditions are checked when the chunks are
+ * @param select one whose nearest chunks are its answer (see `candidateSearchOf` and
+ * `nearestCountOf`), before anything is inserted; its conditions are checked when the chunks are
  * found
  * @returns null for a SELECT that shows more than columns of its chunks
  */

@@ -131,7 +131,7 @@ export class KnownRows {
       return (await runPrepared(connection, REMOVE, [BigInt(row.id)])).rowsChanged === 1
     }
     if (!(await isGone())) {
-      // A prepared plan may depend on data at the time it was made, so prepare again.
+      // A prepared plan may depend on the data it was made with, so prepare it again.
       forgetPrepared(connection, REMOVE)
       if (!(await isGone())) throw new Error('the row of the knowledge base is not there')
     }

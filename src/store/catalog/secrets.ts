@@ -108,7 +108,7 @@ function newKey(path: string): Buffer {
     } finally {
       closeSync(file)
     }
-    // Unlike a rename, a link does not overwrite a key that another process created meanwhile.
+    // Unlike a rename, a link does not overwrite a key that another process has just created.
     linkSync(draft, path)
     return key
   } catch (error) {

@@ -47,7 +47,7 @@ export interface Changed {
   readonly rewrittenKeys: readonly bigint[]
 }
 
-/** Updates these chunks and skips those that were deleted meanwhile. */
+/** Updates these chunks, except those deleted in the meantime. */
 export async function changeChunkRows(
   tables: OpenTables,
   changes: readonly PreparedChunk[],
@@ -86,7 +86,7 @@ function changedRow({ documentId, chunkId, standard, own }: StoredMetadata) {
   return { documentId, chunkId, metadata, values, rowIndex: null }
 }
 
-/** Updates these documents and skips those that were deleted meanwhile. @throws StaleVectors */
+/** Updates these documents, except those deleted in the meantime. @throws StaleVectors */
 export async function changeDocumentRows(
   tables: OpenTables,
   changes: readonly DocumentChange[],

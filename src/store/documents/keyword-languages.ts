@@ -26,8 +26,8 @@ const NOTHING_CHANGED = { removedKeys: new BigInt64Array() }
 /**
  * Chooses the language of each keyword index: the requested one, or the one detected in the first
  * texts. A changed language, or an upgrade of the term rules, rebuilds the index in the background
- * while searches use the old one. Indexes are rebuilt one at a time; after a crash the next start
- * continues.
+ * while searches use the old one. Indexes are rebuilt one at a time; after a crash, the rebuild
+ * continues at the next start.
  */
 export class KeywordLanguages {
   readonly #parts: StoreParts
@@ -125,7 +125,7 @@ export class KeywordLanguages {
     let isCommitting = false
     try {
       await this.#change(kb, async (connection, current) => {
-        // If a different language was requested meanwhile, the next round builds that one.
+        // If a different language was requested in the meantime, the next round builds that one.
         if ((current.nextLanguage ?? current.language) !== language) return null
         if (!(await rebuild.switchOver(connection))) return null
         state.listener.beginCommit(kb)

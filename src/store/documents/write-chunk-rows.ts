@@ -53,7 +53,7 @@ export interface RowsReplaced {
  */
 export class StaleVectors extends Error {}
 
-/** With vectors and terms. @param keys of chunks that have one already @throws StaleVectors */
+/** Includes vectors and terms. @param keys existing keys of the rows, if any @throws StaleVectors */
 export async function replaceChunkRows(
   tables: OpenTables,
   rows: readonly ChunkRow[],

@@ -72,7 +72,7 @@ export class LogMark {
 
   /**
    * Call after a COMMIT. The mark is not flushed to disk, so after a power failure it may be older
-   * than the log and then requires less than there is, which is safe. The same holds if the mark
+   * than the log and require less of it, which is safe. The same is true if the mark
    * cannot be written, or while another connection checkpoints and the log may already be a new
    * file. The commit itself is durable.
    */

@@ -127,7 +127,7 @@ export function newExportFile(directory: string): {
         return { pieces: encode(file) }
       }
       const reader = Bun.file(path).stream().getReader()
-      // The first read opens the file, so later failures cannot be about that.
+      // The first read opens the file, so later failures cannot come from opening it.
       const first = await reader.read()
       remove()
       return { pieces: bytesOf(first.value, reader) }

@@ -100,8 +100,8 @@ export class HnswIndex {
   }
 
   /**
-   * Builds the graph, about 500 vectors of 384 dimensions per second. Changes can be applied
-   * meanwhile.
+   * Builds the graph, about 500 vectors of 384 dimensions per second. Changes can be applied in the
+   * meantime.
    * @throws AppError `shutting_down` if it is closed; DuckDB's error if there is not enough memory
    */
   async load(batches: AsyncIterable<VectorBatch>, revision: number): Promise<void> {
@@ -156,8 +156,8 @@ export class HnswIndex {
     this.#checkDimensions(queryVector)
     this.#searchCount += 1
     try {
-      // Taken before the search: vectors that move into the graph meanwhile are in this list, in
-      // the graph's results, or in both.
+      // Taken before the search: vectors that then move into the graph are in this list, in the
+      // graph's results, or in both.
       const before = this.#recent.all()
       const found = await this.#found(table, search)
       signal.throwIfAborted()
@@ -165,7 +165,7 @@ export class HnswIndex {
       const recent = this.#recent.measured(before, queryVector)
       return nearestOf([...found, ...recent].filter(this.#isThere), k)
     } catch (error) {
-      // The graph was closed meanwhile, so the search did not fail.
+      // The graph was closed in the meantime, so the search did not fail.
       if (this.#closing.signal.aborted) return null
       throw error
     } finally {

@@ -53,7 +53,7 @@ export interface Copy {
   /** Runs this server's writes one after the other. */
   readonly writes: SerialQueue
   refreshing: Promise<void> | null
-  /** The refresh to run after the current one, for requests that arrived meanwhile. */
+  /** The refresh to run after the current one, for requests that arrived in the meantime. */
   following: Promise<void> | null
 }
 

@@ -248,7 +248,7 @@ export async function setDefinition(
   await run(`UPDATE ${BASES} SET definition = $2 WHERE name = $1`, [table, definition])
 }
 
-/** @returns false if the definition was changed meanwhile */
+/** @returns false if the definition was changed in the meantime */
 export async function replaceDefinition(
   run: RunRemote,
   { table }: StoragePlace,

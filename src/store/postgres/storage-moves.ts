@@ -133,7 +133,7 @@ export class StorageMoves implements KnowledgeBaseMoves {
     await this.#copies.transaction(place, 'write', (run) => dropMoveTables(run, place, attachment))
   }
 
-  /** @returns false if the vectors or terms were replaced meanwhile and all must be sent again */
+  /** @returns false if vectors or terms were replaced in the meantime and all must be sent again */
   async #sent(
     kb: KnowledgeBase,
     target: MoveTarget,
@@ -195,7 +195,7 @@ export class StorageMoves implements KnowledgeBaseMoves {
     }
   }
 
-  /** @returns false, without switching, if the row was changed meanwhile */
+  /** @returns false, without switching, if the row was changed in the meantime */
   async #switched(
     row: KnowledgeBaseRow,
     { place, attachment, isCopied }: MoveTarget,

@@ -213,7 +213,7 @@ export class StoredConversations implements ConversationStore {
     await this.#writing
   }
 
-  /** Writes all waiting entries. Those that arrive meanwhile are written next. Never throws. */
+  /** Writes all waiting entries, then those that arrive in the meantime. Never throws. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const batch = this.#waiting

@@ -196,7 +196,7 @@ export class StoredSources implements SyncStore {
   remember({ id }: Pick<SyncSource, 'id'>, items: readonly SyncItem[]): Promise<void> {
     if (items.length === 0) return Promise.resolve()
     return this.#parts.database.write(async (connection) => {
-      // Skip a source that was dropped meanwhile.
+      // Skip a source that was dropped in the meantime.
       if (!this.#sources.some((source) => source.id === id)) return
       const names = items.map(({ item }) => item)
       await deleteItems(connection, id, names)

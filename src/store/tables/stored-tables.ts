@@ -36,7 +36,7 @@ interface TableParts extends StoreParts {
   readonly engine: Pick<StoredEngine, 'stage'>
 }
 
-/** How often to prepare a change again if the row ids changed meanwhile. */
+/** How often to prepare a change again if the row ids changed in the meantime. */
 const ATTEMPTS_MAX = 5
 
 export class StoredTables implements TableStore {

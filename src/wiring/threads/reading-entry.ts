@@ -10,7 +10,7 @@ import type { GuardedJob } from '../../reading/processes/process-guard.ts'
 import { answerJob } from '../../reading/processes/read-file.ts'
 import type { ReadingJob } from '../../reading/processes/reading-messages.ts'
 
-/** A lower priority than the server's, which answers other requests meanwhile. */
+/** A lower priority than the server's, which answers other requests in the meantime. */
 const PRIORITY = 5
 
 endWithParent()

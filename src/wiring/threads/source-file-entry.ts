@@ -10,7 +10,7 @@ import type { GuardedJob } from '../../reading/processes/process-guard.ts'
 import { replyTo } from '../../sources/files/file-answers.ts'
 import type { FileJob } from '../../sources/files/file-messages.ts'
 
-/** A lower priority than the server's, which answers other requests meanwhile. */
+/** A lower priority than the server's, which answers other requests in the meantime. */
 const PRIORITY = 5
 
 endWithParent()

@@ -125,7 +125,9 @@ export const AGENT_OPTIONS = {
   mode: maybe(oneOf(['text', 'sql']), {
     description: '`sql` also returns the rows of the last statement',
   }),
-  return_context: maybe(t.Boolean(), { description: 'The texts shown to the model' }),
+  return_context: maybe(t.Boolean(), {
+    description: 'Whether to return the text shown to the model',
+  }),
 }
 
 export const RESPONSE_FORMAT = t.Union(
@@ -138,7 +140,7 @@ export const RESPONSE_FORMAT = t.Union(
     }),
     t.Null(),
   ],
-  { description: 'The form of the answer' },
+  { description: 'The format of the answer' },
 )
 
 export const CONDITIONS = t.Record(t.String(), t.Unknown(), {

@@ -28,7 +28,7 @@ export const CHAT = bodySchema(
     messages: t.Array(MESSAGE, { description: 'The last user message is the question' }),
     stream: flag,
     stream_options: maybe(open({ include_usage: flag })),
-    n: maybe(integer(), { description: '1' }),
+    n: maybe(integer(), { description: 'Only 1 is supported' }),
     response_format: t.Optional(t.Unknown()),
     tools: t.Optional(t.Unknown()),
     tool_choice: t.Optional(t.Unknown()),

@@ -38,7 +38,7 @@ const BODY_SCHEMA = open({
     }),
   ),
   dimensions: maybe(integer({ minimum: 1, maximum: DIMENSIONS_MAX }), {
-    description: 'Must be the model’s own, because vectors are not shortened',
+    description: 'Must match the model’s dimensions, because vectors are not shortened',
   }),
   user: maybe(t.String()),
 })

@@ -74,7 +74,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
     summary: 'Attach several uploaded files to a vector store',
     find: readableFilesAt,
     body: NEW_BATCH,
-    answers: { 200: one, 400: 'A field is wrong' },
+    answers: { 200: one, 400: 'A field is invalid' },
     async run({ body: sent, found: kb }) {
       const files = filesOf(context, kb, sent)
       return batchRecord(kb, await context.deps.attachments.attach({ kb, files, isBatch: true }))

@@ -85,7 +85,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
     form: UPLOAD,
     answers: {
       200: ['The file', FILE_SCHEMA],
-      400: 'The file cannot be read, or a field is wrong',
+      400: 'The file cannot be read, or a field is invalid',
     },
     async run({ request }) {
       requireFiles(context, request)

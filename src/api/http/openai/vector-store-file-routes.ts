@@ -73,7 +73,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
       'Adds the file in the background, as one document with the file’s id. Get the file to see its status.',
     find: readableFilesAt,
     body: ATTACH,
-    answers: { 200: ['The file, in progress', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
+    answers: { 200: ['The file, in progress', STORE_FILE_SCHEMA], 400: 'A field is invalid' },
     async run({ body: sent, found: kb }) {
       const files = filesToAttach(context.snapshot(), [sent.file_id], howToAttach(kb, sent))
       const attachment = await context.deps.attachments.attach({ kb, files, isBatch: false })
@@ -97,7 +97,7 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     summary: 'Replace the attributes of a vector store’s file',
     find: storeAt,
     body: UPDATE,
-    answers: { 200: ['The file', STORE_FILE_SCHEMA], 400: 'A field is wrong' },
+    answers: { 200: ['The file', STORE_FILE_SCHEMA], 400: 'A field is invalid' },
     async run({ params, body: sent, signal, principal, found: kb }) {
       // Required because the answer shows more about the file than the caller sent.
       requireScope(principal, 'read')

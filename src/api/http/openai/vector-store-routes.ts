@@ -97,7 +97,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     body: NEW_STORE,
     answers: {
       200: ['The vector store', STORE_SCHEMA],
-      400: 'A field is wrong',
+      400: 'A field is invalid',
       404: 'Unknown file',
     },
     async run({ body: sent, principal, signal }) {
@@ -243,7 +243,7 @@ const BODY_SCHEMA = open({
       ),
     }),
   ),
-  rewrite_query: maybe(t.Boolean(), { description: 'Accepted without effect' }),
+  rewrite_query: maybe(t.Boolean(), { description: 'Accepted, but has no effect' }),
 })
 const BODY = bodySchema(BODY_SCHEMA)
 
@@ -272,7 +272,7 @@ export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => 
     body: BODY,
     answers: {
       200: ['The best matching chunks, best first', SEARCH_ANSWER],
-      400: 'A field is wrong',
+      400: 'A field is invalid',
     },
     find: storeAt,
     async run({ found: kb, snapshot, principal, signal, body: sent }) {

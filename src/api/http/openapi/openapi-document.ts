@@ -14,12 +14,12 @@ const ABOUT = `Knowledge bases, agents and SQL over HTTP.
 - A failed request returns \`application/problem+json\` with a stable \`code\`, and a \`detail\` that says what to do. Only \`runSql\`
   returns status 200 and \`type: "error"\` for a failed statement.
 - Times are UTC, such as \`2026-04-30 12:00:00.000000\`.
-- Clients should ignore unknown fields, because later versions may add some.`
+- Clients should ignore unknown fields, because later versions may add more.`
 
 /** The parameters used in paths. */
 const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
   project_name: t.String({
-    description: 'The project’s name; case does not matter',
+    description: 'The project’s name, case-insensitive',
     examples: ['mindsdb'],
   }),
   knowledge_base_name: t.String({ description: 'The knowledge base’s name', examples: ['teas'] }),
@@ -28,7 +28,7 @@ const PATH_PARAMETERS: Readonly<Record<string, TSchema>> = {
     examples: ['1'],
   }),
   agent_name: t.String({
-    description: 'The agent’s name; case does not matter',
+    description: 'The agent’s name, case-insensitive',
     examples: ['sommelier'],
   }),
   conversation_id: t.String({ description: 'The conversation’s id, from the first answer' }),

@@ -36,7 +36,7 @@ export const TAGS = {
   Sources:
     'Folders, sites, files and queries that knowledge bases sync with. A run stores new documents, replaces changed ones and deletes removed ones.',
   SQL: 'One statement per request, in DuckDB\'s dialect. A failed statement has status 200 and `type: "error"`, as existing clients expect. A single SELECT can also be sent in a URL, for notebooks and shared links.',
-  MCP: 'The Model Context Protocol, for programs with their own models. Its tools search, read, query and ask agents. Use an MCP client rather than these operations.',
+  MCP: 'The Model Context Protocol, for programs with their own models. Its tools search and read documents, run SQL, and ask agents. Use an MCP client rather than these operations.',
   Databases:
     'The namespaces of SQL: projects, data sources, `files` and `information_schema`. Data sources are remote databases whose tables you can join with everything else.',
   OpenAI:

@@ -74,7 +74,7 @@ export const OPENAI_FAILURE = named('OpenAiFailure', 'The error in OpenAI’s fo
   error: t.Object({
     message: t.String(),
     type: t.String(),
-    param: orNull(t.String(), { description: 'The wrong field of the body' }),
+    param: orNull(t.String(), { description: 'The invalid field of the body' }),
     code: t.String(),
   }),
 })

@@ -32,10 +32,10 @@ const limits = { bytesMax: 65_536 }
 const ONE_USER = '/api/users/:user_id'
 
 const projectsOf = (who: string) => {
-  const description = `Projects, data sources or "files" ${who} may use; null means all`
+  const description = `Projects, data sources or "files" that ${who} can use; null means all`
   return orNull(TEXTS, { description })
 }
-const KEY_PROJECTS = projectsOf('it')
+const KEY_PROJECTS = projectsOf('the key')
 const USER_PROJECTS = projectsOf('the user')
 const SCOPE = t.Union(SCOPES.map((scope) => t.Literal(scope)))
 

@@ -71,7 +71,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     needs: 'admin',
     body: NEW_DATABASE,
     answers: {
-      200: ['The database does not answer; nothing was stored', CONNECTION_FAILURE],
+      200: ['The database does not respond; nothing was stored', CONNECTION_FAILURE],
       201: ['The database', DATABASE],
       409: 'The name is already in use',
     },
@@ -90,7 +90,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     summary: 'Test a connection before storing it',
     needs: 'admin',
     body: STATUS,
-    answers: { 200: ['Whether the database answers', CONNECTION_STATUS] },
+    answers: { 200: ['Whether the database responds', CONNECTION_STATUS] },
     async run({ body: { engine, ...parameters }, signal }) {
       const draft = databaseDraft({ name: 'status', engine, parameters })
       const check = await checkDraft(context, draft, signal)
@@ -153,7 +153,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
     id: 'checkDatabase',
     summary: 'Test the connection to a database',
     needs: 'admin',
-    answers: { 200: ['Whether the database answers, and the error if not', DATABASE_CHECK] },
+    answers: { 200: ['Whether the database responds, and the error if not', DATABASE_CHECK] },
     async run({ params, snapshot, signal }) {
       const source = requireDataSource(snapshot, params.database_name)
       return checkRecord(await checkDatabase(source, deps, signal))
@@ -162,7 +162,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   api.get(`${DATABASE_PATH}/tables`, {
     id: 'listTables',
     summary: 'List the tables of a database',
-    answers: { 200: ['The tables', t.Array(TABLE_NAME)], 502: 'The database does not answer' },
+    answers: { 200: ['The tables', t.Array(TABLE_NAME)], 502: 'The database does not respond' },
     async run({ request, params, snapshot }) {
       const name = requireDatabase(snapshot, params.database_name)
       const rows = await statusRows(context, request, `SHOW FULL TABLES FROM ${quote(name)}`)
@@ -172,7 +172,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
   api.get(`${DATABASE_PATH}/tables/:table_name`, {
     id: 'getTable',
     summary: 'Get a table of a database with its columns',
-    answers: { 200: ['The table', TABLE], 502: 'The database does not answer' },
+    answers: { 200: ['The table', TABLE], 502: 'The database does not respond' },
     async run({ request, params, snapshot }) {
       const name = requireDatabase(snapshot, params.database_name)
       const path = `${quote(name)}.${quote(params.table_name)}`

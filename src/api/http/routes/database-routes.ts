@@ -152,7 +152,7 @@ export const databaseOperations = resource('Databases', (api, context) => {
     id: 'listDatabaseTables',
     summary: 'List the databases with their tables',
     answers: {
-      200: ['The databases. One that does not answer is listed without tables', DATABASE_TABLES],
+      200: ['The databases; one that does not respond is listed without tables', DATABASE_TABLES],
     },
     async run({ request }) {
       const sql = 'SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.tables'

@@ -49,10 +49,10 @@ const ORDER = {
     max: 1_000_000_000,
     unset: undefined,
     description:
-      'Skips this many items, instead of a cursor. Only paging by cursor is consistent while others write',
+      'Skips this many items; an alternative to `cursor`. Only a cursor stays consistent while others write',
   }),
   filters: filters({
-    description: 'Filters as in a search, as JSON',
+    description: 'Search filters, as JSON',
     examples: ['{"year": {">": 2020}}'],
   }),
   q: text({ description: 'Part of the id or title, ignoring case', charsMax: 1000 }),
@@ -77,7 +77,7 @@ const CHUNKS = queryParameters(
 const SELECTION = queryParameters(
   {
     filters: filters({
-      description: 'Filters as in a search, as JSON. Deletes every document with a matching chunk',
+      description: 'Search filters, as JSON. Deletes every document with a matching chunk',
       examples: ['{"year": {"<": 2020}}'],
     }),
     all: truth({ description: 'Delete every document; required if there are no filters' }),

@@ -24,7 +24,7 @@ const version = text({
 const VERSION = queryParameters({ version })
 const ASKING = queryParameters({
   retry: truth({
-    description: 'Retries a failed map at once instead of after the increasing delay',
+    description: 'Retries a failed map now, without waiting for the back-off delay',
   }),
 })
 const VALUES = queryParameters({
@@ -59,7 +59,7 @@ export const mapOperations = resource('Knowledge bases', (api, context) => {
     id: 'getMap',
     summary: 'Get the map of a knowledge base: its state and regions',
     description:
-      'Answers immediately. If there is no current map, the server computes one in the background; ask again until `state` is `ready`.',
+      'Answers immediately. If there is no current map, the server computes one in the background; poll until `state` is `ready`.',
     query: ASKING,
     find: knowledgeBaseAt,
     answers: { 200: ['The map', MAP] },

@@ -34,7 +34,7 @@ export const mcpOperations = resource('MCP', (api, context) => {
     id: 'sendMcp',
     summary: 'Send a Model Context Protocol message',
     description:
-      'One JSON-RPC 2.0 message, or a list before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`. Requests without this header do not use a session.',
+      'One JSON-RPC 2.0 message, or a list of them before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`. Requests without this header do not use a session.',
     needs: 'login',
     takes: ['application/json'],
     form: t.Union([MESSAGE, t.Array(MESSAGE)]),

@@ -86,8 +86,7 @@ export const catalogOperations = resource('Projects', (api, context) => {
   api.get('/api/catalog', {
     id: 'getCatalog',
     summary: 'List the projects, each with its knowledge bases, agents, views and jobs',
-    description:
-      'Returns the lists of all projects in one answer, with views but without their statements.',
+    description: 'Returns everything in one response, including views but not their statements.',
     answers: { 200: ['The projects and their contents', CATALOG] },
     async run({ snapshot, principal, signal }) {
       const { store } = context.deps.schedulesFor(principal)

@@ -52,7 +52,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     body: BODY,
     answers: {
       201: ['The source. It runs on request, on its schedule, or after changes', SOURCE],
-      400: 'A field is wrong, or the folder is not allowed',
+      400: 'A field is invalid, or the folder is not allowed',
       409: 'The name is already in use',
     },
     async run({ body: { source: sent }, found: { kb, sources } }) {
@@ -72,7 +72,7 @@ export const sourceOperations = resource('Sources', (api, context) => {
     needs: 'admin',
     find: sourceAt,
     body: BODY,
-    answers: { 200: ['The source', SOURCE], 400: 'A field is wrong', 409: 'The name is in use' },
+    answers: { 200: ['The source', SOURCE], 400: 'A field is invalid', 409: 'The name is in use' },
     async run({ body: { source: sent }, found: { kb, source, sources } }) {
       return sourceRecord(kb, await alterSource(source, sent, sources), sources)
     },

@@ -54,7 +54,7 @@ const OTHER_TYPES = {
   }),
   exact: maybe(t.Boolean(), {
     description:
-      'Returns as text what JSON numbers cannot hold: NaN, ±Infinity, DECIMALs of over 15 digits',
+      'Returns values that JSON numbers cannot hold (NaN, ±Infinity, DECIMALs of over 15 digits) as text',
   }),
   response_format: optionally(orNull(oneOf(['jsonlines', 'sse']))),
 }
@@ -164,7 +164,7 @@ const LINK = queryParameters(
 
 const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` sets the placeholder \`:name\`: JSON, such as a number, \`true\` or \`null\`, or else plain text.
 
-Failures are problems with their own status, in every format. Pages of other sites cannot send this request. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
+In every format, a failure returns a problem with an error status. Pages of other sites cannot send this request. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
 
 export const sqlLinkOperations = resource('SQL', (api, context) => {
   const answer = async (request: Request) => {

@@ -176,7 +176,7 @@ export const healthOperations = resource('Server', (api, context) => {
     needs: 'login',
     answers: {
       200: ['Ready for requests', READINESS],
-      503: 'The server is shutting down, or the database does not answer',
+      503: 'The server is shutting down, or the database does not respond',
     },
     run: () => readiness(context),
   })
@@ -212,7 +212,7 @@ export const usageOperations = resource('Server', (api, context) => {
     id: 'listUsage',
     summary: 'List the memory and disk usage of each knowledge base',
     description:
-      'Current values. Disk usage counts whole blocks of the database file, which deleted rows free at the next clean-up or VACUUM.',
+      'Current values. Disk usage is in whole blocks of the database file. Blocks of deleted rows are freed by the next clean-up or VACUUM.',
     query: USED,
     answers: { 200: ['A page of knowledge bases', USAGE_LIST] },
     async run({ snapshot, query: { project, without_disk: isWithoutDisk, ...paging }, signal }) {

@@ -101,7 +101,7 @@ const DESCRIPTION = `Each part \`file\` is read and stored as a document; the fi
 
 - A document’s id is its file’s name, with folders
 - Each message of a mailbox and each row of a table is a document
-- The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) name its file
+- The metadata \`file_path\` and \`file_hash\` (SHA-256 of the bytes) identify its file
 - Other form fields apply to all files`
 
 export const insertFilesOperations = resource('Knowledge bases', (api, context) => {

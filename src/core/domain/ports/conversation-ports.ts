@@ -96,7 +96,7 @@ export interface Page {
 export interface ConversationStore {
   /** @throws AppError `conversation_not_found` for an unknown id of this agent */
   history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory>
-  /** Resolves once the turn is on disk. Stores nothing if the agent was dropped meanwhile. */
+  /** Resolves once the turn is on disk. Stores nothing if the agent was dropped in the meantime. */
   add(turn: NewTurn): Promise<void>
   /** Sorted by the latest question, newest first. */
   list(

@@ -81,7 +81,7 @@ export interface ChunkFile {
 
 export interface KnowledgeBaseFiles {
   /**
-   * All chunks with their vectors, as of one moment.
+   * All chunks with their vectors, as of a single point in time.
    * @param definition the definition to store in the file
    * @throws AppError `timeout`, `out_of_memory`, `storage_full`
    */

@@ -102,7 +102,7 @@ export interface ToolSpec {
   readonly name: string
   readonly description: string
   /**
-   * Name and description of the only argument, a text; null for a tool with none, or with a
+   * Name and description of the only argument, a string; null for a tool with none, or with a
    * `schema`.
    */
   readonly input: { readonly name: string; readonly description: string } | null

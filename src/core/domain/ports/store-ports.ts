@@ -177,14 +177,14 @@ export interface ChunkStore extends DocumentStore {
   /** Removes those of these chunks that still exist, in one transaction. @returns how many */
   removeChunks(kb: KnowledgeBase, chunkKeys: readonly bigint[]): Promise<number>
   /**
-   * Changes those of these chunks that still exist, in one transaction; keys must be distinct.
+   * Changes the chunks that still exist, in one transaction; keys must be distinct.
    * @returns how many
    * @throws AppError `dimension_mismatch`, `knowledge_base_not_found`, `storage_full`,
    * `SupersededVectors`
    */
   changeChunks(kb: KnowledgeBase, changes: readonly ChunkChange[]): Promise<number>
   /**
-   * Changes those of these documents that still exist, in one transaction; ids must be distinct.
+   * Changes the documents that still exist, in one transaction; ids must be distinct.
    * @returns how many, and how many chunks they have now
    * @param mark the job's progress, stored in the same transaction
    * @throws AppError like `changeChunks`

@@ -75,7 +75,7 @@ function titleAmong(blocks: readonly Block[], bodySize: number): string | null {
   const largest = Math.max(...sizes, bodySize * TITLE_SIZE)
   const found = blocks.filter((_, index) => (sizes[index] ?? 0) > largest - 0.3)
   const [first] = blocks
-  // Papers may start with their title in the font size of the text.
+  // The title of a paper may have the font size of its text.
   if (found.length === 0 && first?.kind === 'heading') found.push(first)
   const [only] = found
   const text = only?.text.replace(/^#+ /, '').replace(/[∗*†‡¹]+$/u, '') ?? ''

@@ -22,7 +22,7 @@ const FRAME = EditorView.theme({
     color: 'var(--ink)',
     backgroundColor: 'var(--panel)',
     height: '100%',
-    // If the owner sets both limits, the height follows the text between them.
+    // If the parent sets both limits, the height follows the text within them.
     minHeight: 'var(--editor-least, 0)',
     maxHeight: 'var(--editor-most, none)',
     fontSize: '0.9rem',

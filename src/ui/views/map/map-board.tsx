@@ -230,7 +230,7 @@ function useMapAddress(): MapAddressing {
   useEffect(() => {
     return () => {
       clearTimeout(waiting.current?.timer)
-      // Nothing more is written, because the address now belongs to another view.
+      // Nothing more is written, because the URL now belongs to another view.
       waiting.current = null
     }
   }, [])

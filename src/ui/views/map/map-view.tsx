@@ -91,8 +91,8 @@ function MapState({
         <strong>The map is being created</strong>
         <Progress label={STAGES[stage]} done={share} total={1} />
         <p class="small quiet">
-          This takes seconds, or half a minute for 100,000 chunks. You can leave this view
-          meanwhile.
+          This takes seconds, or half a minute for 100,000 chunks. You can leave this view in the
+          meantime.
         </p>
       </div>
     )

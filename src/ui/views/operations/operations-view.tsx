@@ -87,7 +87,7 @@ function BackupsPane() {
     <div class="stack">
       <div class="row">
         <p class="grow quiet">
-          A copy of everything from one point in time. Others can read and write meanwhile.{' '}
+          A copy of everything from one point in time. Reads and writes continue.{' '}
           <a href="/docs/backup">How to restore one</a>
         </p>
         <Button look="primary" label="Back up now" aria-disabled={isBusy} onClick={backUp} />

@@ -124,7 +124,7 @@ function useSettings() {
       if (next !== now) history.replaceState(null, '', next)
     }
     const timer = setTimeout(write, ADDRESS_RESTS_MS)
-    // Writes the last letters to the address before a click on a link leaves the view.
+    // Writes the last characters to the URL before a click on a link leaves the view.
     document.addEventListener('focusout', write)
     return () => {
       clearTimeout(timer)

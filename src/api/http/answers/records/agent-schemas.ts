@@ -155,7 +155,7 @@ export const ANSWER = t.Object(
       evidence: EVIDENCE,
       low_evidence: LOW_EVIDENCE,
       ...FINDINGS,
-      context: t.Optional(t.Array(t.String(), { description: 'The texts shown to the model' })),
+      context: t.Optional(t.Array(t.String(), { description: 'The text shown to the model' })),
     }),
     warnings: TEXTS,
   },

@@ -57,7 +57,7 @@ export const VIEW = t.Object(
   },
 )
 
-const JOB_ERROR = named('JobError', 'An item that was left out', {
+const JOB_ERROR = named('JobError', 'An item that was skipped', {
   item: t.String({ description: 'An id, row number, path or address' }),
   message: t.String(),
 })
@@ -74,7 +74,7 @@ export const JOB = t.Object(
     knowledge_base: orNull(t.String(), {
       description: 'The knowledge base that the job writes, or null',
     }),
-    title: t.String({ description: 'A description' }),
+    title: t.String({ description: 'What the job does' }),
     created_at: TIME,
     started_at: TIME_OR_NULL,
     finished_at: TIME_OR_NULL,
@@ -93,7 +93,7 @@ export const JOB = t.Object(
         'Chunks embedded since the job started or continued, including those not stored yet; null if none, or when the job has ended',
     }),
     error: orNull(t.String(), { description: 'Why the job failed, or null' }),
-    errors: t.Array(JOB_ERROR, { description: 'The first items left out' }),
+    errors: t.Array(JOB_ERROR, { description: 'The first items that were skipped' }),
     error_count: COUNT,
   },
   {
@@ -144,7 +144,7 @@ export const SCHEDULE = named('Schedule', 'A scheduled job', {
   }),
   start_at: TIME,
   end_at: TIME_OR_NULL,
-  next_run_at: orNull(TIME, { description: 'null: it will not run again' }),
+  next_run_at: orNull(TIME, { description: 'null if it will not run again' }),
   schedule_str: orNull(t.String(), { description: '`2 hours`, or a cron expression' }),
   last: t.Record(t.String(), t.Object({ value: t.String(), type: t.String() }), {
     description: 'Values of LAST, by the position of the statement',
@@ -207,11 +207,13 @@ export const SOURCE_RUN = named('SourceRun', 'One run of a source', {
 
 export const SOURCE_PARAMETERS = {
   path: t.Optional(t.String({ description: 'Path of a folder' })),
-  url: t.Optional(t.String({ description: 'URL, for url, sitemap and site' })),
-  query: t.Optional(t.String({ description: 'The SELECT, for query' })),
-  table: t.Optional(t.String({ description: 'The table’s name in SQL, for table' })),
+  url: t.Optional(t.String({ description: 'The URL, for `url`, `sitemap` and `site`' })),
+  query: t.Optional(t.String({ description: 'The SELECT, for `query`' })),
+  table: t.Optional(t.String({ description: 'The table’s name in SQL, for `table`' })),
   track_column: t.Optional(
-    t.String({ description: 'A column that grows with each change, for query and table' }),
+    t.String({
+      description: 'A column whose value grows with each change, for `query` and `table`',
+    }),
   ),
   include: t.Optional(t.Array(t.String(), { description: 'Globs of the files to read' })),
   exclude: t.Optional(t.Array(t.String(), { description: 'Globs of the files to leave out' })),

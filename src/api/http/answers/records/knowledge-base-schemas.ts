@@ -137,7 +137,7 @@ export const PREVIEWED_CHUNK = named('PreviewedChunk', {
   start: COUNT,
   end: COUNT,
   tokens: orNull(COUNT, { description: 'Number of tokens, or null if unknown' }),
-  embedded: t.String({ description: 'The text that was embedded' }),
+  embedded: t.String({ description: 'The text to embed' }),
   source: t.String(),
   metadata: FIELDS,
 })
@@ -244,7 +244,7 @@ const SEARCH_RESULT = t.Object(
     ),
     highlights: t.Optional(
       t.Array(t.Array(COUNT, { minItems: 2, maxItems: 2 }), {
-        description: 'Start and end of each of the query’s words in the content, in UTF-16 units',
+        description: 'Start and end of each query word in the content, in UTF-16 units',
       }),
     ),
     neighbours: t.Optional(t.Object({ before: t.Array(NEIGHBOUR), after: t.Array(NEIGHBOUR) })),
@@ -267,7 +267,9 @@ const SEARCH_RESULT = t.Object(
 
 export const SEARCH_ANSWER = named('SearchAnswer', {
   results: t.Array(SEARCH_RESULT),
-  answerable: t.Optional(t.Number({ description: 'Chance the results answer the query, 0 to 1' })),
+  answerable: t.Optional(
+    t.Number({ description: 'Likelihood that the results answer the query, 0 to 1' }),
+  ),
   warnings: t.Optional(TEXTS),
   explain: t.Optional(
     named('SearchExplanation', {
@@ -285,7 +287,7 @@ export const SEARCH_ANSWER = named('SearchAnswer', {
           rows: t.Number(),
           total: t.Number(),
         },
-        { description: 'Milliseconds of each stage; stages can overlap' },
+        { description: 'Milliseconds per stage; stages can overlap' },
       ),
     }),
   ),
@@ -323,7 +325,7 @@ export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 6553
       embedding_model: t.String(),
       point_count: COUNT,
       chunk_count: COUNT,
-      seconds: t.Number({ description: 'Computing time' }),
+      seconds: t.Number({ description: 'Time it took to compute the map' }),
       regions: t.Array(REGION),
     }),
   ),
@@ -332,7 +334,7 @@ export const MAP = named('Map', 'Chunks as points; coordinates go from 0 to 6553
 export const MAP_VALUES = named('MapValues', {
   version: t.String(),
   kind: oneOf(['categories', 'numbers', 'times'], {
-    description: '`times` (also if all texts are dates): milliseconds since 1970',
+    description: '`times` (dates, and columns of date strings) are milliseconds since 1970',
   }),
   values: t.Optional(
     t.Array(t.Object({ value: t.String(), count: COUNT }), {
@@ -364,7 +366,7 @@ export const MAP_CHUNKS = named('MapChunks', {
           chunk_content: t.String(),
           metadata: FIELDS,
         }),
-        { description: 'null if deleted since the map was made' },
+        { description: 'null if deleted since the map was computed' },
       ),
     }),
   ),

@@ -32,7 +32,7 @@ export const HEALTH = t.Object(
 )
 
 export const READINESS = t.Union([NOTHING, t.Object({ warnings: TEXTS })], {
-  description: 'An empty string, or what is wrong',
+  description: 'An empty string, or the warnings',
 })
 
 export const CONFIG = t.Object(
@@ -42,7 +42,7 @@ export const CONFIG = t.Object(
 
 const POSSIBLE = t.Object({ possible: t.Boolean(), reason: t.Optional(t.String()) })
 
-export const STATUS = named('Status', 'Optional fields are for logged-in users', {
+export const STATUS = named('Status', 'Optional fields are shown only to logged-in users', {
   mindsdb_version: t.String({ description: 'The MindsDB release whose API the server follows' }),
   eider_version: t.String(),
   environment: t.String(),
@@ -109,11 +109,11 @@ export const STATUS = named('Status', 'Optional fields are for logged-in users',
         rss: COUNT,
         data: orNull(COUNT, {
           description:
-            'Private writable memory as the kernel counts it; JavaScript reserves most of it at start',
+            'Private writable memory as the kernel counts it; JavaScript reserves most of it at startup',
         }),
         start: orNull(COUNT, { description: '`data` right after the server started' }),
         limit: orNull(COUNT, {
-          description: 'The limit of `data`, beyond which statements fail, or null without a limit',
+          description: 'The limit on `data`, above which statements fail; null if unlimited',
         }),
         readers: integer({ description: 'The memory limit of each file reader process' }),
         interrupted: integer({ description: 'Statements stopped for lack of memory' }),
@@ -131,7 +131,7 @@ export const STATUS = named('Status', 'Optional fields are for logged-in users',
 })
 
 export const RUNNING_REQUEST = named('RunningRequest', {
-  number: integer({ description: 'The number to cancel it with' }),
+  number: integer({ description: 'The number to pass to cancel it' }),
   started_at: TIME,
   ms: COUNT,
   method: t.String(),
@@ -210,7 +210,9 @@ const SQL_ERROR = named('SqlError', {
   error_message: t.String({ description: 'The error, with its position in the statement' }),
   context: SQL_CONTEXT,
   column_names: t.Optional(TEXTS),
-  data: t.Optional(t.Array(t.Array(t.Unknown()), { description: 'The rows before the failure' })),
+  data: t.Optional(
+    t.Array(t.Array(t.Unknown()), { description: 'The rows returned before the failure' }),
+  ),
 })
 
 export const SQL_ANSWER = t.Union(
@@ -252,7 +254,7 @@ export const SQL_FUNCTION = named('SqlFunction', {
   name: t.String(),
   kind: oneOf(['scalar', 'aggregate', 'window']),
   signatures: t.Array(t.String(), {
-    description: 'Signatures, without types that follow from the arguments',
+    description: 'Signatures, without types that the arguments determine',
     examples: [['round(x)', 'round(x, precision)']],
   }),
   description: orNull(t.String()),

@@ -33,7 +33,7 @@ function gridsOf(rules: readonly Rule[]): Grid[] {
     const horizontal = group.filter(({ x0, x1, y0, y1 }) => x1 - x0 > y1 - y0)
     const vertical = group.filter(({ x0, x1, y0, y1 }) => x1 - x0 <= y1 - y0)
     if (horizontal.length === 0 || vertical.length === 0) return []
-    // Many tables are open at the sides. The ends of the horizontal lines are then the edges.
+    // Many tables have no lines at the sides; the ends of their horizontal lines are the edges.
     const xs = distinct([...vertical.map(({ x0 }) => x0), ...ends(horizontal, 'x0', 'x1')])
     const ys = distinct([...horizontal.map(({ y0 }) => y0), ...ends(vertical, 'y0', 'y1')])
     const isGrid =

@@ -121,7 +121,7 @@ export async function ask(asked: Asked): Promise<void> {
     throw error
   } finally {
     shown.close()
-    // The question may still be running, so the server is asked.
+    // The question may still be running, so ask the server.
     if (shown.turn.state === 'cut') readFromServer(shown.place)
     changes.value += 1
   }

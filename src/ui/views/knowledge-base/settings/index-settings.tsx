@@ -219,7 +219,7 @@ export function SearchDefaults(props: SectionProps) {
         language === stored.language
           ? ['Takes effect with the next search']
           : [
-              `The keyword index of ${counted(props.chunks, 'chunk')} is rebuilt in the background; searches use the current one meanwhile`,
+              `The keyword index of ${counted(props.chunks, 'chunk')} is rebuilt in the background; until then, searches use the current one`,
             ]
       }
       onSave={send}

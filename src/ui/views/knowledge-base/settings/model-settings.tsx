@@ -122,7 +122,7 @@ function costsOf(chunks: number, bytes: number, { provider }: Values): readonly 
     provider === 'builtin'
       ? 'It runs on this server, without calls to a provider'
       : `About ${counted(calls, 'call')} to the provider, at its price per token`,
-    'Searches and inserts use the current model until every chunk has its new vector; both sets of vectors are on disk meanwhile',
+    'Searches and inserts use the current model until every chunk has its new vector; both sets of vectors stay on disk until then',
   ]
 }
 
