@@ -56,7 +56,8 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
         yield { keys, vectors: values }
       })()
       const [kb] = shown.knowledgeBases
-      return read({ revision: kb?.revision ?? 0, dimensions: DIMENSIONS, count, batches })
+      const revision = kb?.revision ?? 0
+      return read({ revision, state: `${revision}`, dimensions: DIMENSIONS, count, batches })
     },
   }
   const maps = new ComputedMaps({

@@ -85,6 +85,15 @@ test('a suite that crashes or does not load is a failure', async () => {
   expect(lastLine).toEndWith(' passed, 2 failed')
 })
 
+test("after an abort of DuckDB's binding at the end of a process, a suite runs once more", async () => {
+  const abort = `console.error('Napi::Error\\npanic: abort() called'); process.exit(134)`
+  const once = `import { existsSync, writeFileSync } from 'node:fs'
+    if (!existsSync('ran')) { writeFileSync('ran', ''); ${abort} }\n${PASSES}`
+  const files = { 'a/once.test.ts': once }
+  expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '1 passed, 0 failed' })
+  expect(await runTests({ 'a/always.test.ts': abort })).toMatchObject({ exitCode: 1 })
+})
+
 test('no test at all ends with 1', async () => {
   expect(await runTests({ 'support/fake.ts': '' })).toMatchObject({
     exitCode: 1,

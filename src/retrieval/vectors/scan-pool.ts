@@ -232,9 +232,11 @@ function firstPart({ task }: Job): number | undefined {
   return task.kind === 'scan' ? task.parts[0] : undefined
 }
 
+/** Arrays that use all of their memory are passed on instead of copied. */
 function takenBuffers({ task }: Job): readonly ArrayBuffer[] {
-  const buffer = task.kind === 'store' ? task.vectors.buffer : null
-  return buffer instanceof ArrayBuffer ? [buffer] : []
+  if (task.kind === 'scan' || task.kind === 'assign') return []
+  const { buffer, byteLength } = task.kind === 'restore' ? task.bytes : task.vectors
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []
 }
 
 function post(worker: WorkerHost, message: ToScanThread, taken: readonly ArrayBuffer[] = []): void {
