@@ -6,7 +6,7 @@ import { member } from './provider-answer.ts'
 
 /**
  * `provider_refused` for a definite refusal (bad key, no such model), otherwise `provider_failed`.
- * @param url the URL called, without credentials and query
+ * @param url the URL called, without credentials or query
  * @param status the status of the answer; null if there was none or it was incomplete
  * @param words the message of the server or the network; it may contain secrets and is redacted
  */

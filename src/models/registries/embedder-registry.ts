@@ -107,7 +107,7 @@ function limitsWithin(totalMs: number = EMBED_LIMITS.totalMs): EmbedLimits {
 /** More than enough: with pauses of at most a minute, the deadline ends the retries. */
 const PATIENT_RETRIES = 1000
 
-/** @param url without credentials and query */
+/** @param url without credentials or query */
 async function probeOnce(
   embedder: Embedder,
   url: string,

@@ -164,7 +164,7 @@ export const METRICS = {
     'Tokens as counted by providers: input, output, and cached input',
   ),
   eider_agent_cost_total: counter(
-    'Cost of questions by EIDER_MODEL_PRICES, in the currency of that table',
+    "Cost of questions, from EIDER_MODEL_PRICES, in that table's currency",
   ),
   eider_jobs: gauge('Current jobs: queued and running'),
   eider_jobs_finished_total: counter('Finished jobs by kind and outcome'),

@@ -138,7 +138,7 @@ export class PostgresSource implements SourceEngine {
       await abortable(connection.rows(sql), silence(BEGIN_MS))
     })
     const { connection, endpoint } = session
-    // A reader has received everything by then and need not wait for the end of its transaction.
+    // Once `use` returns, a read has all its rows and need not wait for its transaction to end.
     let isEnded = mode === 'read'
     try {
       const result = await use((sql, values) => connection.rows(sql, values))
@@ -237,7 +237,7 @@ interface Described {
 const ARRAY_LEVELS_UNKNOWN = 0
 
 /**
- * The statement is parsed by itself, so it must be a single one. @throws AppError `sql_not_supported`
+ * The statement is parsed on its own, so only one is allowed. @throws AppError `sql_not_supported`
  */
 async function described(select: string, { connection, kept }: Session): Promise<Described> {
   const fields = requireFields(await connection.describe(select))

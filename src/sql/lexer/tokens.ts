@@ -297,8 +297,8 @@ function unterminated(what: string, sql: string, at: number): AppError {
 function duckDBTextOf(token: Token): string {
   if (token.kind === 'parameter') return `$${token.value}`
   if (token.kind === 'name') return `"${token.value.replaceAll('"', '""')}"`
-  // Also for strings between dollars, in which DuckDB 1.5.5 replaces wide spaces. After `$$$$` or a
-  // quote between dollars it does so in other strings too.
+  // Also for dollar-quoted strings, in which DuckDB 1.5.5 replaces wide spaces. After `$$$$` or a
+  // quote in a dollar-quoted string, it does so in other strings too.
   if (token.kind === 'string') {
     return `'${token.value.replaceAll("'", "''")}'`
   }

@@ -15,9 +15,7 @@ import {
 
 /** Move this many vectors at a time into a table without a graph. */
 const STAGED_MAX = 256
-/**
- * The most recent vectors to compare besides the graph. With more, comparing all vectors is faster.
- */
+/** How many vectors outside the graph to compare. With more, comparing all vectors is faster. */
 const RECENT_MAX = 256
 /** Rebuild the graph if more than this share and number of its vectors were removed. */
 const REMOVED_SHARE_MAX = 0.15

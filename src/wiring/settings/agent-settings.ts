@@ -128,7 +128,7 @@ export const AGENT_SETTINGS = {
     parse: optionalUrl,
   }),
   otlpTracesEndpoint: setting('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', {
-    help: 'The same for traces only, used as it is',
+    help: 'The same for traces only, used unchanged',
     parse: optionalUrl,
   }),
   otlpProtocol: setting('OTEL_EXPORTER_OTLP_PROTOCOL', {

@@ -40,9 +40,9 @@ interface ClientAttempts extends WrongAttempts {
 
 /**
  * Slows down password guessing. A correct password is accepted as soon as it is checked, even while
- * others guess. A wrong one is answered after 250 ms, 500 ms, 1 s, per client and name, and later
- * if a name is attacked from many addresses. The delay depends on the name as sent, so it is the
- * same for existing and unknown names.
+ * others guess. Wrong ones are answered after 250 ms, then 500 ms, then 1 s, for each client and
+ * name, and later still if a name is attacked from many addresses. The delay depends on the name as
+ * sent, so it is the same for existing and unknown names.
  */
 export class LoginThrottle {
   readonly #deps: LoginThrottleDeps

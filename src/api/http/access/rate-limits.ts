@@ -119,8 +119,8 @@ const KNOWN_IN_A_ROW = 3
 /**
  * Spreads requests over turns of the event loop. Bun 1.4 handles a connection's first request while
  * it accepts connections, and accepts until none is waiting. If requests were processed there,
- * clients would keep opening connections before it was done, and timers, files and DuckDB's results
- * would wait for the whole flood.
+ * clients would meanwhile open more connections, and timers, files and DuckDB's results would wait
+ * for the whole flood.
  */
 export class Arrivals {
   readonly #deps: ArrivalDeps

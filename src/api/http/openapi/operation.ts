@@ -45,7 +45,7 @@ export const TAGS = {
   Backups: 'Copies of all data, made while the server runs.',
   Access:
     'Keys and users, and what they can do. A key is shown only once, when you create it. The audit log shows who changed what.',
-  Server: 'Login, health checks and version. Health checks need no login.',
+  Server: 'Login, health checks and version. Of the health checks, only readiness needs a login.',
 } as const
 
 /** If login is on. `login` means any user or key, `nothing` no login at all. */

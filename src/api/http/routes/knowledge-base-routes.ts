@@ -247,7 +247,7 @@ const CREATE_KNOWLEDGE_BASE = bodySchema(
 )
 
 const CRAWL_PAGES_MAX = 1_000_000
-/** How many links to follow from a start address, at most. */
+/** The most links between a start address and a page. */
 const CRAWL_DEPTH_MAX = 1000
 
 const INSERT = {

@@ -162,9 +162,9 @@ const LINK = queryParameters(
   { ignoresOthers: true },
 )
 
-const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` sets the placeholder \`:name\`: JSON, such as a number, \`true\` or \`null\`, or else plain text.
+const DESCRIPTION = `For notebooks, spreadsheets and links: \`pd.read_csv("…/api/sql/query?format=csv&query=SELECT …")\`. \`p.name=value\` sets the placeholder \`:name\`. The value is JSON, such as a number, \`true\` or \`null\`, or else plain text.
 
-In every format, a failure returns a problem with an error status. Pages of other sites cannot send this request. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
+In every format, a failure returns a problem with an error status. Pages on other sites cannot send this request. HEAD runs the statement up to its first rows and returns the status and headers of GET.`
 
 export const sqlLinkOperations = resource('SQL', (api, context) => {
   const answer = async (request: Request) => {

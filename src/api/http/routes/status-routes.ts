@@ -157,7 +157,7 @@ export const healthOperations = resource('Server', (api, context) => {
     id: 'getHealth',
     summary: 'Check that the database answers and the disk is not full (health)',
     description:
-      'For alerts: it fails until an operator acts. A restart does not free disk space, so supervisors should call `/api/util/ping`.',
+      'For alerts: a failure lasts until an operator acts. A restart does not free disk space, so supervisors should call `/api/util/ping`.',
     needs: 'nothing',
     answers: { 200: ['The server is healthy', HEALTH], 503: 'The problem' },
     async run() {

@@ -64,7 +64,7 @@ export const transferOperations = resource('Documents', (api, context) => {
     id: 'importKnowledgeBase',
     summary: 'Import an exported knowledge base without embedding',
     description:
-      'Send the file as the body, or as the form part `file`. A missing knowledge base is created. Imported documents replace those with the same ids, all of them or none.',
+      'Send the file as the body, or as the form part `file`. A missing knowledge base is created. Imported documents replace those with the same ids. The import stores all documents or none.',
     query: IMPORT,
     // The Parquet type is accepted too, but code generators only support the general one.
     takes: [BYTES, 'multipart/form-data'],
@@ -74,7 +74,7 @@ export const transferOperations = resource('Documents', (api, context) => {
       202: ['The job, with background=true', JOB],
       201: ['As for 200; the knowledge base was created', IMPORT_RESULT],
       400: 'The file is not an export, or is damaged',
-      409: 'The file has vectors of another model',
+      409: 'The file’s vectors are from another embedding model',
     },
     async run({ request, params, query: { background: isBackground }, signal }) {
       const { project_name: projectName, knowledge_base_name: name } = params

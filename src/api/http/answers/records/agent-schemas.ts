@@ -127,7 +127,7 @@ const CHART = named('Chart', {
 
 const EVIDENCE = oneOf(EVIDENCE_LEVELS, {
   description:
-    '`answer`; `closest` if the passage is related but may not answer; `none` if no answer was found',
+    '`closest` if the passage is related but may not answer, `none` if no answer was found, else `answer`',
 })
 
 const FINDINGS = {

@@ -223,7 +223,7 @@ export const SOURCE_PARAMETERS = {
   ),
   limit: t.Optional(integer({ minimum: 1, description: 'Maximum number of pages' })),
   crawl_depth: t.Optional(
-    integer({ minimum: 0, description: 'Number of links to follow from the URL' }),
+    integer({ minimum: 0, description: 'How many links deep to crawl from the URL' }),
   ),
   filters: t.Optional(t.Union([TEXTS, t.Object({ allowed_domains: TEXTS })])),
   allow_empty: t.Optional(

@@ -50,7 +50,7 @@ const PARAMS = t.Object(
           total: t.Optional(COUNT),
           error: t.Optional(t.String()),
         },
-        { description: 'The running change to another embedding model' },
+        { description: 'The change of embedding model in progress' },
       ),
     ),
   },

@@ -42,7 +42,7 @@ export const CONFIG = t.Object(
 
 const POSSIBLE = t.Object({ possible: t.Boolean(), reason: t.Optional(t.String()) })
 
-export const STATUS = named('Status', 'Optional fields are shown only to logged-in users', {
+export const STATUS = named('Status', 'Only admins get the optional fields, except `principal`', {
   mindsdb_version: t.String({ description: 'The MindsDB release whose API the server follows' }),
   eider_version: t.String(),
   environment: t.String(),
@@ -131,7 +131,7 @@ export const STATUS = named('Status', 'Optional fields are shown only to logged-
 })
 
 export const RUNNING_REQUEST = named('RunningRequest', {
-  number: integer({ description: 'The number to pass to cancel it' }),
+  number: integer({ description: 'Pass this number to cancel the request' }),
   started_at: TIME,
   ms: COUNT,
   method: t.String(),
@@ -170,7 +170,7 @@ export const USAGE = named('Usage', {
   vectors: t.Object({
     copy: oneOf(['whole', 'codes', 'loading', 'none'], {
       description:
-        'What memory holds: `whole` vectors, `codes` (compressed to a fifth, with the vectors on disk), or `none` (searches read vectors from disk)',
+        'What memory holds: `whole` vectors, `codes` (a fifth of the bytes, with the vectors on disk), or `none` (searches read vectors from disk)',
     }),
     count: COUNT,
   }),
@@ -254,7 +254,7 @@ export const SQL_FUNCTION = named('SqlFunction', {
   name: t.String(),
   kind: oneOf(['scalar', 'aggregate', 'window']),
   signatures: t.Array(t.String(), {
-    description: 'Signatures, without types that the arguments determine',
+    description: 'Signatures, with the return type unless it depends on the arguments',
     examples: [['round(x)', 'round(x, precision)']],
   }),
   description: orNull(t.String()),
