@@ -106,7 +106,7 @@ export function AddPages(props: WayInProps) {
       <div class="grid">
         <TextField
           label="Follow links"
-          hint="Number of links to follow from these pages. Leave empty to read only these pages."
+          hint="How many links deep to go from these pages. Leave empty to read only these pages."
           type="number"
           min={0}
           max={1000}
