@@ -1,8 +1,10 @@
-import type { TableIds } from '../core/domain/document.ts'
+import { chunkTables, type TableIds } from '../core/domain/document.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
+import type { RunLimits } from '../core/domain/ports/engine-ports.ts'
 import type {
   Accelerator,
   AcceleratorFactory,
+  ColumnReader,
   CommittedWrite,
   DerivedFiles,
   VectorRows,
@@ -10,10 +12,8 @@ import type {
 } from '../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
-import { sleep } from '../core/runtime/cancellation.ts'
 import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
 import { IvfAccelerator, IvfAdvice } from './ivf/ivf-accelerator.ts'
-import type { VectorLookup } from './vector-lookup.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
 import { databaseDistance } from './vectors/quantized-rows.ts'
 import type { FetchVectors, ScanRunner } from './vectors/scan.ts'
@@ -24,10 +24,6 @@ const EMPTY_ROWS_MAX = 20_000
 
 /** The most bytes of vectors that wait for a thread while a cache is loaded. */
 const WAITING_BYTES_MAX = 32 * 1024 ** 2
-
-/** While floats are read, searches go first, but not for longer than this. */
-const FILL_WAIT_MS = 3_000
-const FILL_PAUSE_MS = 2
 
 /** Yield to the event loop after this many distances. */
 const DISTANCES_PER_TURN = 1_024
@@ -41,10 +37,6 @@ interface VectorCacheParts {
   /** Beyond this many vectors, memory holds only their codes, in a fifth of the bytes. */
   readonly wholeVectorsMax: number
   readonly advisedMin: number
-  /** Codes are saved from this many vectors on. */
-  readonly savedMin: number
-  /** Where codes are saved; if unset, each start reads all vectors before the first search. */
-  readonly derived?: DerivedFiles
 }
 
 /** Loaded once, then notified of each write. After a missed write, it must be discarded. */
@@ -53,9 +45,6 @@ export class VectorCache {
   readonly #stopping = new AbortController()
   #index: ExactIndex | null = null
   #isWhole = true
-  /** The state of the codes in the files, as far as known. */
-  #savedState: string | null = null
-  #reading: Promise<void> = Promise.resolve()
   /** Writes that were committed while the vectors are being loaded. */
   #pendingWrites: CommittedWrite[] | null = []
   #accelerator: Accelerator | null = null
@@ -70,7 +59,7 @@ export class VectorCache {
 
   /** Whether memory holds the vectors themselves, not only codes. */
   get isWhole(): boolean {
-    return this.#isWhole && this.#index?.lacksFloats !== true
+    return this.#isWhole
   }
 
   /** Null until all vectors are loaded. */
@@ -78,33 +67,13 @@ export class VectorCache {
     return this.#pendingWrites === null ? this.#index : null
   }
 
-  /**
-   * Resolves when searches can start; floats may follow, see `filled`.
-   * @returns false if a write was missed, so the cache must be discarded
-   */
-  load(): Promise<boolean> {
-    const ready = Promise.withResolvers<boolean>()
-    // Without the remaining floats, searches go on with the codes.
-    this.#reading = this.#read(ready.resolve).catch(ready.reject)
-    return ready.promise
-  }
-
-  async #read(ready: (isComplete: boolean) => void): Promise<void> {
+  /** @returns false if a write was missed, so the cache must be discarded */
+  async load(): Promise<boolean> {
     const { source, ids } = this.#parts
-    await source.readAll(ids, async (rows) => {
-      const saved = await this.#restored(rows)
-      const index = saved ?? (await this.#loaded(rows))
-      this.#index = index
-      const pending = this.#pendingWrites ?? []
-      this.#pendingWrites = null
-      ready(pending.every((write) => this.#apply(write)))
-      if (saved?.lacksFloats === true) await this.#fill(saved, rows)
-    })
-  }
-
-  /** Resolves when nothing is being read any more. */
-  async filled(): Promise<void> {
-    await this.#reading
+    this.#index = await source.readAll(ids, (rows) => this.#loaded(rows))
+    const pending = this.#pendingWrites ?? []
+    this.#pendingWrites = null
+    return pending.every((write) => this.#apply(write))
   }
 
   /** Call before a commit that a new transaction may see. */
@@ -159,7 +128,7 @@ export class VectorCache {
       if (start > 0) await yieldToEventLoop()
       signal.throwIfAborted()
       const batch = keys.slice(start, start + DISTANCES_PER_TURN)
-      const vectors = this.isWhole ? null : await this.vectorsOf(batch, signal)
+      const vectors = this.#isWhole ? null : await this.vectorsOf(batch, signal)
       for (const key of batch) {
         const vector = vectors === null ? this.#index?.viewOf(key) : vectors.get(key)
         if (vector === undefined) continue
@@ -174,7 +143,7 @@ export class VectorCache {
     keys: readonly bigint[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<bigint, Float32Array>> {
-    const index = this.isWhole ? this.#index : null
+    const index = this.#isWhole ? this.#index : null
     if (index === null) return this.#parts.lookup.vectorsOf(keys, signal)
     const found = keys.map((key) => [key, index.viewOf(key)?.slice()] as const)
     return new Map(found.flatMap(([key, vector]) => (vector === undefined ? [] : [[key, vector]])))
@@ -192,11 +161,8 @@ export class VectorCache {
     this.#advice = null
     const turn = this.#lastAcceleratorChange.then(async () => {
       for (const one of before) await one?.close()
-      // Lists are read with floats.
-      await this.#reading
       if (this.#stopping.signal.aborted || this.#lastAcceleratorChange !== turn) return
-      const { index } = this
-      this.#accelerator = index === null || index.lacksFloats ? null : make(index)
+      this.#accelerator = this.index === null ? null : make(this.index)
     })
     this.#lastAcceleratorChange = turn
   }
@@ -210,7 +176,7 @@ export class VectorCache {
   /** What searches would gain from an index, as a clause; null if nothing, or not known yet. */
   advice(): string | null {
     const { index } = this
-    if (index === null || index.lacksFloats || this.#accelerator !== null) return null
+    if (index === null || this.#accelerator !== null) return null
     this.#advice ??= new IvfAdvice(index, this.#parts.advisedMin)
     return this.#advice.advice()
   }
@@ -219,24 +185,7 @@ export class VectorCache {
     void this.#accelerator?.close()
     void this.#advice?.close()
     this.#stopping.abort(new AppError('shutting_down', 'The vectors in memory were released'))
-    // No thread may write to memory after it is released.
-    if (this.#index?.lacksFloats !== true) this.#index?.close()
-    else void this.#reading.finally(() => this.#index?.close())
-  }
-
-  /** Saves the codes, unless the files have them. Gives up after a write. */
-  async save(): Promise<void> {
-    const { derived, source, ids, savedMin } = this.#parts
-    const { index } = this
-    if (derived === undefined || index === null || index.count < savedMin) return
-    const { revision, state } = await source.readAll(ids, async (rows) => rows)
-    if (state === this.#savedState) return
-    let part = 0
-    for (const bytes of index.savedParts(state)) {
-      if (index.revision !== revision) return
-      await derived.write(codesFileOf(ids, part), bytes)
-      part += 1
-    }
+    this.#index?.close()
   }
 
   #apply({ revision, changed }: CommittedWrite): boolean {
@@ -252,42 +201,6 @@ export class VectorCache {
       // The vectors do not fit, so the database scans them.
       return false
     }
-  }
-
-  /** Null if there are no saved codes of this state. */
-  async #restored({ revision, state, dimensions, count }: VectorRows): Promise<ExactIndex | null> {
-    const { derived, ids, lookup, savedMin } = this.#parts
-    const { signal } = this.#stopping
-    if (derived === undefined || count < savedMin) return null
-    const index = this.#newIndex(dimensions, count)
-    const read = (part: number) => derived.read(codesFileOf(ids, part))
-    try {
-      const fetchVectors: FetchVectors = (keys, stop) => lookup.vectorsOf(keys, stop)
-      const isRestored = await index.restoreInThread({ state, count, read }, fetchVectors)
-      signal.throwIfAborted()
-      if (!isRestored) throw new Error('the files are of another state')
-      index.apply({ revision })
-      this.#savedState = state
-      return index
-    } catch (error) {
-      index.close()
-      signal.throwIfAborted()
-      // All vectors would not fit either. Otherwise, reading them does without the files.
-      if (error instanceof AppError && error.code === 'out_of_memory') throw error
-      return null
-    }
-  }
-
-  async #fill(index: ExactIndex, { batches }: VectorRows): Promise<void> {
-    const { signal } = this.#stopping
-    const patience = AbortSignal.timeout(FILL_WAIT_MS)
-    for await (const batch of batches) {
-      while (index.isSearched && !patience.aborted) await sleep(FILL_PAUSE_MS, signal)
-      signal.throwIfAborted()
-      // One after the other, so that no search waits for many.
-      await index.fillInThread(batch)
-    }
-    index.endFilling()
   }
 
   async #loaded({ revision, dimensions, count, batches }: VectorRows): Promise<ExactIndex> {
@@ -358,23 +271,65 @@ export function acceleratorOf(
   return hnsw.create({ ids: { id, projectId, vectorsNumber }, dimensions, options }, index)
 }
 
-/** The files of saved codes, each with a part of them. */
-function codesFileOf(kb: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>, part: number): string {
-  return `codes-${kb.id}-${kb.vectorsNumber}-${part}`
-}
-
-/** Whether it is a file of saved codes of this knowledge base. */
-export function isCodesFileOf(
-  kb: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>,
-  name: string,
-): boolean {
-  return name.startsWith(codesFileOf(kb, 0).slice(0, -1))
-}
-
 /** The file's name includes the vectors' number, which changes with the model. */
 export function listFileOf({
   id,
   vectorsNumber,
 }: Pick<KnowledgeBase, 'id' | 'vectorsNumber'>): string {
   return `lists-${id}-${vectorsNumber}.ivf`
+}
+
+const READ_LIMITS: RunLimits = { timeoutMs: 60_000 }
+
+/** Six megabytes at 384 dimensions. */
+const CACHED_MAX = 4096
+
+/** A chunk's vector never changes and keys are never reused. */
+export class VectorLookup {
+  readonly #reader: ColumnReader
+  readonly #sql: string
+  readonly #cached = new Map<bigint, Float32Array>()
+
+  constructor(reader: ColumnReader, ids: TableIds) {
+    this.#reader = reader
+    const { vectors } = chunkTables(ids)
+    this.#sql = `SELECT chunk_key, vector FROM ${vectors} WHERE chunk_key IN ($keys)`
+  }
+
+  /** Vectors of missing keys may be left out. @throws AppError like `SqlEngine.run` */
+  async vectorsOf(
+    keys: readonly bigint[],
+    signal: AbortSignal,
+  ): Promise<ReadonlyMap<bigint, Float32Array>> {
+    const found = new Map<bigint, Float32Array>()
+    // Read from memory before any wait, after which they may be gone.
+    for (const key of keys) {
+      const vector = this.#cached.get(key)
+      if (vector !== undefined) found.set(key, vector)
+    }
+    const missing = keys.filter((key) => !found.has(key))
+    if (missing.length === 0) return found
+    for (const [key, vector] of await this.#fetched(missing, signal)) {
+      found.set(key, vector)
+      this.#cached.set(key, vector)
+    }
+    for (const key of this.#cached.keys()) {
+      if (this.#cached.size <= CACHED_MAX) break
+      this.#cached.delete(key)
+    }
+    return found
+  }
+
+  async #fetched(keys: readonly bigint[], signal: AbortSignal) {
+    const vectors = new Map<bigint, Float32Array>()
+    const select = { sql: this.#sql, values: { keys } }
+    for await (const batch of this.#reader.columns(select, READ_LIMITS, signal)) {
+      const floats = batch.floats(1)
+      const dimensions = floats.length / batch.rowCount
+      for (const [index, key] of batch.keys(0).entries()) {
+        vectors.set(key, floats.slice(index * dimensions, (index + 1) * dimensions))
+      }
+    }
+    return vectors
+  }
 }

@@ -27,11 +27,10 @@ import { Retriever, snapshotOf } from './retriever.ts'
 import {
   type AcceleratorDeps,
   acceleratorOf,
-  isCodesFileOf,
   listFileOf,
   VectorCache,
+  VectorLookup,
 } from './vector-cache.ts'
-import { VectorLookup } from './vector-lookup.ts'
 import { ScanPool } from './vectors/scan-pool.ts'
 import { VectorMemory } from './vectors/vector-memory.ts'
 
@@ -40,9 +39,6 @@ const THREADS_MAX = 8
 
 /** Fewer vectors are compared within about a millisecond. */
 const ADVISED_MIN = 50_000
-
-/** Reading fewer vectors takes less than a quarter of a second. */
-const SAVED_MIN = 20_000
 
 /** A search that has waited this long for vectors to load is answered by a database scan. */
 const LOAD_WAIT_MS = 5_000
@@ -60,8 +56,6 @@ export interface VectorCachesOptions {
   readonly wholeVectorsMax: number
   /** Recommend an index from this number of vectors on; by default `ADVISED_MIN`. */
   readonly advisedMin?: number
-  /** Save codes from this number of vectors on; by default `SAVED_MIN`. */
-  readonly savedMin?: number
   /**
    * Called before memory is taken from the system, and with a negative number when it is returned.
    */
@@ -150,11 +144,8 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     const byAge = knowledgeBases.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
     for (const kb of byAge) this.#load(kb)
     const ivf = knowledgeBases.filter(({ vectorIndex }) => vectorIndex?.type === 'ivf')
-    const lists = new Set(ivf.map(listFileOf))
-    const isOfCodes = (name: string) => knowledgeBases.some((kb) => isCodesFileOf(kb, name))
-    const has = (name: string) => lists.has(name) || isOfCodes(name)
     // Files that cannot be deleted take little space, and are deleted at the next start.
-    void this.#deps.derived?.keepOnly({ has }).catch(() => {})
+    void this.#deps.derived?.keepOnly(new Set(ivf.map(listFileOf))).catch(() => {})
   }
 
   async settled(): Promise<void> {
@@ -275,10 +266,6 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
 
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const entry of this.#entries.values()) {
-      // If codes cannot be saved, the next start reads the vectors.
-      if (entry.kind === 'cached') await entry.cache.save().catch(() => {})
-    }
     for (const id of [...this.#entries.keys()]) this.forget(id)
     await this.settled()
     await this.#scanning?.pool.close()
@@ -319,12 +306,11 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     const cache = this.#newCache(kb)
     this.#loadCount += 1
     const loaded = this.#lastLoad.then(() => this.#loadInto(kb, cache))
-    const next = loaded.then(() => cache.filled())
-    this.#lastLoad = next.finally(() => {
+    this.#lastLoad = loaded.finally(() => {
       this.#loadCount -= 1
     })
     const { vectorsNumber } = kb
-    this.#entries.set(kb.id, { kind: 'loading', cache, loaded, vectorsNumber })
+    this.#entries.set(kb.id, { kind: 'loading', cache, loaded: this.#lastLoad, vectorsNumber })
   }
 
   async #loadInto({ id, vectorsNumber }: KnowledgeBase, cache: VectorCache): Promise<void> {
@@ -358,15 +344,13 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
   }
 
   #newCache(kb: KnowledgeBase): VectorCache {
-    const { vectors: source, reader, derived } = this.#deps
-    const { wholeVectorsMax, advisedMin = ADVISED_MIN, savedMin = SAVED_MIN } = this.#options
+    const { vectors: source, reader } = this.#deps
+    const { wholeVectorsMax, advisedMin = ADVISED_MIN } = this.#options
     const { memory, pool } = this.#scanner()
     const { id, projectId, vectorsNumber } = kb
     const ids = { id, projectId, vectorsNumber }
     const lookup = new VectorLookup(reader, ids)
-    const limits = { wholeVectorsMax, advisedMin, savedMin }
-    const kept = derived === undefined ? {} : { derived }
-    return new VectorCache({ source, memory, pool, ids, lookup, ...limits, ...kept })
+    return new VectorCache({ source, memory, pool, ids, lookup, wholeVectorsMax, advisedMin })
   }
 
   #scanner(): Scanning {

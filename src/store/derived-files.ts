@@ -37,7 +37,7 @@ export class StoredDerivedFiles implements DerivedFiles {
     await rename(path + UNFINISHED, path)
   }
 
-  async keepOnly(names: Pick<ReadonlySet<string>, 'has'>): Promise<void> {
+  async keepOnly(names: ReadonlySet<string>): Promise<void> {
     const folder = this.#folder
     if (folder === null) return
     const found = await readdir(folder).catch(() => [])

@@ -56,8 +56,7 @@ function fixture({ write = async () => {}, beforeRows = async () => {} }: Settin
         yield { keys, vectors: values }
       })()
       const [kb] = shown.knowledgeBases
-      const revision = kb?.revision ?? 0
-      return read({ revision, state: `${revision}`, dimensions: DIMENSIONS, count, batches })
+      return read({ revision: kb?.revision ?? 0, dimensions: DIMENSIONS, count, batches })
     },
   }
   const maps = new ComputedMaps({

@@ -7,7 +7,6 @@ import type {
   ColumnBatch,
   ColumnReader,
   CommitListener,
-  DerivedFiles,
   ExactVectors,
   RowReader,
   VectorBatch,
@@ -43,8 +42,6 @@ export class FakeStore implements RetrievalStore {
   readonly selects: ('vectors' | 'checked keys' | 'listed keys' | 'postings')[] = []
   /** For each term of the last postings, the first key that was wanted. */
   wantedSince: readonly bigint[] = []
-  /** Another one after a backup is restored. */
-  history = 'first'
   /** Awaited while all vectors are read. */
   whileReading: () => Promise<void> = async () => {}
   #kb: KnowledgeBase
@@ -114,16 +111,6 @@ export class FakeStore implements RetrievalStore {
     return [...this.chunks].filter(([key, chunk]) => keeps(key, chunk)).map(([key]) => key)
   }
 
-  /** Kept across restarts. */
-  readonly files = new Map<string, Uint8Array>()
-  readonly derived: DerivedFiles = {
-    read: async (name) => this.files.get(name)?.slice() ?? null,
-    write: async (name, bytes) => void this.files.set(name, bytes),
-    keepOnly: async (names) => {
-      for (const name of this.files.keys()) if (!names.has(name)) this.files.delete(name)
-    },
-  }
-
   readonly vectors: VectorSource = {
     readAll: async (_, read) => {
       const rows = [...this.chunks]
@@ -139,8 +126,7 @@ export class FakeStore implements RetrievalStore {
         }
         await whileReading()
       }
-      const state = `${this.history} ${revision}`
-      return read({ revision, state, dimensions, count: rows.length, batches: batches() })
+      return read({ revision, dimensions, count: rows.length, batches: batches() })
     },
   }
 

@@ -16,7 +16,6 @@ export async function openSearchableStore(
     wholeVectorsMax = 250_000,
     rowBytesMax = 64 * 1024 ** 2,
     advisedMin = 50_000,
-    savedMin = 20_000,
     ...storeOptions
   } = options
   const store = await openStore({ directory: ':memory:', ...storeOptions })
@@ -25,7 +24,6 @@ export async function openSearchableStore(
     wholeVectorsMax,
     rowBytesMax,
     advisedMin,
-    savedMin,
   })
   const close = async () => {
     await retrieval.vectorCaches.close()

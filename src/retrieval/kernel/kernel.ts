@@ -43,7 +43,6 @@ export interface Candidate {
 
 /** One thread's kernel, over memory that all threads share. */
 export interface Kernel extends KernelOperations {
-  readonly memory: WebAssembly.Memory
   /** The vector to store or search for, padded with zeros to the stride. */
   readonly input: Float32Array
   readonly rowCodes: Int8Array

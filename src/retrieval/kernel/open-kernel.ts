@@ -28,7 +28,6 @@ export function openKernel(
   const { buffer } = memory
   return {
     ...wasmOperations(choice, memory, slot),
-    memory,
     input: new Float32Array(buffer, at.input, VECTOR_LIMITS.dimensionsMax),
     rowCodes: new Int8Array(buffer, at.rowCodes, VECTOR_LIMITS.dimensionsMax),
     rowList: new Int32Array(buffer, at.rowList, ROW_LIST_MAX),

@@ -1,8 +1,4 @@
-import type {
-  ExactVectors,
-  VectorBatch,
-  VectorChange,
-} from '../../core/domain/ports/retrieval-ports.ts'
+import type { ExactVectors, VectorChange } from '../../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
 import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { type Kernel, openExtent } from '../kernel/kernel.ts'
@@ -17,7 +13,6 @@ import {
   Snapshots,
   scanParts,
 } from './row-table.ts'
-import { bytesOfCodes, chosenVectors, type SavedCodes, savedPartRows } from './saved-codes.ts'
 import {
   type FetchVectors,
   nearestOf,
@@ -90,12 +85,6 @@ export class ExactIndex implements ExactVectors {
   readonly #snapshots = new Snapshots()
   readonly #closing = new AbortController()
   #observer: RowObserver | null = null
-  /** While the first rows lack their floats. The snapshot keeps these rows from being reused. */
-  #missing: {
-    readonly fetchVectors: FetchVectors
-    readonly snapshot: number
-    readonly rowCount: number
-  } | null = null
   #revision = 0
   readonly #chosen: ChosenRowsByKeys
 
@@ -120,15 +109,6 @@ export class ExactIndex implements ExactVectors {
   /** The revision of the last change. If the table's revision differs, the index is outdated. */
   get revision(): number {
     return this.#revision
-  }
-
-  /** Whether floats are still missing, so that searches read only codes. */
-  get lacksFloats(): boolean {
-    return this.#missing !== null
-  }
-
-  get isSearched(): boolean {
-    return this.#snapshots.searchCount > (this.#missing === null ? 0 : 1)
   }
 
   /** The bytes of its memory, including unused parts. */
@@ -158,69 +138,6 @@ export class ExactIndex implements ExactVectors {
     this.#finish(change, { rows, task, result })
   }
 
-  /**
-   * Before the first search. If memory is to hold floats, `fillInThread` adds them.
-   * @returns false if a part is missing or of another state: then close the index
-   */
-  async restoreInThread(
-    { state, count, read }: SavedCodes,
-    fetchVectors: FetchVectors,
-  ): Promise<boolean> {
-    const partRows = savedPartRows(this.#shape)
-    for (let from = 0; from < count; from += partRows) {
-      const bytes = await read(from / partRows)
-      this.#closing.signal.throwIfAborted()
-      if (bytes === null) return false
-      const rows = this.#rows.take(Math.min(partRows, count - from), this.#snapshots.oldest)
-      const task = { kind: 'restore', ...this.#placesOf(rows), bytes, state, addedAt: 0 } as const
-      const { keys } = await this.#options.pool.run(task, null)
-      if (keys === null) return false
-      for (const [index, key] of keys.entries()) this.#keyRows.set(key, rows[index] ?? 0)
-    }
-    const { rowCount } = this.#rows
-    if (this.#shape.holdsFloats) {
-      this.#missing = { fetchVectors, snapshot: this.#snapshots.enter(), rowCount }
-    }
-    return this.count === count
-  }
-
-  /** Adds the floats of restored rows. Wait for all before closing. */
-  async fillInThread({ keys, vectors }: VectorBatch): Promise<void> {
-    const lacking = this.#missing?.rowCount ?? 0
-    const found = Array.from(numbersOfKeys(keys), (key) => this.#keyRows.get(key) ?? lacking)
-    const rows = found.filter((row) => row < lacking)
-    if (rows.length === 0) return
-    const isLacking = found.map((row) => row < lacking)
-    const places = this.#placesOf(Int32Array.from(rows))
-    await this.#options.pool.run(
-      { kind: 'fill', ...places, vectors: chosenVectors(vectors, isLacking) },
-      null,
-    )
-  }
-
-  /** From now on, searches read the floats. */
-  endFilling(): void {
-    if (this.#missing !== null) this.#snapshots.leave(this.#missing.snapshot)
-    this.#missing = null
-  }
-
-  /** The codes of all rows, one part after the other. */
-  *savedParts(state: string): Generator<Uint8Array, void, void> {
-    const { memory } = this.#options
-    const codes = new QuantizedRows({ memory, shape: this.#shape, rows: this.#rows })
-    const all = Int32Array.from({ length: this.#rows.rowCount }, (_, row) => row)
-    const live = all.filter((row) => codes.addedAt(row) !== null)
-    const partRows = savedPartRows(this.#shape)
-    for (let from = 0; from < live.length; from += partRows) {
-      const places = this.#placesOf(live.subarray(from, from + partRows))
-      yield bytesOfCodes(memory.memory, places, state)
-    }
-  }
-
-  #placesOf(rows: Int32Array) {
-    return { shape: this.#shape, ...this.#rows.listParts(rows) }
-  }
-
   #taken({ keys: given, vectors = new Float32Array() }: VectorChange) {
     this.#closing.signal.throwIfAborted()
     const keys = numbersOfKeys(given ?? new BigInt64Array())
@@ -229,7 +146,8 @@ export class ExactIndex implements ExactVectors {
     }
     const rows = this.#rows.take(keys.length, this.#snapshots.oldest)
     const addedAt = this.#snapshots.current + 1
-    const task: StoreTask = { kind: 'store', ...this.#placesOf(rows), keys, vectors, addedAt }
+    const places = { shape: this.#shape, ...this.#rows.listParts(rows) }
+    const task: StoreTask = { kind: 'store', ...places, keys, vectors, addedAt }
     return { rows, task }
   }
 
@@ -274,14 +192,9 @@ export class ExactIndex implements ExactVectors {
     const k = this.#possibleCount(search.k, chosen)
     if (k === 0) return []
     const snapshot = this.#snapshots.enter()
-    // Decided once, because the floats may arrive meanwhile.
-    const fetchVectors = this.#missing?.fetchVectors ?? this.#options.fetchVectors ?? null
     try {
-      const tasks = this.#tasks({ queryVector, k, snapshot }, chosen, fetchVectors === null)
-      const results = await this.#scanAll(tasks, stopped)
-      if (fetchVectors === null) return nearestOf(results, k)
-      const candidates = results.flatMap((one) => (one.kind === 'candidates' ? one.candidates : []))
-      return await rescored(candidates, { queryVector, k, fetchVectors }, stopped)
+      const tasks = this.#tasks({ queryVector, k, snapshot }, chosen)
+      return await this.#nearest(await this.#scanAll(tasks, stopped), { queryVector, k }, stopped)
     } finally {
       this.#snapshots.leave(snapshot)
     }
@@ -303,8 +216,7 @@ export class ExactIndex implements ExactVectors {
 
   /** Valid until the next change. Undefined if removed, or if memory holds only the code. */
   viewOf(key: bigint): Float32Array | undefined {
-    const hasFloats = this.#shape.holdsFloats && this.#missing === null
-    const row = hasFloats ? this.#keyRows.get(Number(key)) : undefined
+    const row = this.#shape.holdsFloats ? this.#keyRows.get(Number(key)) : undefined
     if (row === undefined) return undefined
     const { extent, first } = this.#rows.extentOf(row)
     const { floats } = extentLayout(extent, this.#shape.stride)
@@ -361,12 +273,10 @@ export class ExactIndex implements ExactVectors {
   #tasks(
     search: Pick<ScanTask, 'queryVector' | 'k' | 'snapshot'>,
     chosen: ChosenRows | null,
-    holdsFloats: boolean,
   ): readonly ScanTask[] {
     const { memory, pool } = this.#options
     const { partBytesMin } = memory.sharing
-    // The floats come last in an extent, so its codes can be scanned without them.
-    const shape = { ...this.#shape, holdsFloats }
+    const shape = this.#shape
     const parts = scanParts(this.#rows, chosen, { shape, partBytesMin, partsMax: pool.idleCount })
     return parts.map((part) => ({ kind: 'scan', ...search, ...part, shape }))
   }
@@ -387,5 +297,16 @@ export class ExactIndex implements ExactVectors {
       failed.abort(error)
       throw error
     }
+  }
+
+  async #nearest(
+    results: readonly ScanResult[],
+    search: Pick<ScanTask, 'queryVector' | 'k'>,
+    signal: AbortSignal,
+  ): Promise<readonly NearestChunk[]> {
+    const { fetchVectors } = this.#options
+    if (fetchVectors === undefined) return nearestOf(results, search.k)
+    const candidates = results.flatMap((one) => (one.kind === 'candidates' ? one.candidates : []))
+    return rescored(candidates, { ...search, fetchVectors }, signal)
   }
 }

@@ -1,4 +1,3 @@
-import { sum } from '../../core/json.ts'
 import { type Extent, type RowShape, rowBytes } from '../kernel/memory-layout.ts'
 import type { ScanTask } from './scan.ts'
 import type { Block, VectorMemory } from './vector-memory.ts'
@@ -155,10 +154,6 @@ export class Snapshots {
   /** The oldest state that a search still sees, or else the current one. */
   get oldest(): number {
     return Math.min(this.#current, ...this.#seen.keys())
-  }
-
-  get searchCount(): number {
-    return sum([...this.#seen.values()])
   }
 
   advance(): void {

@@ -232,11 +232,9 @@ function firstPart({ task }: Job): number | undefined {
   return task.kind === 'scan' ? task.parts[0] : undefined
 }
 
-/** Arrays that use all of their memory are passed on instead of copied. */
 function takenBuffers({ task }: Job): readonly ArrayBuffer[] {
-  if (task.kind === 'scan' || task.kind === 'assign') return []
-  const { buffer, byteLength } = task.kind === 'restore' ? task.bytes : task.vectors
-  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength ? [buffer] : []
+  const buffer = task.kind === 'store' ? task.vectors.buffer : null
+  return buffer instanceof ArrayBuffer ? [buffer] : []
 }
 
 function post(worker: WorkerHost, message: ToScanThread, taken: readonly ArrayBuffer[] = []): void {

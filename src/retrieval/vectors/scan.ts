@@ -2,14 +2,6 @@ import type { NearestChunk } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { type Candidate, candidatesOf, type Kernel } from '../kernel/kernel.ts'
 import { PART_WORDS, ROW_LIST_MAX, type RowShape, VECTOR_LIMITS } from '../kernel/memory-layout.ts'
-import {
-  type FillResult,
-  type FillTask,
-  fill,
-  type RestoreResult,
-  type RestoreTask,
-  restore,
-} from './saved-codes.ts'
 
 export interface ScanTask {
   readonly kind: 'scan'
@@ -34,24 +26,20 @@ export type ScanResult =
 export interface ScanRunner {
   readonly threadCount: number
   readonly idleCount: number
-  /** @param signal null for tasks that write; they may write only to rows they own */
+  /** @param signal null for a `StoreTask`, which may write only to rows it owns */
   run<T extends ThreadTask>(task: T, signal: AbortSignal | null): Promise<ResultOf<T>>
 }
 
 /** Only scans are batched. */
-export type ThreadTask = ScanTask | AssignTask | StoreTask | RestoreTask | FillTask
+export type ThreadTask = ScanTask | AssignTask | StoreTask
 
-interface Results {
-  readonly scan: ScanResult
-  readonly assign: AssignResult
-  readonly store: StoreResult
-  readonly restore: RestoreResult
-  readonly fill: FillResult
-}
+export type ThreadResult = ScanResult | AssignResult | StoreResult
 
-export type ThreadResult = Results[ThreadTask['kind']]
-
-export type ResultOf<T extends ThreadTask> = Results[T['kind']]
+export type ResultOf<T extends ThreadTask> = T extends ScanTask
+  ? ScanResult
+  : T extends AssignTask
+    ? AssignResult
+    : StoreResult
 
 /** One scan, slice by slice. It pauses after each short step and can be abandoned there. */
 function* scanSteps(kernel: Kernel, task: ScanTask): Generator<undefined, ScanResult> {
@@ -140,11 +128,9 @@ function sliceRowsOf({ stride }: RowShape): number {
   return Math.ceil(VECTOR_LIMITS.sliceBytes / stride)
 }
 
-export function* taskSteps(kernel: Kernel, task: ThreadTask): Generator<undefined, ThreadResult> {
-  if (task.kind === 'scan') return yield* scanSteps(kernel, task)
-  if (task.kind === 'assign') return yield* assignSteps(kernel, task)
-  if (task.kind === 'store') return yield* storeSteps(kernel, task)
-  return task.kind === 'restore' ? restore(kernel, task) : fill(kernel, task)
+export function taskSteps(kernel: Kernel, task: ThreadTask): Generator<undefined, ThreadResult> {
+  if (task.kind === 'scan') return scanSteps(kernel, task)
+  return task.kind === 'assign' ? assignSteps(kernel, task) : storeSteps(kernel, task)
 }
 
 export function runTask<T extends ThreadTask>(kernel: Kernel, task: T): ResultOf<T> {

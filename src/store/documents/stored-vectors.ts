@@ -46,17 +46,15 @@ export class StoredVectors implements VectorSource {
 }
 
 async function tableDefinition(connection: DuckDBConnection, { id }: TableIds) {
-  // Two histories of one database may have the same revision, but not at the same moment.
   const reader = await connection.runAndReadAll(
-    `SELECT revision, dimensions, concat_ws(' ', revision, next_chunk_key, vectors_number,
-      created_at, updated_at) FROM eider.knowledge_bases WHERE id = $id`,
+    'SELECT revision, dimensions FROM eider.knowledge_bases WHERE id = $id',
     { id },
   )
-  const [revision = null, dimensions = null, state = null] = reader.getRows()[0] ?? []
+  const [revision = null, dimensions = null] = reader.getRows()[0] ?? []
   if (revision === null || dimensions === null) {
     throw new AppError('knowledge_base_not_found', 'The knowledge base has no vectors any more')
   }
-  return { revision: Number(revision), dimensions: Number(dimensions), state: String(state) }
+  return { revision: Number(revision), dimensions: Number(dimensions) }
 }
 
 /** Reads the vectors from this key on, which a write has just stored. */

@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from 'bun:test'
-import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { chunkTables } from '../../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../../src/core/domain/knowledge-base.ts'
@@ -322,56 +321,6 @@ test('after a restart the vectors are loaded', async () => {
   expect(store.vectorCaches.access(current(store)).kind).toBe('scan')
   expect(sorted(await nearest(query), 10)).toEqual((await scanned(query)).slice(0, 10))
   expect(store.vectorCaches.access(current(store)).kind).toBe('memory')
-  await store.close()
-})
-
-test('saved codes are used after a restart, but not over an older or newer database', async () => {
-  using folder = temporaryFolder()
-  const random = seededRandom(12)
-  const reopen = async (directory: string) => {
-    store = await openSearchableStore({ directory, savedMin: 50 })
-    store.vectorCaches.start()
-  }
-  const expectExact = async () => {
-    for (let round = 0; round < 5; round += 1) {
-      const query = randomUnit(DIMENSIONS, random)
-      expect(sorted(await nearest(query), 10)).toEqual((await scanned(query)).slice(0, 10))
-      await store.vectorCaches.settled()
-    }
-    expect(store.vectorCaches.copyOf(current(store)).kind).toBe('whole')
-  }
-  const data = ['eider-data.duckdb', 'eider-log.mark'].map((name) => join(folder.path, name))
-  const filesAt = async () => {
-    const names = new Bun.Glob('codes-*').scan({ cwd: join(folder.path, 'derived') })
-    const texts = await Array.fromAsync(names, async (name) => {
-      return [name, Bun.hash(await Bun.file(join(folder.path, 'derived', name)).bytes())] as const
-    })
-    return new Map(texts)
-  }
-  await reopen(folder.path)
-  await store.catalog.createKnowledgeBase(draftOf('kb'))
-  await put(documents(0, 300, random))
-  await store.vectorCaches.settled()
-  await store.close()
-  const older = await Promise.all(data.map((path) => Bun.file(path).bytes()))
-  const saved = await filesAt()
-  expect(saved.size).toBe(1)
-  await reopen(folder.path)
-  await expectExact()
-  await store.close()
-  expect(await filesAt()).toEqual(saved)
-  await reopen(folder.path)
-  await store.vectorCaches.settled()
-  await put(documents(250, 100, random))
-  await expectExact()
-  await store.close()
-  expect(await filesAt()).not.toEqual(saved)
-  // A copy of the database from before, with the files from after.
-  for (const [index, path] of data.entries()) await Bun.write(path, older[index] ?? '')
-  await reopen(folder.path)
-  await expectExact()
-  await put(documents(250, 100, random))
-  await expectExact()
   await store.close()
 })
 

@@ -48,8 +48,6 @@ export interface VectorBatch {
 /** All vectors of a knowledge base at one revision. */
 export interface VectorRows {
   readonly revision: number
-  /** Another text for each state, also after a restored backup: copies of others are outdated. */
-  readonly state: string
   readonly dimensions: number
   /** The number of vectors in all batches. */
   readonly count: number
@@ -144,7 +142,7 @@ export interface DerivedFiles {
   read(name: string): Promise<Uint8Array | null>
   /** Replaces the file completely or not at all. @throws if it cannot be written */
   write(name: string, bytes: Uint8Array): Promise<void>
-  keepOnly(names: Pick<ReadonlySet<string>, 'has'>): Promise<void>
+  keepOnly(names: ReadonlySet<string>): Promise<void>
 }
 
 /** Creates indexes of one type. */
