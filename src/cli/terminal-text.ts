@@ -1,7 +1,7 @@
 /** Prepares untrusted text for a terminal: measures its width and removes control sequences. */
 
 /** Matches sequences that move the cursor, change colours or rename the window. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
 const CONTROL_SIGNS = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g
 
 /** Keeps several lines, but makes control characters visible and harmless. */

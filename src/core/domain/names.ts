@@ -114,7 +114,7 @@ export function distinctNames(names: readonly string[]): readonly string[] {
   })
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
 const FORBIDDEN_IN_NAMES = /[\u0000-\u001f\u007f/\\.]/u
 
 /**

@@ -164,10 +164,10 @@ export function namesWithoutEnding(name: string): readonly string[] {
 
 const FILE_NAME_CHARS_MAX = 255
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
 const FORBIDDEN_IN_FILE_NAMES = /[\u0000-\u001f\u007f-\u009f/\\]/u
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
 const FORBIDDEN_IN_MEMBER_NAMES = /[\u0000-\u001f\u007f-\u009f\\]/u
 
 /** Any file's name, with spaces and dots. Never a path. @throws AppError `invalid_name` */

@@ -79,7 +79,7 @@ export function countedLimitOf(
   const rows = isUnlimited ? PLAIN_SEARCH_ROWS : constantNumber(limit?.limit)
   const offset = isNode(limit?.offset) ? constantNumber(limit?.offset) : 0
   const isPercent = limit?.type === 'LIMIT_PERCENT_MODIFIER'
-  // DuckDB rounds `LIMIT 2.5`, and a sum of parts could round differently.
+  // DuckDB rounds `LIMIT 2.5`; the sum of limit and offset could round differently.
   const isCounted = Number.isSafeInteger(rows) && Number.isSafeInteger(offset) && !isPercent
   if (rows === undefined || offset === undefined || !isCounted) return null
   return { limit: rows, offset }

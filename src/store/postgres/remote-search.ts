@@ -230,7 +230,7 @@ async function hybridOf(
   }
   best.sort((one, other) => other.score - one.score)
   const neighbours = exactlyNearest(query, near, vector, fetched)
-  // If as many were found as were fetched, others may be equal to the last.
+  // If all requested rows came back, rows beyond the last may have the same score.
   if (neighbours === null || (best.length > 0 && best.length >= hitsFetched)) {
     return hybridOf(query, { ...hybrid, extra: extra * 4 })
   }

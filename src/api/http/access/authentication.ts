@@ -304,9 +304,9 @@ const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$
 /**
  * Refuses changes requested by pages of other sites. Browsers send `Origin` with such requests;
  * other clients never do.
- * @param isOwnMachine whether the server listens on loopback without login. Then a page whose host
- * name resolves to this machine must be refused too. With login, such a page has no cookie, and
- * behind a proxy the server can have any name
+ * @param isOwnMachine whether the server listens on loopback without a login. Then a page whose
+ * host name resolves to this machine must be refused too. With a login, such a page has no cookie,
+ * and behind a proxy the server can have any name
  * @throws AppError `forbidden_origin`
  */
 export function refuseCrossSite(request: Request, isOwnMachine: boolean): void {

@@ -215,7 +215,7 @@ const NAME_CHARS_MAX = 200
 
 /** Makes a valid file name of any name that a client sends. */
 function plainNameOf(sent: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters
   const plain = lastPart(sent.toWellFormed()).replaceAll(/[\u0000-\u001f\u007f-\u009f]+/gu, ' ')
   const chars = [...plain.normalize('NFC').trim()]
   // Keeps the end, because the extension tells the format.

@@ -199,7 +199,7 @@ function changed(
   // Columns that the user chose are drawn as they are, unless series are chosen too.
   const isByHand = by === 'none' || y !== undefined || x !== undefined
   const group = chosenBy ?? (isByHand ? undefined : suggested)
-  // A histogram has no Y axis, so the line shows the column that it counted.
+  // A histogram has no Y column, so other kinds of charts draw the column that it counted.
   const suggestedY = chosen.y.length > 0 ? chosen.y : [Math.min(chosen.x, columnCount - 1)]
   return {
     ...others,
