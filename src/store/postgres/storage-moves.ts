@@ -12,6 +12,7 @@ import type {
   LeftStorage,
   MoveProgress,
   MoveTarget,
+  RunRemote,
 } from '../../core/domain/ports/storage-ports.ts'
 import { AppError, hasCode, notFound } from '../../core/errors.ts'
 import { abortable, sleep, withDeadline } from '../../core/runtime/cancellation.ts'
@@ -55,23 +56,13 @@ export class StorageMoves implements KnowledgeBaseMoves {
   }
 
   async check(kb: KnowledgeBase, target: MoveTarget, definition: string): Promise<void> {
-    const { place, attachment } = target
-    const tables = { attachment, content: contentOf(kb) }
     const undone = new AppError('cancelled', 'It was only a try')
-    const trying = this.#copies.transaction(place, 'write', async (run) => {
-      await openMoveTables(run, place, tables, { definition, dimensions: kb.dimensions })
+    const trying = this.#copies.transaction(target.place, 'write', async (run) => {
+      await openTables(run, kb, target, definition)
       throw undone
     })
     await trying.catch((error) => {
       if (error !== undone) throw error
-    })
-  }
-
-  async #open(kb: KnowledgeBase, target: MoveTarget, definition: string): Promise<void> {
-    const { place, attachment } = target
-    const tables = { attachment, content: contentOf(kb) }
-    await this.#copies.transaction(place, 'write', (run) => {
-      return openMoveTables(run, place, tables, { definition, dimensions: kb.dimensions })
     })
   }
 
@@ -141,7 +132,9 @@ export class StorageMoves implements KnowledgeBaseMoves {
     signal: AbortSignal,
   ): Promise<boolean> {
     const settled = await this.#settled(kb, signal)
-    await this.#open(settled, target, progress.definitionOf(settled))
+    await this.#copies.transaction(target.place, 'write', (run) => {
+      return openTables(run, settled, target, progress.definitionOf(settled))
+    })
     let pass = await this.#sender.pass(settled, target, progress, signal)
     for (let count = 1; count < PASSES_MAX && pass.sentCount > LAST_CHUNKS; count += 1) {
       pass = await this.#sender.pass(settled, target, progress, signal)
@@ -299,6 +292,16 @@ export class StorageMoves implements KnowledgeBaseMoves {
 
 function isSettled({ nextLanguage, hasOlderTerms, nextEmbeddingModel }: KnowledgeBase): boolean {
   return nextLanguage === null && !hasOlderTerms && nextEmbeddingModel === null
+}
+
+function openTables(
+  run: RunRemote,
+  kb: KnowledgeBase,
+  { place, attachment }: MoveTarget,
+  definition: string,
+): Promise<void> {
+  const tables = { attachment, content: contentOf(kb) }
+  return openMoveTables(run, place, tables, { definition, dimensions: kb.dimensions })
 }
 
 /** Identifies the model and rules behind vectors and terms. */
