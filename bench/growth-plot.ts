@@ -50,7 +50,7 @@ const PANELS = [
   {
     title: 'Start',
     unit: 'ms',
-    ends: ['ready after start', 'first search after start', 'second search'],
+    ends: ['ready after start', 'start to first search', 'second search'],
   },
   { title: 'Memory above idle', unit: 'MB', ends: ['memory above idle'] },
   { title: 'Disk', unit: 'MB', ends: ['disk'] },

@@ -92,7 +92,7 @@ async function grown(step: Step): Promise<readonly Measure[]> {
       insert,
       { what: `${label}: inserted 2 000 at a time`, value: rate, unit: 'per second' },
       { what: `${label}: ready after start`, value: startMs, unit: 'ms' },
-      { what: `${label}: first search after start`, value: firstMs, unit: 'ms' },
+      { what: `${label}: start to first search`, value: firstMs, unit: 'ms' },
       { what: `${label}: second search`, value: secondMs, unit: 'ms' },
       { what: `${label}: memory above idle`, value: memoryMb, unit: 'MB' },
       { what: `${label}: disk`, value: diskMb, unit: 'MB' },
