@@ -1,8 +1,7 @@
 /**
  * `npm run clients` installs the third-party programs that `tests/clients/` runs against a server: npm packages in
- * `tests/clients/node_modules`, and PyPI packages in a virtual environment in `tests/clients/.venv`. They are not
- * needed
- * to use Eider.
+ * `tests/clients/node_modules`, and PyPI packages in a virtual environment in `tests/clients/.venv`. Eider itself does
+ * not need them.
  */
 import { spawn } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'

@@ -1,8 +1,7 @@
 /**
  * `bun bench/quality/train-answers.ts <recorded file>…` fits the built-in agent's weights to searches that
- * `answers.ts --record` wrote, and writes `assets/answers/weights.json`. The printed results are measured on articles that
- * were
- * left out of each fit; see docs/agents/measuring.md.
+ * `answers.ts --record` wrote, and writes `assets/answers/weights.json`. The printed results are measured on articles
+ * that were left out of each fit; see docs/agents/measuring.md.
  */
 import { join } from 'node:path'
 import { BuiltinEmbedder } from '../../src/models/builtin/builtin-embedder.ts'

@@ -1,8 +1,7 @@
 /**
  * `npm run build [-- --platforms linux-x64,darwin-arm64 | all] [--out folder] [--url address] [--fast]` builds the
- * program
- * as one file per system, by default this one, with an SBOM, licences, checksums, and packages for other installers.
- * `--url` is the address of all releases; `--fast` compresses less and builds no packages.
+ * program as one file per system, by default this one, with an SBOM, licences, checksums, and packages for other
+ * installers. `--url` is the address of all releases; `--fast` compresses less and builds no packages.
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'

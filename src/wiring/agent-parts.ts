@@ -298,7 +298,7 @@ export function serviceKeysOf(settings: Settings) {
   }
 }
 
-/** If only this machine reaches a server without login, models and sources may use any address. */
+/** If only this machine reaches a server without a login, models and sources may use any address. */
 export function networkRulesOf({ networkAllow, host, username }: Settings): NetworkRules {
   const isOpen = isLoopback(host) && username === undefined
   return { setting: 'EIDER_NETWORK_ALLOW', entries: networkAllow, isOpen }

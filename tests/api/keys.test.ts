@@ -46,7 +46,7 @@ describe('a key', () => {
     expect(await status('GET', '/api/keys', { 'x-api-key': key, ...admin })).toBe(403)
   })
 
-  test('is limited to its scopes even on a server without login, where other tokens are ignored', async () => {
+  test('is limited to its scopes even on a server without a login, where other tokens are ignored', async () => {
     const { headers } = await makeKey(open, ['read'])
     expect((await open.send('GET', '/api/keys', undefined, headers)).status).toBe(403)
     for (const authorization of ['Bearer sk-123', 'Bearer dummy', 'Basic YTpi', 'Bearer']) {

@@ -38,7 +38,7 @@ test('what clients send forges no line and obeys no order to the terminal', () =
     const lines = text.trimEnd().split('\n')
     // A stack has several lines, all of which but the first are indented.
     expect(lines.slice(1).every((line) => line.startsWith('  '))).toBe(true)
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for control characters.
     expect(text.replaceAll('\n', '')).not.toMatch(/[\x00-\x1f\x7f-\x9f\u2028\u202e]/)
   }
 })

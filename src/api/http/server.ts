@@ -215,7 +215,7 @@ function admit(
   params: PathParams,
 ): void {
   scope.principal = principal
-  // Each login has its own share of the concurrency slots; without login, each address has one.
+  // Each login has its own share of the concurrency slots; without a login, each address has one.
   if (login !== undefined) setCaller(scope.signal, login)
   const isChange = (needs === 'write' || needs === 'admin') && method !== 'GET'
   if (isChange) scope.noteChange(id ?? `${method} ${path}`, Object.values(params))

@@ -21,7 +21,7 @@ const TOOLS: readonly Tool[] = [
 ]
 
 const CALLS_MAX = 64
-/** The limit for each key or user; without login, for all callers together. */
+/** The limit for each key or user; without a login, for all callers together. */
 const PRINCIPAL_CALLS_MAX = 16
 const CALLS_WAITING_MAX = 256
 
