@@ -9,7 +9,6 @@ import { type MapAddress, type MapPoints, type MapRegion, readChunks } from '../
 import { Button } from '../../components/button.tsx'
 import { useResource } from '../../components/resource.ts'
 import { watchTheme } from '../../components/theme-colours.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import {
   lookOf,
   moved,
@@ -184,11 +183,6 @@ function MapZoom(props: {
     look((view) => zoomed(view, factor, view.width / 2, view.height / 2))
   }
   const showAll = () => look(({ width, height }) => wholeMap(width, height))
-  useShortcuts([
-    { keys: '+', does: 'Zoom in', run: () => zoom(FACTOR) },
-    { keys: '-', does: 'Zoom out', run: () => zoom(1 / FACTOR) },
-    { keys: '0', does: 'Show all of the map', run: showAll },
-  ])
   return (
     <div class="map-zoom">
       <Button label="+" aria-label="Zoom in" onClick={() => zoom(FACTOR)} />

@@ -1,11 +1,10 @@
 /** Controls for colouring the points, the legend, and the list of regions. */
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { MapRegion } from '../../api/maps.ts'
 import { Button } from '../../components/button.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted, shownCount } from '../../components/numbers.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { Selection } from './map-model.ts'
 import {
   FAINT,
@@ -29,10 +28,6 @@ export function MapColouring(
   const [text, setText] = useState(searched)
   // Follows changes made with the Back and Forward buttons.
   useLayoutEffect(() => setText(searched), [searched])
-  const box = useRef<HTMLInputElement>(null)
-  useShortcuts([
-    { keys: '/', does: 'Colour by similarity to a text', run: () => box.current?.select() },
-  ])
   const kb = knownOf('knowledgeBases', { project, name })
   const columns = Object.keys(kb?.metadata_types ?? {})
   const shown = column === '' || columns.includes(column) ? columns : [column, ...columns]
@@ -65,7 +60,6 @@ export function MapColouring(
         }}
       >
         <input
-          ref={box}
           type="search"
           class="grow"
           aria-label="Colour by similarity to a text"

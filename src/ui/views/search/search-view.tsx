@@ -1,5 +1,4 @@
 /** Searches a knowledge base as the user types, and can show all rankings side by side. */
-import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
@@ -11,7 +10,6 @@ import { FusionField, ModeField, WeightField } from '../../components/form/searc
 import { knownOf } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { evaluateStatement, useJudgments } from './judgments.ts'
 import { type LiveSearch, useLiveSearch } from './live-search.ts'
@@ -41,9 +39,7 @@ const MODEL_RESTS_MS = 300
 function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
   const [settings, setSettings] = useSettings()
   const [askedText, setAskedText] = useState('')
-  const box = useRef<HTMLInputElement>(null)
   const judging = useJudgments(place)
-  useShortcuts([{ keys: '/', does: 'Type a search', run: () => box.current?.select() }])
   const { text, mode, compares } = settings
   const kb = knownOf('knowledgeBases', place)
   const hasReranker = kb?.reranking_model != null
@@ -80,7 +76,6 @@ function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
       <SearchBox
         settings={settings}
         kb={kb}
-        box={box}
         measure={judging.isAny ? evaluateStatement(place, settings) : undefined}
         onChange={change}
         onEnter={() => setAskedText(text)}
@@ -137,7 +132,6 @@ function useSettings() {
 interface SearchBoxProps {
   readonly settings: SearchSettings
   readonly kb: KnowledgeBase | undefined
-  readonly box: RefObject<HTMLInputElement | null>
   /** A statement that measures these settings; unset without judgments. */
   readonly measure: string | undefined
   readonly onChange: (part: Partial<SearchSettings>) => void
@@ -146,7 +140,7 @@ interface SearchBoxProps {
 
 const COUNTS = [5, 10, 20, 50, 100]
 
-function SearchBox({ settings, kb, box, measure, onChange, onEnter }: SearchBoxProps) {
+function SearchBox({ settings, kb, measure, onChange, onEnter }: SearchBoxProps) {
   const { text, mode, alpha, fusion, k, reranks, compares } = settings
   return (
     <form
@@ -158,7 +152,6 @@ function SearchBox({ settings, kb, box, measure, onChange, onEnter }: SearchBoxP
       }}
     >
       <input
-        ref={box}
         type="search"
         class="search-box"
         aria-label="Search"

@@ -32,7 +32,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   const hasTable = tab.form === 'Table' || tab.form === 'Both'
   const hasChart = tab.form === 'Chart' || tab.form === 'Both'
   return (
-    <section class="stack sql-result" aria-label="Result">
+    <section class="stack" aria-label="Result">
       {run.warnings.length > 0 && (
         <ul class="warning sql-warnings small">
           {run.warnings.map((warning) => (

@@ -7,10 +7,9 @@ import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import { ResultPane } from './result-pane.tsx'
 import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
-import { cancelRuns, catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
+import { catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
 import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
 import { linked, meantStatement, type OpenedLink, parametersOf, valuesOf } from './statement.ts'
 import { SchemaList, TabRow } from './tab-row.tsx'
@@ -35,13 +34,6 @@ export function SqlView() {
   const runHere = () => runAt(selection())
   const runAll = () => runSpans(statementsOf(currentTab().sql))
   useLink(setRefused)
-  useShortcuts([
-    { keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() },
-    { keys: 'r', does: 'Go to the rows', run: focusRows },
-    { keys: 'Mod+Enter', does: 'Run the statement at the cursor, or the selection', run: runHere },
-    { keys: 'Mod+Shift+Enter', does: 'In the editor: run all statements', run: runAll },
-    { keys: 'Mod+.', does: 'Cancel the running statement', run: () => cancelRuns(currentTab().id) },
-  ])
   const marks = useMemo(() => marksOf(run, tab.sql), [run?.failure, tab.sql])
   const parameters = useMemo(() => parametersOf(tab.sql), [tab.sql])
   const statementCount = useMemo(() => statementsOf(tab.sql).length, [tab.sql])
@@ -170,10 +162,6 @@ function useTableNames() {
     known.current = changes
   }, [changes])
   return names
-}
-
-function focusRows(): void {
-  document.querySelector<HTMLElement>('.sql-result [role="grid"]')?.focus()
 }
 
 function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {

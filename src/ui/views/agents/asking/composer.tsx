@@ -4,7 +4,6 @@ import { refreshCatalog } from '../../../api/catalog.ts'
 import { ApiError, asError } from '../../../api/request.ts'
 import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { useShortcuts } from '../../../shell/keyboard.tsx'
 
 const ROWS_MAX = 10
 
@@ -38,10 +37,6 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
     // a conversation to read it.
     if (matchMedia('(hover: hover)').matches) field.current?.focus({ preventScroll: true })
   }, [])
-  useShortcuts([
-    { keys: '/', does: 'Go to the question', run: () => field.current?.focus() },
-    { keys: 'Mod+.', does: 'Stop the answer', run: onStop },
-  ])
   const type = (next: string) => {
     setText(next)
     keepDraft(place, next)
