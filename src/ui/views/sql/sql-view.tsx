@@ -1,4 +1,4 @@
-/** The SQL view: statements in tabs, and their rows as a table, a chart, JSON or a plan. */
+/** The SQL view: statements in tabs, and their rows, charts and plans. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { readFunctions, readTableNames, written } from '../../api/sql.ts'
@@ -32,6 +32,13 @@ export function SqlView() {
   }
   const selection = () => editor.current?.selection() ?? { from: 0, to: 0 }
   const runHere = () => runAt(selection())
+  const plan = () => {
+    const span = meantStatement(tab.sql, selection())
+    if (span === undefined) return runSpans([])
+    const sql = `EXPLAIN ${tab.sql.slice(span.from, span.to)}`
+    const opened = openTab({ sql, project: tab.project, params: tab.params })
+    setRefused(startSpans(opened, statementsOf(sql)))
+  }
   const runAll = () => runSpans(statementsOf(currentTab().sql))
   useLink(setRefused)
   const marks = useMemo(() => marksOf(run, tab.sql), [run?.failure, tab.sql])
@@ -75,8 +82,8 @@ export function SqlView() {
             tab={tab}
             run={run}
             refused={refused?.id === tab.id ? refused.text : ''}
-            selection={selection}
             onRun={runHere}
+            onPlan={plan}
             {...(statementCount > 1 ? { onRunAll: runAll } : {})}
           />
           {all.runs.length > 1 && <RunList tabId={tab.id} of={all} />}
@@ -108,8 +115,7 @@ function startSpans(
 ): Refused | undefined {
   if (spans.length === 0) return { id, text: 'Write a statement first' }
   const whole = spans.map(({ from, to }) => text.slice(from, to))
-  const { params, problem } = valuesOf(typed, whole.flatMap(parametersOf))
-  if (problem !== undefined) return { id, text: problem }
+  const params = valuesOf(typed, whole.flatMap(parametersOf))
   const all = whole.map((sql, index) => {
     return {
       statement: { sql, project, params, session: id, isReadOnly },
