@@ -85,14 +85,14 @@ export function MapLegend(props: {
     <section class="panel stack" aria-label="Colours of the points">
       <h2>Colours</h2>
       <ul class="map-list" aria-label="Colours">
-        {legend.map(({ label, count, first, last, selection }) => (
+        {legend.map(({ label, count, first, last }) => (
           <li key={first}>
             <button
               type="button"
               class="text-button map-entry"
               title="Select these chunks"
-              aria-pressed={selected === JSON.stringify(selection)}
-              onClick={() => onSelect(selection)}
+              aria-pressed={selected === JSON.stringify({ first, last })}
+              onClick={() => onSelect({ first, last })}
             >
               <MapSwatch place={(first + last) / 2} />
               <span class="one-line" dir="auto">
@@ -109,7 +109,6 @@ export function MapLegend(props: {
 
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
-  readonly version: string
   /** Whether regions determine the colours. */
   readonly isLegend: boolean
   readonly selected: string | undefined
@@ -132,7 +131,7 @@ function Parts(
     readonly of: number | null
   },
 ) {
-  const { of, regions, version, isLegend, selected, onSelect } = props
+  const { of, regions, isLegend, selected, onSelect } = props
   const parts = regions
     .map((region, index) => ({ region, index }))
     .filter(({ region }) => region.parent === of)
@@ -147,8 +146,8 @@ function Parts(
             type="button"
             class="text-button map-entry"
             title="Select these chunks"
-            aria-pressed={selected === JSON.stringify({ region: String(index), version })}
-            onClick={() => onSelect({ region: String(index), version })}
+            aria-pressed={selected === JSON.stringify({ region: index })}
+            onClick={() => onSelect({ region: index })}
           >
             {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
             <span class="map-words" dir="auto">

@@ -3,12 +3,12 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { Check, SelectField, TextAreaField } from '../../components/form/field.tsx'
+import { FilterChips } from '../../components/form/filter-chips.tsx'
 import { FusionField, ModeField, WeightField } from '../../components/form/search-fields.tsx'
 import { knownOf } from '../../components/known-name.ts'
-import { counted } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { evaluateStatement, useJudgments } from './judgments.ts'
@@ -28,7 +28,7 @@ import {
 export function SearchView({ project, name }: KnowledgeBaseName) {
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      <SearchPart place={{ project, name }} />
+      <SearchPart key={`${project}/${name}`} place={{ project, name }} />
     </KnowledgeBaseFrame>
   )
 }
@@ -80,7 +80,7 @@ function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
         onChange={change}
         onEnter={() => setAskedText(text)}
       />
-      <FilterChips filters={settings.filters} onChange={(filters) => change({ filters })} />
+      <FilterChips filters={settings.filters} onFilters={(filters) => change({ filters })} />
       {text.trim() === '' ? (
         <EmptyState icon="search" title="Type text to search for">
           <p>Results appear while you type.</p>
@@ -231,41 +231,4 @@ function FilterField({ filters, onChange }: FilterProps) {
       }}
     />
   )
-}
-
-const LISTED_MAX = 5
-
-/** The conditions of the filter; a click removes one. */
-function FilterChips({ filters, onChange }: FilterProps) {
-  const conditions = Object.entries(filters)
-  if (conditions.length === 0) return null
-  return (
-    <div class="row">
-      <Icon name="filter" />
-      {conditions.map(([key, value]) => (
-        <button
-          key={key}
-          type="button"
-          class="search-chip"
-          aria-label={`Remove the filter ${key}`}
-          onClick={() => {
-            onChange(Object.fromEntries(conditions.filter(([one]) => one !== key)))
-          }}
-        >
-          <bdi>
-            {key.replace(/^metadata\./, '')}: {shownCondition(value)}
-          </bdi>{' '}
-          ×
-        </button>
-      ))}
-    </div>
-  )
-}
-
-/** The condition as JSON; a long list, such as one from the map, is shown as its length. */
-function shownCondition(condition: unknown): string {
-  const isList = typeof condition === 'object' && condition !== null && 'in' in condition
-  const list = isList && Array.isArray(condition.in) ? condition.in : []
-  if (list.length > LISTED_MAX) return `one of ${counted(list.length, 'value')}`
-  return JSON.stringify(condition)
 }

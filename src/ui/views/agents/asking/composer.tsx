@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { ApiError, asError } from '../../../api/request.ts'
+import { draftAt, keepDraft } from '../../../components/browser-storage.ts'
 import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
 
@@ -15,17 +16,6 @@ interface ComposerProps {
   readonly onStop: () => void
   /** Scrolls to the newest turn; missing if that is visible. */
   readonly onDown: (() => void) | undefined
-}
-
-const keyOf = (place: string) => `eider.question.${place}`
-
-export function keepDraft(place: string, text: string): void {
-  if (text === '') sessionStorage.removeItem(keyOf(place))
-  else sessionStorage.setItem(keyOf(place), text)
-}
-
-export function draftAt(place: string): string {
-  return sessionStorage.getItem(keyOf(place)) ?? ''
 }
 
 export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerProps) {
