@@ -248,7 +248,7 @@ function ListSearch(props: {
         onShow({ words: words.trim() })
       }}
     >
-      <fieldset class="kb-switch" aria-label="What is listed">
+      <fieldset class="row kb-switch" aria-label="What is listed">
         {(['documents', 'chunks'] as const).map((one) => (
           <Button
             label={one === 'documents' ? 'Documents' : 'Chunks'}
