@@ -1,6 +1,7 @@
 /** Answers requests of MCP clients. */
 
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
+import { isInitializeRequest } from '@modelcontextprotocol/sdk/types.js'
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv-provider.js'
 import type { Principal } from '../../core/domain/access/principal.ts'
 import type { McpCaller, McpDoor } from '../../core/domain/ports/foreign-tool-ports.ts'
@@ -15,6 +16,7 @@ const BATCH_MAX = 50
 
 const PARSE_ERROR = -32700
 const INVALID_REQUEST = -32600
+const INVALID_PARAMS = -32602
 const REFUSED = -32000
 
 const SESSION_HEADER = 'mcp-session-id'
@@ -49,13 +51,17 @@ export class McpRequests implements McpDoor {
     if (new Set(ids).size < ids.length) {
       return refusal(400, INVALID_REQUEST, 'Two requests of one body have the same id')
     }
+    const opening = messages.find(({ method }) => method === 'initialize')
+    if (opening !== undefined && !isInitializeRequest(opening)) {
+      return refusal(400, INVALID_PARAMS, 'A parameter of "initialize" is missing or wrong')
+    }
     const keys = session === null ? [] : ids.map((id) => keyOf(session, id))
     if (keys.some((key) => this.#running.has(key))) {
       return refusal(400, INVALID_REQUEST, 'A request with this id is already being answered')
     }
     if (session !== null) for (const message of messages) this.#cancel(message, session)
     const response = await this.#answer(request, body, caller, keys)
-    if (messages.some(({ method }) => method === 'initialize') && response.ok) {
+    if (opening !== undefined && response.ok) {
       response.headers.set(SESSION_HEADER, crypto.randomUUID())
     }
     return response
