@@ -95,8 +95,6 @@ const READING: ReadonlySet<Statement['kind']> = new Set([
   'show',
   'show_create',
   'show_indexes',
-  'show_keys',
-  'show_users',
   'describe',
   'describe_agent',
   'describe_database',

@@ -17,7 +17,6 @@ import { nativeNamed } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 import { describeSelect } from '../select/views.ts'
-import { needsSomebody } from '../statements/run-definition.ts'
 import { checkStatement, runQuery } from './run-query.ts'
 
 interface Checkpoint {
@@ -281,7 +280,6 @@ async function planStatement(
   const whole = condition === undefined ? sql : withoutLast(sql, condition)
   const named = nativeNamed(whole, snapshot)
   const statement = parseStatement(named, tokenize(named))
-  if (/_(?:key|user)s?$/.test(statement?.kind ?? '')) throw needsSomebody()
   if (statement !== undefined && statement.kind !== 'insert') return false
   if (statement?.kind === 'insert') {
     const { project: qualifier, name } = statement.table
