@@ -3,8 +3,7 @@
  * own file.
  */
 import { AppError } from '../../core/errors.ts'
-import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
-import { variableOf } from '../lexer/variable-names.ts'
+import { type Token, variableOf, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type ObjectStatement, objectStatement } from './object-statements.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'
