@@ -1,34 +1,19 @@
 import { expect, test } from 'bun:test'
 import type { ChatDelta, ChatMessage, Embedder } from '../../src/core/domain/ports/model-ports.ts'
 import { extractiveChat } from '../../src/models/builtin/chat/extractive-chat.ts'
-import { callsOf, heard, LIST_TOOL, QUERY_TOOL, textOf } from './fixtures/chat-support.ts'
+import {
+  asked,
+  bagOfWords,
+  COLUMNS,
+  callsOf,
+  HEAD,
+  heard,
+  LIST_TOOL,
+  QUERY_TOOL,
+  rows,
+  textOf,
+} from './fixtures/chat-support.ts'
 import { thrownBy } from './fixtures/scripted-server.ts'
-
-/** Hashes words to dimensions, so that texts that share words are near each other. */
-const bagOfWords: Embedder['embed'] = async (texts) => {
-  return texts.map((text) => {
-    const vector = new Float32Array(256)
-    for (const word of text.toLowerCase().match(/\p{L}+/gu) ?? []) {
-      const place = Number(BigInt(Bun.hash(word)) % 256n)
-      vector[place] = (vector[place] ?? 0) + 1
-    }
-    const length = Math.hypot(...vector) || 1
-    return vector.map((value) => value / length)
-  })
-}
-
-const HEAD =
-  "Output columns: 'id', 'chunk_id', 'chunk_content', 'relevance', 'distance'\n" +
-  "Result in CSV format (dialect is 'excel'):\n" +
-  'id,chunk_id,chunk_content,relevance,distance\r\n'
-const COLUMNS =
-  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page, metadata->>'page_starts' AS page_starts, metadata->>'slide' AS slide, metadata->>'slide_starts' AS slide_starts, relevance, distance"
-const rows = (...chunks: readonly (readonly [string, string, number])[]) => {
-  const lines = chunks.map(([id, text, relevance]) => {
-    return `1,${id},"${text.replaceAll('"', '""')}",${relevance},0.5\r\n`
-  })
-  return HEAD + lines.join('')
-}
 
 const tools = [LIST_TOOL, QUERY_TOOL]
 
@@ -59,11 +44,6 @@ async function played(
   }
   throw new Error('no answer after six turns')
 }
-
-const asked = (question: string): readonly ChatMessage[] => [
-  { role: 'system', content: 'You are an agent' },
-  { role: 'user', content: question },
-]
 
 const REFUNDS = rows(
   [
