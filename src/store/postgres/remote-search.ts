@@ -21,6 +21,7 @@ import type {
 } from '../../core/domain/ports/search-ports.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { DAY_MS } from '../../core/time.ts'
 import { DISTANCE_PLACE, type FoundRow, FoundRows } from './found-rows.ts'
 import { listOf } from './remote-rows.ts'
 import { remoteState, remoteTables } from './remote-tables.ts'
@@ -275,6 +276,9 @@ async function vectorsOf(
   const vectors = keys.map((key) => [key, known.get(key)?.vector] as const)
   return new Map(vectors.flatMap(([key, vector]) => (vector ? [[key, vector]] : [])))
 }
+
+/** Creating an index for a million chunks takes longer than all other work. */
+export const INDEX_LIMITS: RunLimits = { timeoutMs: DAY_MS }
 
 /** @throws AppError `invalid_request` for another index type, or chunks on several nodes */
 export async function indexRemote(
