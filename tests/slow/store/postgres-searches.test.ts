@@ -118,9 +118,9 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
   // A million chunks need more than the ten minutes of other work.
   test('creating an index in PostgreSQL may take hours', async () => {
     await sql(`
-      CREATE TABLE allowed (ms text);
+      CREATE TABLE public.allowed (ms text);
       CREATE FUNCTION note_allowed() RETURNS event_trigger LANGUAGE plpgsql AS
-        $$ BEGIN INSERT INTO allowed VALUES (current_setting('statement_timeout')); END $$;
+        $$ BEGIN INSERT INTO public.allowed VALUES (current_setting('statement_timeout')); END $$;
       CREATE EVENT TRIGGER note_allowed ON ddl_command_start WHEN TAG IN ('CREATE INDEX')
         EXECUTE FUNCTION note_allowed()`)
     try {
@@ -130,7 +130,7 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
       await sql('DROP EVENT TRIGGER note_allowed')
     }
     const [allowed] = await sql(
-      `SELECT extract(epoch FROM ms::interval) / 3600 AS hours FROM allowed`,
+      `SELECT extract(epoch FROM ms::interval) / 3600 AS hours FROM public.allowed`,
     )
     expect(Number(allowed?.hours)).toBeGreaterThan(10)
   })
