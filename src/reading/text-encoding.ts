@@ -75,7 +75,7 @@ function plausible(sample: Uint8Array, encoding: Bun.Encoding): Bun.Encoding | n
 }
 
 /** Removes an incomplete last character. */
-function wholeUtf8(bytes: Uint8Array): Uint8Array {
+export function wholeUtf8(bytes: Uint8Array): Uint8Array {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0
     if (byte < 0x80) return bytes

@@ -9,6 +9,7 @@ import {
   markedEncoding,
   streamingDecoder,
   type TextEncoding,
+  wholeUtf8,
 } from '../text-encoding.ts'
 
 const BLOCK_BYTES = 4 * 1024 * 1024
@@ -80,17 +81,8 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
     const size = readSync(file, buffer, 0, buffer.length, at)
     if (size === 0) return
     // A character cut off at the end becomes part of the next block.
-    let end = size
-    if (size === buffer.length) {
-      for (let back = 1; back <= 3; back += 1) {
-        const byte = buffer[size - back] ?? 0
-        if (byte < 0x80) break
-        if (byte >= 0xc0) {
-          end = size - back
-          break
-        }
-      }
-    }
+    const block = buffer.subarray(0, size)
+    const end = size === buffer.length ? wholeUtf8(block).length : size
     yield buffer.subarray(0, end)
     at += end
   }
