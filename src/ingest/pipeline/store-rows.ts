@@ -13,7 +13,6 @@ import { rememberingEmbedder } from './embed-documents.ts'
 import {
   type Batch,
   BatchPipeline,
-  oneAhead,
   type RowsToStore,
   type StoreDeps,
   type StoringOptions,
@@ -82,7 +81,7 @@ async function storeInBatches(
   const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
   const chunking = { chunker: deps.chunker, reach }
   try {
-    for await (const rows of oneAhead(chunkedRows(target, chunking, either, limits.chunksMax))) {
+    for await (const rows of chunkedRows(target, chunking, either, limits.chunksMax)) {
       try {
         await take(rows)
       } catch (error) {

@@ -351,23 +351,3 @@ export class BatchPipeline<Batch, Ready> {
 }
 
 function ignore(): void {}
-
-/** If the consumer stops early, the item being fetched is awaited: it must end soon. */
-export async function* oneAhead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
-  const next = () => {
-    const result = source.next()
-    // Thrown when it is this item's turn.
-    result.catch(ignore)
-    return result
-  }
-  try {
-    for (let ahead = next(); ; ) {
-      const { value, done } = await ahead
-      if (done === true) return
-      ahead = next()
-      yield value
-    }
-  } finally {
-    await source.return()
-  }
-}

@@ -62,10 +62,9 @@ export async function readFolder(
     return false
   })
   for (const failure of unreadable) task.sink.failed(failure)
-  const lanes = lanesOf(changed, READS_AT_ONCE)
-  await mapConcurrent(lanes, { concurrencyMax: READS_AT_ONCE, signal }, async (lane, ended) => {
-    const reader = new FolderReader({ folder, task, reader: deps.reader() }, deps)
-    for (const file of lane) await reader.read(file, ended)
+  const bounds = { concurrencyMax: READS_AT_ONCE, signal }
+  await mapConcurrent(changed, bounds, (file, ended) => {
+    return new FolderReader({ folder, task, reader: deps.reader() }, deps).read(file, ended)
   })
   return {
     found: files.length + unreadable.length,
@@ -75,12 +74,6 @@ export async function readFolder(
 
 function isBelow(item: string, other: string): boolean {
   return other.endsWith('/') ? item.startsWith(other) : item === other
-}
-
-function lanesOf(files: readonly FoundFile[], count: number): readonly (readonly FoundFile[])[] {
-  return Array.from({ length: count }, (_, lane) => {
-    return files.filter((_file, index) => index % count === lane)
-  })
 }
 
 interface Reading {

@@ -131,14 +131,9 @@ export async function readSitemap(
   const wanted = all.filter(isWanted)
   const limit = typeof parameters.limit === 'number' ? parameters.limit : wanted.length
   const pages = wanted.slice(0, limit)
-  const lanes = Array.from({ length: PAGES_AT_ONCE }, (_, lane) => {
-    return pages.filter((_page, index) => index % PAGES_AT_ONCE === lane)
-  })
-  await mapConcurrent(lanes, { concurrencyMax: PAGES_AT_ONCE, signal }, async (lane, ended) => {
+  await mapConcurrent(pages, { concurrencyMax: PAGES_AT_ONCE, signal }, (page, ended) => {
     const reader = new AddressReader({ task, robots, reader: deps.reader() }, deps)
-    for (const page of lane) {
-      await reader.read(page, ended).catch((error) => missPage(task, page.url, error))
-    }
+    return reader.read(page, ended).catch((error) => missPage(task, page.url, error))
   })
   return { found: pages.length, mayHaveVanished: () => true }
 }
