@@ -180,11 +180,8 @@ export function mcpDoorOf(
 ): McpDoor {
   const { documents, running, version } = given
   const uses: McpUses = {
+    ...served,
     version,
-    snapshot: (principal) => served.catalogFor(principal).catalog.snapshot(),
-    search: served.search,
-    readDocument: (kb, id, signal) => served.documents.read(kb, id, signal),
-    listDocuments: (kb, order, signal) => served.documents.list(kb, order, signal),
     async sizeOf(kb) {
       const [count, chunks] = await Promise.all([documents.count(kb), documents.chunkCount(kb)])
       return { documents: count, chunks }
@@ -200,26 +197,17 @@ export function mcpDoorOf(
         entry.end()
       }
     },
-    ask: (question, signal) => served.agents.ask(question, signal),
-    insert: async (kb, rows, signal) => {
-      const crawl = { allowedDomains: [], patterns: [] }
-      return (await served.insert({ kb, rows, crawl }, signal)).job
-    },
     logError: (error, signal) => {
       served.logError({ requestId: requestOf(signal)?.id ?? 'mcp', error })
     },
   }
   let loaded: Promise<McpDoor> | undefined
   const door = () => {
-    loaded ??= import('../api/mcp/mcp-requests.ts').then(
-      (module) => new module.McpRequests(uses, () => performance.now()),
-    )
+    loaded ??= import('../api/mcp/mcp-requests.ts').then((module) => new module.McpRequests(uses))
     return loaded
   }
   return {
     handle: async (request, body, caller) => (await door()).handle(request, body, caller),
-    endIdleStreams: () => void loaded?.then((known) => known.endIdleStreams()),
-    close: async () => (await loaded)?.close(),
   }
 }
 

@@ -5,7 +5,6 @@ import type { ListenAddress, Listener } from '../api/http/listen.ts'
 import type { createServer } from '../api/http/server.ts'
 import { listenPostgres, type PostgresListener } from '../api/postgres/listen-postgres.ts'
 import type { PostgresParts, PostgresPort } from '../api/postgres/postgres-port.ts'
-import type { McpDoor } from '../core/domain/ports/foreign-tool-ports.ts'
 import { errorText, StartError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
@@ -40,7 +39,6 @@ interface Closing {
 interface RunningParts {
   readonly store: Store
   readonly jobs: JobRunner
-  readonly mcp: McpDoor
   readonly agents: Pick<AgentPool, 'start' | 'close'>
   readonly questionsKept: () => Promise<unknown>
   readonly vectorCaches: Closing & { start(): void; settled(): Promise<unknown> }
@@ -64,7 +62,7 @@ export function appOf(
   settings: Settings,
   parts: RunningParts,
 ): App {
-  const { store, jobs, mcp, agents, vectorCaches, reembedding, syncSources, schedules } = parts
+  const { store, jobs, agents, vectorCaches, reembedding, syncSources, schedules } = parts
   let loading: ReturnType<typeof setTimeout> | undefined
   return {
     handle: server.handle,
@@ -73,12 +71,10 @@ export function appOf(
       const listener = server.listen(address)
       const postgres = openPostgresPort(server.postgres, settings)
       const stop = async (graceMs: number) => {
-        mcp.endIdleStreams()
         const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
         await Promise.all(ended)
       }
       const handOver = async (graceMs: number) => {
-        mcp.endIdleStreams()
         await postgres?.stop(0)
         const [handover] = await Promise.all([listener.handOver(graceMs), jobs.close(graceMs)])
         return handover
@@ -111,7 +107,6 @@ export function appOf(
     async close() {
       clearTimeout(loading)
       parts.metrics.close()
-      await mcp.close()
       parts.backups.close()
       schedules.close()
       agents.close()

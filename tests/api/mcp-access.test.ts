@@ -159,15 +159,11 @@ describe('a key', () => {
     })
   })
 
-  test('has sessions of its own: for others they are not there', async () => {
+  test('is checked with each request of a session', async () => {
     const one = await makeKey(app, ['read'], {}, admin)
-    const other = await makeKey(app, ['read'], {}, admin)
     const own = await session(one.headers)
     const ping = { id: 1, method: 'ping' }
     expect((await app.app.handle(request(ping, own))).status).toBe(200)
-    const stolen = { ...own, ...other.headers }
-    expect((await app.app.handle(request(ping, stolen))).status).toBe(404)
-    expect((await app.send('DELETE', '/mcp', undefined, stolen)).status).toBe(404)
     await app.send('DELETE', `/api/keys/${one.id}`, undefined, admin)
     expect((await app.app.handle(request(ping, own))).status).toBe(401)
   })
@@ -193,6 +189,22 @@ describe('a statement ends', () => {
     expect(await response.text()).toBe('')
     await until(() => running() === 0)
     expect((await app.app.handle(request({ id: 'long', method: 'ping' }, own))).status).toBe(200)
+  })
+
+  test('when the session ends, and not for another client that names it', async () => {
+    const own = await session(admin)
+    const other = await makeKey(app, ['read'], {}, admin)
+    const stolen = { ...own, ...other.headers }
+    const response = await app.app.handle(request(long, own))
+    await until(() => running() === 1)
+    const cancelled = { method: 'notifications/cancelled', params: { requestId: 'long' } }
+    expect((await app.app.handle(request(cancelled, stolen))).status).toBe(202)
+    expect((await app.send('DELETE', '/mcp', undefined, stolen)).status).toBe(200)
+    expect((await app.app.handle(request({ id: 'long', method: 'ping' }, own))).status).toBe(400)
+    expect(running()).toBe(1)
+    expect((await app.send('DELETE', '/mcp', undefined, own)).status).toBe(200)
+    expect(await response.text()).toBe('')
+    await until(() => running() === 0)
   })
 
   test('when the client goes away', async () => {
@@ -255,23 +267,4 @@ describe('a question to an agent ends', () => {
     await model.hasEnded()
     await listener.stop(0)
   })
-})
-
-test('a server that stops ends the streams on which nothing comes', async () => {
-  const other = await createTestApp({ isInProcess: true })
-  const listener = other.app.listen({ hostname: '127.0.0.1', port: 0 })
-  const clientInfo = { name: 'a test', version: '1' }
-  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo }
-  const started = await fetch(`${listener.url}mcp`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
-  })
-  const id = started.headers.get('mcp-session-id') ?? ''
-  const headers = { 'mcp-session-id': id, accept: 'text/event-stream' }
-  const stream = await fetch(`${listener.url}mcp`, { headers })
-  expect(stream.status).toBe(200)
-  // If shutdown waited for it, the test would time out.
-  await Promise.all([listener.stop(600_000), stream.text()])
-  await other.close()
 })

@@ -370,6 +370,25 @@ test('a short option is searched by how manuals write it, and explained by its o
   expect(answer.split('[d:')[0]).toContain('Select the lines that do not fit.')
 })
 
+test.each(['-i', '--ignore-case'])(
+  'the entry of %s needs no other word of the question',
+  async (option) => {
+    const prose = 'The grepper tool reads its input as lines. It does so for each file of a folder.'
+    const entry =
+      'OPTIONS\n\t-i, --ignore-case\n\t\tUpper and lower case count as equal.\n\n\t-I\n\t\tBinary files are left out.'
+    const { answer } = await played({
+      messages: asked(`What does ${option} do in grepper?`),
+      listed: '["mindsdb.docs"]',
+      observe: (statement) => {
+        if (!statement.includes('LIKE')) return rows(['d:content:1of9:0to80', prose, 0.8])
+        return rows(['d:content:7of9:0to99', entry, 0.6])
+      },
+    })
+    const [first] = answer.split('[d:')
+    expect(first).toContain('> **-i, --ignore-case\n> Upper and lower case count as equal.**')
+  },
+)
+
 test('the name of an option that is quoted with it is not shown twice', async () => {
   const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '
   const entry = `OPTIONS\n       --max-hops <number>\n              Sets a limit. Fifty redirects in a loop are the default. ${about.repeat(5)}`

@@ -3,9 +3,8 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName, nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { contentColumnsOf } from './resources.ts'
 import { answers, type Tool, takes } from './tool.ts'
-import { namedAmong, visibleData } from './visible-data.ts'
+import { contentColumnsOf, namedAmong, visibleData } from './visible-data.ts'
 
 const DOCUMENTS_MAX = 100
 const CONTENT_CHARS_MAX = 1_000_000
@@ -53,11 +52,14 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
     job_id: { type: 'integer', description: 'If it takes longer, follow GET /api/jobs/{id}' },
   }),
   async run(sent, { uses, principal, signal }) {
-    const { knowledgeBases } = namable(uses.snapshot(principal), principal)
+    // Writing does not require the right to read; the right to use the name is enough.
+    const reader = { ...principal, scopes: new Set(['read'] as const) }
+    const { knowledgeBases } = visibleData({ uses, principal: reader })
     const named = sent.text('knowledge_base')
     const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
     const rows = sent.objects('documents').map((document) => documentRow(kb, document))
-    const job = await uses.insert(kb, rows, signal)
+    const crawl = { allowedDomains: [], patterns: [] }
+    const { job } = await uses.insert({ kb, rows, crawl }, signal)
     const stored = { knowledge_base: fullName(kb), documents: rows.length }
     return {
       structured:
@@ -66,11 +68,6 @@ export const ADD_DOCUMENTS_TOOL: Tool = {
           : { ...stored, state: 'running', job_id: job.id },
     }
   },
-}
-
-/** Writing does not require the right to read; the right to use the name is enough. */
-const namable: typeof visibleData = (snapshot, principal) => {
-  return visibleData(snapshot, { ...principal, scopes: new Set(['read']) })
 }
 
 /** @throws AppError `invalid_request` for metadata named like another column */

@@ -71,7 +71,7 @@ export const ASK_AGENT_TOOL: Tool = {
   }),
   async run(sent, call) {
     const { uses, principal, signal } = call
-    const { agents } = visibleData(uses.snapshot(principal), principal)
+    const { agents } = visibleData(call)
     const agent = namedAmong(agents, { named: sent.text('agent'), kind: 'agent', principal })
     const conversationId = sent.optionalText('conversation_id')
     const question = {
@@ -83,7 +83,7 @@ export const ASK_AGENT_TOOL: Tool = {
       ...(conversationId === undefined ? {} : { conversationId }),
     }
     let output: OutputEvent | undefined
-    for await (const event of uses.ask(question, signal)) {
+    for await (const event of uses.agents.ask(question, signal)) {
       if ('actions' in event) call.progress(event.actions.map(actionText).join('; '))
       if ('output' in event) output = event
     }
@@ -115,9 +115,9 @@ function answerRecord(output: OutputEvent, call: ToolCall) {
 }
 
 /** Documents the principal may not read are cited without a URL. */
-function citationRecord(citation: Citation, { uses, principal, origin }: ToolCall) {
+function citationRecord(citation: Citation, call: ToolCall) {
   const { knowledge_base, document_id: id, text, page, heading } = citation
-  const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)
+  const { knowledgeBases } = visibleData(call)
   const kb = knowledgeBases.find(({ projectName, name }) => {
     return `${projectName}.${name}` === knowledge_base
   })
@@ -126,7 +126,7 @@ function citationRecord(citation: Citation, { uses, principal, origin }: ToolCal
       ? {}
       : {
           id: documentUri(kb.projectName, kb.name, id),
-          url: linkOf(origin, kb, { id, metadata: {} }),
+          url: linkOf(call.origin, kb, { id, metadata: {} }),
         }
   return { ...address, knowledge_base, document_id: id, text, page, heading }
 }

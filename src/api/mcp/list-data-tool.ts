@@ -1,12 +1,16 @@
 import { requireNamespace } from '../../core/domain/access/principal.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
+import { fullName, nameKey, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
-import { contentColumnsOf } from './resources.ts'
-import { answers, READS, type Tool, type ToolCall, takes } from './tool.ts'
-import { type VisibleData, visibleData } from './visible-data.ts'
+import { answers, type McpUses, READS, type Tool, takes } from './tool.ts'
+import {
+  contentColumnsOf,
+  type Relation,
+  relationsOf,
+  type VisibleData,
+  visibleData,
+} from './visible-data.ts'
 
 const ITEMS_UNSET = 100
 const ITEMS_MAX = 500
@@ -71,8 +75,8 @@ export const LIST_DATA_TOOL: Tool = {
     const { uses, principal, signal } = call
     const project = sent.optionalText('project')
     if (project !== undefined) requireNamespace(principal, project)
-    const data = visibleData(uses.snapshot(principal), principal)
-    const items = dataItems(data, call).filter(({ namespace }) => {
+    const data = visibleData(call)
+    const items = dataItems(data, uses).filter(({ namespace }) => {
       return project === undefined || nameKey(namespace) === nameKey(project)
     })
     const start = cursorOffset(sent.optionalText('cursor'))
@@ -104,51 +108,34 @@ interface Item {
   readonly record: () => Promise<JsonObject>
 }
 
-function dataItems(data: VisibleData, call: ToolCall): readonly Item[] {
-  const item = (namespace: string, record: JsonObject): Item => {
-    return { namespace, record: async () => record }
-  }
+function dataItems(data: VisibleData, uses: McpUses): readonly Item[] {
   return [
-    ...data.knowledgeBases.map((kb) => {
-      return { namespace: kb.projectName, record: () => knowledgeBaseRecord(kb, call) }
-    }),
-    ...data.tables.map(({ projectName, name, columns, rowCount }) => {
-      const sized = { rows: rowCount, columns: columns.slice(0, LISTED_COLUMNS_MAX) }
-      return item(projectName, { kind: 'table', name: `${projectName}.${name}`, ...sized })
-    }),
-    ...data.views.map(({ projectName, name, columns }) => {
-      const shown = columns.slice(0, LISTED_COLUMNS_MAX)
-      return item(projectName, { kind: 'view', name: `${projectName}.${name}`, columns: shown })
-    }),
-    ...data.files.map(({ name, columns, rowCount }) => {
-      const named = columns.slice(0, LISTED_COLUMNS_MAX).map((column) => ({ name: column }))
-      const file = { kind: 'file', name: sqlNameOfFile(name), rows: rowCount, columns: named }
-      return item(FILES_DATABASE, file)
+    ...relationsOf(data).map((relation) => {
+      return { namespace: relation.namespace, record: () => relationRecord(relation, uses) }
     }),
     ...data.dataSources.map(({ name, engine }) => {
-      return item(name, { kind: 'database', name, engine })
+      return { namespace: name, record: async () => ({ kind: 'database', name, engine }) }
     }),
-    ...data.agents.map(({ projectName, name, data: reads }) => {
-      const all = [...(reads?.knowledgeBases ?? []), ...(reads?.tables ?? [])]
-      return item(projectName, { kind: 'agent', name: `${projectName}.${name}`, reads: all })
+    ...data.agents.map((agent) => {
+      const { knowledgeBases = [], tables = [] } = agent.data ?? {}
+      const reads = [...knowledgeBases, ...tables]
+      const record = async () => ({ kind: 'agent', name: fullName(agent), reads })
+      return { namespace: agent.projectName, record }
     }),
   ]
 }
 
-/** Quotes everything but a plain word. */
-function sqlNameOfFile(name: string): string {
-  const plain = /^[a-z_]\w*$/i.test(name)
-  return `${FILES_DATABASE}.${plain ? name : `"${name.replaceAll('"', '""')}"`}`
-}
-
-async function knowledgeBaseRecord(kb: KnowledgeBase, { uses }: ToolCall): Promise<JsonObject> {
+async function relationRecord(
+  { kind, namespace, name, columns, rows, kb }: Relation,
+  uses: McpUses,
+): Promise<JsonObject> {
+  // File names are quoted unless they are plain words.
+  const isQuoted = kind === 'file' && !/^[a-z_]\w*$/i.test(name)
   return {
-    kind: 'knowledge_base',
-    name: `${kb.projectName}.${kb.name}`,
-    ...(await uses.sizeOf(kb)),
-    content_columns: contentColumnsOf(kb),
-    columns: kb.storedMetadata
-      .slice(0, LISTED_COLUMNS_MAX)
-      .map(({ name, type }) => ({ name, type })),
+    kind,
+    name: `${namespace}.${isQuoted ? quote(name) : name}`,
+    ...(kb && { ...(await uses.sizeOf(kb)), content_columns: contentColumnsOf(kb) }),
+    ...(rows === undefined ? {} : { rows }),
+    columns: columns.slice(0, LISTED_COLUMNS_MAX),
   }
 }

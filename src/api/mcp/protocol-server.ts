@@ -4,7 +4,6 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import {
   CallToolRequestSchema,
-  CompleteRequestSchema,
   ErrorCode,
   GetPromptRequestSchema,
   ListPromptsRequestSchema,
@@ -27,13 +26,7 @@ import {
   setOrigin,
 } from '../../core/runtime/cancellation.ts'
 import { type ToolCalls, toolsFor } from './call-tool.ts'
-import {
-  completionOf,
-  RESOURCE_TEMPLATES,
-  type Reader,
-  readResource,
-  resourcePage,
-} from './resources.ts'
+import { RESOURCE_TEMPLATES, type Reader, readResource, resourcePage } from './resources.ts'
 import type { McpUses } from './tool.ts'
 
 export interface ProtocolParts {
@@ -66,7 +59,7 @@ export function protocolServer(parts: ProtocolParts): Server {
   const server = new Server(
     { name: 'eider', title: 'Eider', version: uses.version },
     {
-      capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
+      capabilities: { tools: {}, resources: {}, prompts: {} },
       instructions: INSTRUCTIONS,
       jsonSchemaValidator: validator,
     },
@@ -147,13 +140,6 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
     'prompts/get',
     method(GetPromptRequestSchema, ({ params }) => {
       return promptNamed(params.name, params.arguments ?? {})
-    }),
-  ],
-  [
-    'completion/complete',
-    method(CompleteRequestSchema, ({ params }, { reader }) => {
-      const { name, value } = params.argument
-      return completionOf({ name, value, given: params.context?.arguments ?? {} }, reader)
     }),
   ],
 ])

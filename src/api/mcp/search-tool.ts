@@ -104,11 +104,11 @@ interface Searched {
   readonly warnings: readonly string[]
 }
 
-function searchedOf(sent: Arguments, { uses, principal }: ToolCall): Searched {
-  const all = visibleData(uses.snapshot(principal), principal).knowledgeBases
+function searchedOf(sent: Arguments, call: ToolCall): Searched {
+  const all = visibleData(call).knowledgeBases
   const named = sent.optionalText('knowledge_base')
   if (named !== undefined) {
-    const kb = namedAmong(all, { named, kind: 'knowledge_base', principal })
+    const kb = namedAmong(all, { named, kind: 'knowledge_base', principal: call.principal })
     return { knowledgeBases: [kb], warnings: [] }
   }
   const knowledgeBases = all.slice(0, KNOWLEDGE_BASES_MAX)
@@ -220,16 +220,17 @@ export const FETCH_TOOL: Tool = {
         'Columns of the document; if cut, also total_chars, offset and next_offset (null at the end)',
     },
   }),
-  async run(sent, { uses, principal, signal, origin }) {
+  async run(sent, call) {
+    const { uses, principal, signal, origin } = call
     const address = readEiderUri(sent.text('id'))
     if (address?.kind !== 'document') {
       const expected = 'expected the "id" of a result of search'
       throw new AppError('invalid_request', `"id" is not the id of a document: ${expected}`)
     }
-    const { knowledgeBases } = visibleData(uses.snapshot(principal), principal)
+    const { knowledgeBases } = visibleData(call)
     const named = `${address.project}.${address.knowledgeBase}`
     const kb = namedAmong(knowledgeBases, { named, kind: 'knowledge_base', principal })
-    const document = await uses.readDocument(kb, address.id, signal)
+    const document = await uses.documents.read(kb, address.id, signal)
     const { id, metadata } = document
     const whole = wholeText(document)
     const offset = sent.number('offset') ?? 0

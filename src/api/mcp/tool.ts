@@ -1,18 +1,9 @@
 /** A tool: its description for models, who may call it, and its implementation. */
 
-import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Asker, Principal, Scope } from '../../core/domain/access/principal.ts'
-import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
-import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
-import type { Row } from '../../core/domain/document.ts'
-import type { Job } from '../../core/domain/flow/job.ts'
+import type { Principal, Scope } from '../../core/domain/access/principal.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { StoredDocument } from '../../core/domain/ports/document-ports.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
 import { isObject, type JsonObject } from '../../core/json.ts'
-import type { DocumentTexts } from '../../query/documents/document-changes.ts'
-import type { ListOrder, ListPage } from '../../query/documents/list-documents.ts'
-import type { SearchAnswer, SearchOrder } from '../../query/search/run-search.ts'
+import type { ServerDeps } from '../http/request/route-context.ts'
 
 export interface Tool {
   readonly name: string
@@ -112,40 +103,12 @@ export class Arguments {
   }
 }
 
-/** The use cases for tools, resources and prompts. HTTP routes call the same ones. */
-export interface McpUses {
+/** The use cases for tools, resources and prompts: those of the HTTP routes, and a few more. */
+export interface McpUses
+  extends Pick<ServerDeps, 'catalogFor' | 'search' | 'documents' | 'query' | 'agents' | 'insert'> {
   readonly version: string
-  snapshot(principal: Principal): CatalogSnapshot
-  search(kb: KnowledgeBase, order: SearchOrder, signal: AbortSignal): Promise<SearchAnswer>
-  readDocument(kb: KnowledgeBase, id: string, signal: AbortSignal): Promise<DocumentTexts>
-  listDocuments(
-    kb: KnowledgeBase,
-    order: ListOrder,
-    signal: AbortSignal,
-  ): Promise<ListPage<StoredDocument>>
   /** How many documents and chunks a knowledge base has. */
   sizeOf(kb: KnowledgeBase): Promise<{ readonly documents: number; readonly chunks: number }>
-  query(
-    request: {
-      readonly sql: string
-      readonly db: string
-      readonly params: Readonly<Record<string, unknown>>
-    },
-    principal: Principal,
-    signal: AbortSignal,
-  ): Promise<QueryResult>
-  ask(question: Question, signal: AbortSignal): AsyncIterable<CompletionEvent>
-  /** null if everything is stored; a job if it takes too long. */
-  insert(kb: KnowledgeBase, rows: readonly Row[], signal: AbortSignal): Promise<Job | null>
   /** Logs a failure of the server; failures caused by the caller are not logged. */
   logError(error: unknown, signal: AbortSignal): void
-}
-
-export interface Question {
-  readonly agent: Agent
-  readonly question: string
-  readonly history: readonly ConversationTurn[]
-  readonly deltas: false
-  readonly asker: Asker
-  readonly conversationId?: string
 }

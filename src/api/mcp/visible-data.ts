@@ -1,6 +1,5 @@
 /** The part of the catalog a principal may see, and the names MCP clients use for it. */
 
-import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import {
   mayDo,
   mayName,
@@ -9,9 +8,10 @@ import {
 } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   DEFAULT_PROJECT,
+  FILES_DATABASE,
   nameKey,
   type Project,
   type ProjectTable,
@@ -20,6 +20,7 @@ import {
 import { type FileTable, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { notFound } from '../../core/errors.ts'
 import type { DocumentTexts } from '../../query/documents/document-changes.ts'
+import type { ToolCall } from './tool.ts'
 
 export interface VisibleData {
   readonly projects: readonly Project[]
@@ -31,8 +32,11 @@ export interface VisibleData {
   readonly dataSources: readonly DataSource[]
 }
 
-/** @param snapshot without objects the principal may not use */
-export function visibleData(snapshot: CatalogSnapshot, principal: Principal): VisibleData {
+export function visibleData({
+  uses,
+  principal,
+}: Pick<ToolCall, 'uses' | 'principal'>): VisibleData {
+  const snapshot = uses.catalogFor(principal).catalog.snapshot()
   const isRead = mayDo(principal, 'read')
   const isAsked = isRead || mayDo(principal, 'ask')
   const read = <T>(things: readonly T[]): readonly T[] => (isRead ? things : [])
@@ -45,6 +49,42 @@ export function visibleData(snapshot: CatalogSnapshot, principal: Principal): Vi
     files: read(snapshot.files).flatMap(tablesOfFile),
     dataSources: read(snapshot.dataSources),
   }
+}
+
+/** Something with columns that are known without asking a remote server. */
+export interface Relation {
+  readonly kind: 'knowledge_base' | 'table' | 'view' | 'file'
+  readonly namespace: string
+  readonly name: string
+  /** Of a knowledge base, the metadata columns. */
+  readonly columns: readonly { readonly name: string; readonly type?: string }[]
+  /** Unset for a view and a knowledge base. */
+  readonly rows?: number
+  readonly kb?: KnowledgeBase
+}
+
+export function relationsOf(data: VisibleData): readonly Relation[] {
+  return [
+    ...data.knowledgeBases.map((kb): Relation => {
+      const { projectName: namespace, name, storedMetadata } = kb
+      const columns = storedMetadata.map(({ name, type }) => ({ name, type }))
+      return { kind: 'knowledge_base', namespace, name, columns, kb }
+    }),
+    ...data.tables.map(({ projectName: namespace, name, columns, rowCount }): Relation => {
+      return { kind: 'table', namespace, name, columns, rows: rowCount }
+    }),
+    ...data.views.map(({ projectName: namespace, name, columns }): Relation => {
+      return { kind: 'view', namespace, name, columns }
+    }),
+    ...data.files.map(({ name, columns: names, rowCount }): Relation => {
+      const columns = names.map((column) => ({ name: column }))
+      return { kind: 'file', namespace: FILES_DATABASE, name, columns, rows: rowCount }
+    }),
+  ]
+}
+
+export function contentColumnsOf(kb: KnowledgeBase): readonly string[] {
+  return kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS
 }
 
 /** Among those visible. @throws AppError `forbidden` for a project, existing or not */

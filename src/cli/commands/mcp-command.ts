@@ -41,19 +41,15 @@ async function* stoppable(lines: AsyncGenerator<string>, signal: AbortSignal) {
 
 type Message = JsonObject
 
-interface Opened {
-  readonly id: string
-  readonly version: string
-}
+type SessionHeaders = Readonly<Record<string, string>>
 
 class Bridge {
   readonly #client: HttpClient
   readonly #output: Output
   readonly #signal: AbortSignal
   readonly #pending = new Set<Promise<void>>()
-  /** The program's `initialize` message, kept so that it can be sent to a restarted server. */
-  #initialize: Message | undefined
-  #opening: Promise<Opened | undefined> = Promise.resolve(undefined)
+  /** The headers that `initialize` returns; a restarted server takes them too. */
+  #session: Promise<SessionHeaders> = Promise.resolve({})
   #hasAnswered = false
 
   constructor(client: HttpClient, output: Output, signal: AbortSignal) {
@@ -74,10 +70,9 @@ class Bridge {
   }
 
   async close(): Promise<void> {
-    const opened = await this.#opening.catch(() => undefined)
-    if (opened === undefined) return
+    const headers = await this.#session
+    if (headers['mcp-session-id'] === undefined) return
     const signal = AbortSignal.timeout(GOODBYE_MS)
-    const headers = sessionHeaders(opened)
     await this.#client.open('DELETE', '/mcp', { headers, signal }).catch(() => undefined)
   }
 
@@ -89,7 +84,7 @@ class Bridge {
     }
     try {
       if (isInitialize(message)) await this.#open(message)
-      else await this.#forward(message, await this.#opening.catch(() => undefined))
+      else await this.#forward(message, await this.#session)
     } catch (error) {
       if (this.#signal.aborted) return
       if (!(error instanceof CommandError)) throw error
@@ -98,64 +93,34 @@ class Bridge {
   }
 
   async #open(message: Message): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<Opened | undefined>()
-    this.#opening = promise
-    let opened: Opened | undefined
+    const { promise, resolve } = Promise.withResolvers<SessionHeaders>()
+    this.#session = promise
     try {
-      const response = await this.#post(message, undefined)
-      opened = await this.#opened(response, (answer) => this.#write(answer))
-      this.#initialize = message
+      resolve(await this.#opened(message))
     } finally {
-      resolve(opened)
+      resolve({})
     }
   }
 
-  async #opened(
-    response: Response,
-    onAnswer: (answer: Message) => Promise<void>,
-  ): Promise<Opened | undefined> {
+  async #opened(message: Message): Promise<SessionHeaders> {
+    const response = await this.#post(message, {})
     const id = response.headers.get('mcp-session-id')
-    let version = ''
+    let version: unknown
     for await (const answer of this.#messagesOf(response)) {
-      const { result } = answer
-      if (isObject(result)) version = String(result.protocolVersion)
-      await onAnswer(answer)
+      if (isObject(answer.result)) version = answer.result.protocolVersion
+      await this.#write(answer)
     }
-    return id === null || version === '' ? undefined : { id, version }
+    if (id === null || typeof version !== 'string') return {}
+    return { 'mcp-session-id': id, 'mcp-protocol-version': version }
   }
 
-  async #forward(message: Message | readonly unknown[], opened: Opened | undefined): Promise<void> {
-    let response: Response
-    try {
-      response = await this.#post(message, opened)
-    } catch (error) {
-      const isLost = error instanceof CommandError && error.status === 404 && opened !== undefined
-      if (!isLost) throw error
-      response = await this.#post(message, await this.#reopened(opened))
-    }
+  async #forward(message: Message | readonly unknown[], session: SessionHeaders): Promise<void> {
+    const response = await this.#post(message, session)
     for await (const answer of this.#messagesOf(response)) await this.#write(answer)
   }
 
-  /** Opens a new session, once for all requests that found the old one closed. */
-  async #reopened(lost: Opened): Promise<Opened | undefined> {
-    const current = await this.#opening.catch(() => undefined)
-    const initialize = this.#initialize
-    if (initialize === undefined || current?.id !== lost.id) return current
-    const { promise, resolve } = Promise.withResolvers<Opened | undefined>()
-    this.#opening = promise
-    let opened: Opened | undefined
-    try {
-      opened = await this.#opened(await this.#post(initialize, undefined), async () => {})
-      const ready = { jsonrpc: '2.0', method: 'notifications/initialized' }
-      await (await this.#post(ready, opened)).text()
-    } finally {
-      resolve(opened)
-    }
-    return opened
-  }
-
-  async #post(json: unknown, opened: Opened | undefined): Promise<Response> {
-    const headers = { accept: 'application/json, text/event-stream', ...sessionHeaders(opened) }
+  async #post(json: unknown, session: SessionHeaders): Promise<Response> {
+    const headers = { accept: 'application/json, text/event-stream', ...session }
     const init = { json, headers, signal: this.#signal }
     for (const ms of this.#hasAnswered ? RETRY_MS : []) {
       try {
@@ -199,11 +164,6 @@ class Bridge {
   async #write(message: Message): Promise<void> {
     await this.#output.line(JSON.stringify(message))
   }
-}
-
-function sessionHeaders(opened: Opened | undefined): Readonly<Record<string, string>> {
-  if (opened === undefined) return {}
-  return { 'mcp-session-id': opened.id, 'mcp-protocol-version': opened.version }
 }
 
 function isInitialize(message: Message | readonly unknown[]): message is Message {

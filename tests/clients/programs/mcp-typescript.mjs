@@ -42,12 +42,6 @@ const failed = await client.callTool({ name: 'query', arguments: { sql: 'DROP TA
 const { resources, nextCursor } = await client.listResources()
 const documents = await client.listResources({ cursor: nextCursor })
 const read = await client.readResource({ uri: documents.resources[0].uri })
-const { resourceTemplates } = await client.listResourceTemplates()
-const completed = await client.complete({
-  ref: { type: 'ref/resource', uri: resourceTemplates[1].uriTemplate },
-  argument: { name: 'knowledge_base', value: 'd' },
-  context: { arguments: { project: 'mindsdb' } },
-})
 const { prompts } = await client.listPrompts()
 const prompt = await client.getPrompt({
   name: 'answer_with_citations',
@@ -85,7 +79,6 @@ process.stdout.write(
     resources: resources.map(({ uri }) => uri),
     documents: documents.resources.map(({ uri }) => uri),
     read: read.contents[0].text,
-    completed: completed.completion.values,
     prompts: prompts.map(({ name }) => name),
     prompt: prompt.messages.length,
     cancelled,

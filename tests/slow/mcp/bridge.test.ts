@@ -81,7 +81,7 @@ test('a request fails while no server answers, and the next server answers later
   first.kill('SIGTERM')
   await first.exited
 
-  // The session ended with the server, but the program knows nothing of that and continues.
+  // The program knows nothing of the restart and continues with its session.
   const second = await start()
   const listed = await bridge.ask(4, 'tools/call', { name: 'list_data', arguments: {} })
   expect(listed).toMatchObject({ id: 4, result: { structuredContent: { items: [] } } })

@@ -310,11 +310,7 @@ const LOOPBACK_HOST = /^(([\w-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$
  * @throws AppError `forbidden_origin`
  */
 export function refuseCrossSite(request: Request, isOwnMachine: boolean): void {
-  if (!SAFE_METHODS.has(request.method)) refuseForeignOrigin(request, isOwnMachine)
-}
-
-/** For every method: other sites' pages may not read either. @throws AppError */
-export function refuseForeignOrigin(request: Request, isOwnMachine: boolean): void {
+  if (SAFE_METHODS.has(request.method)) return
   const origin = request.headers.get('origin')
   if (origin === null) return
   const host = URL.canParse(origin) ? new URL(origin).host : ''

@@ -113,3 +113,8 @@ function openAiErrorResponse(error: AppError): Response {
   if (status >= 408) headers.set('x-should-retry', String(retryAfterSeconds !== undefined))
   return new Response(JSON.stringify({ error: openAiError(error) }), { status, headers })
 }
+
+/** The JSON-RPC error for a request that MCP does not answer. */
+export function refusal(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
+}

@@ -1,11 +1,10 @@
 import { t } from 'elysia'
 import { ERRORS, toAppError } from '../../../core/errors.ts'
-import { refusal } from '../../mcp/refusal.ts'
-import { refuseForeignOrigin } from '../access/authentication.ts'
 import { streamedResponse } from '../answers/streamed-response.ts'
 import { isJsonType, readBody } from '../bodies/body.ts'
 import { parseJson } from '../bodies/json-text.ts'
 import { resource } from '../openapi/operation.ts'
+import { refusal } from '../request/error-response.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 import { FIELDS, integer, named } from '../request/schema-words.ts'
@@ -14,7 +13,6 @@ import { FIELDS, integer, named } from '../request/schema-words.ts'
 const BODY_BYTES_MAX = 8 * 1024 * 1024
 
 const PATH = '/mcp'
-const GONE = 'The session has ended, or belongs to another client'
 
 const MESSAGE = named('JsonRpcMessage', 'A JSON-RPC 2.0 request, notification or response', {
   jsonrpc: t.Literal('2.0'),
@@ -29,12 +27,11 @@ const MESSAGE = named('JsonRpcMessage', 'A JSON-RPC 2.0 request, notification or
 
 /** The Model Context Protocol over streamable HTTP. Errors have the protocol's own form. */
 export const mcpOperations = resource('MCP', (api, context) => {
-  const { authentication, deps } = context
   api.post(PATH, {
     id: 'sendMcp',
     summary: 'Send a Model Context Protocol message',
     description:
-      'One JSON-RPC 2.0 message, or a list of them before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`. Requests without this header do not use a session.',
+      'One JSON-RPC 2.0 message, or a list of them before version 2025-06-18. `initialize` returns the header `Mcp-Session-Id`; requests with it can be cancelled.',
     needs: 'login',
     takes: ['application/json'],
     form: t.Union([MESSAGE, t.Array(MESSAGE)]),
@@ -43,31 +40,18 @@ export const mcpOperations = resource('MCP', (api, context) => {
     answers: {
       200: ['The answer, as a stream of server-sent events', MESSAGE],
       202: { description: 'The notification was accepted', isEmpty: true },
-      404: GONE,
     },
     async run({ request, scope }) {
       const sent = await messageOf(context, request)
       return sent instanceof Response ? sent : answer(context, request, scope, sent.body)
     },
   })
-  api.get(PATH, {
-    id: 'openMcp',
-    summary: 'Open a session’s event stream',
-    needs: 'login',
-    failsAs: MESSAGE,
-    produces: 'text/event-stream',
-    answers: { 200: ['Server-sent events', MESSAGE], 404: GONE },
-    run({ request, scope }) {
-      refuseForeignOrigin(request, deps.settings.isLoopback && !authentication.isOn)
-      return answer(context, request, scope)
-    },
-  })
   api.delete(PATH, {
     id: 'endMcp',
-    summary: 'End a session',
+    summary: 'End a session and cancel its running requests',
     needs: 'login',
     failsAs: MESSAGE,
-    answers: { 200: { description: 'The session has ended', isEmpty: true }, 404: GONE },
+    answers: { 200: { description: 'The session has ended', isEmpty: true } },
     run: ({ request, scope }) => answer(context, request, scope),
   })
 })

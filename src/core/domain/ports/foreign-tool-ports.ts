@@ -69,7 +69,4 @@ export interface McpDoor {
    * @param body the parsed JSON of a POST
    */
   handle(request: Request, body: unknown, caller: McpCaller): Promise<Response>
-  /** Called when the server is stopping. */
-  endIdleStreams(): void
-  close(): Promise<void>
 }

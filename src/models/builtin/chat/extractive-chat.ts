@@ -152,7 +152,7 @@ interface Found {
   readonly failure: BaseFailure | null
 }
 
-/** An option such as `-v` is not a search word. */
+/** A search also finds words that only mention an option, such as `-v`. */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
   return names.flatMap((name, index) => {
@@ -177,13 +177,14 @@ function namedCalls({ question, choice }: Turn, found: readonly Found[]): readon
   })
 }
 
-/** How manuals introduce an option: at the start of a line, indented, or in backticks. */
-const OPTION_FORMS = ['#,%', '# %', '%  #,%', '%  # %', '%\n#,%', '%\n# %', '%`#%']
+/** How manuals introduce an option: at the start of a line, indented, as another name, or in backticks. */
+const OPTION_STARTS = ['', '%\n', '%  ', '%\t', '%, ', '%`']
 
 /** A condition for chunks that contain the option in one of these forms. */
 function holding(option: string): string {
-  const forms = OPTION_FORMS.map((form) => {
-    return `chunk_content LIKE ${literal(form.replace('#', option))}`
+  const ends = option.startsWith('--') ? ['%'] : [',%', ' %', '`%']
+  const forms = OPTION_STARTS.flatMap((start) => {
+    return ends.map((end) => `chunk_content LIKE ${literal(start + option + end)}`)
   })
   return ` AND (${forms.join(' OR ')})`
 }

@@ -58,15 +58,22 @@ export class WantedForm {
     return isHeaded || isLed ? WORTH.list : 0
   }
 
-  /** An option is explained where it first appears; later, it is only mentioned. */
-  #worthOfOption({ text, site }: AnswerUnit): number {
-    if (this.#options.length === 0) return 0
+  /** Whether the unit explains an option that the question names. */
+  explainsOption({ text, site }: AnswerUnit): boolean {
+    if (this.#options.length === 0) return false
     const { lead, stretch } = site
-    const name = lead === null ? text : stretch.text.slice(lead.start, lead.end)
-    const [firstLine = ''] = name.trimStart().split('\n')
-    const isNamed = /^[\s`*]*-/.test(firstLine)
-    if (isNamed && this.#options.some((option) => option.test(firstLine))) return WORTH.option
-    return this.#options.some((option) => option.test(text)) ? WORTH.mention : 0
+    const above = lead === null ? '' : stretch.text.slice(lead.start, lead.end)
+    // A unit has the option's name above it or at its own beginning.
+    const names = [above, text].map((one) => one.trimStart().split('\n')[0] ?? '')
+    return names.some((name) => {
+      return /^[`*]*-/.test(name) && this.#options.some((option) => option.test(name))
+    })
+  }
+
+  /** An option is explained where it first appears; later, it is only mentioned. */
+  #worthOfOption(unit: AnswerUnit): number {
+    if (this.explainsOption(unit)) return WORTH.option
+    return this.#options.some((option) => option.test(unit.text)) ? WORTH.mention : 0
   }
 
   /** Whether the unit is the first sentence or item below a heading. */
@@ -94,7 +101,7 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 
 /** On the same scale as the other parts of a unit's score. */
 const WORTH = {
-  ...{ option: 12, mention: 1, definition: 8, opening: 9 },
+  ...{ option: 24, mention: 1, definition: 8, opening: 9 },
   ...{ named: 4, headed: 3, list: 12, code: 3, fragment: 2, shown: 1 },
 } as const
 const SUBJECT_WORDS_MAX = 3
@@ -152,11 +159,10 @@ function definesIt(text: string, subject: string): boolean {
   return named === subject
 }
 
-/** Short options (`-v`), which are not search words. */
+/** Options such as `-v` and `--verbose`. */
 export function optionsIn(question: string): readonly string[] {
-  return [...question.matchAll(/(?<![\p{L}\p{N}-])-[a-zA-Z0-9](?![\p{L}\p{N}-])/gu)].map(
-    ([option]) => option,
-  )
+  const pattern = /(?<![\p{L}\p{N}-])-(?:[a-zA-Z0-9]|-[a-zA-Z0-9][\w-]*)(?![\p{L}\p{N}-])/gu
+  return [...question.matchAll(pattern)].map(([option]) => option)
 }
 
 /** Removes everything but letters and digits. */
