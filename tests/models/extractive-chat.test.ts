@@ -24,8 +24,11 @@ const HEAD =
 const COLUMNS =
   "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page, metadata->>'page_starts' AS page_starts, metadata->>'slide' AS slide, metadata->>'slide_starts' AS slide_starts, relevance, distance"
 const rows = (...chunks: readonly (readonly [string, string, number])[]) => {
+  return rowsOf('1', ...chunks)
+}
+const rowsOf = (document: string, ...chunks: readonly (readonly [string, string, number])[]) => {
   const lines = chunks.map(([id, text, relevance]) => {
-    return `1,${id},"${text.replaceAll('"', '""')}",${relevance},0.5\r\n`
+    return `${document},${id},"${text.replaceAll('"', '""')}",${relevance},0.5\r\n`
   })
   return HEAD + lines.join('')
 }
@@ -352,6 +355,48 @@ test('a question of what something is gets its definition, not the passage that 
   })
   const [first] = answer.split('[d:')
   expect(first).toContain('a fast tool which copies files')
+})
+
+test('a question may name a file by its name, its folder or its title', async () => {
+  const other = rowsOf('signals.md', [
+    'signals.md:content:9of9:0to33',
+    'Available under the licence MIT.',
+    0.8,
+  ])
+  for (const id of ['entities.md', 'packages/entities/README.md', '7']) {
+    const heading = id === '7' ? 'Entities > Terms' : 'Terms'
+    const own = `${id},${id}:content:6of6:0to29,Available under the licence BSD-2-Clause.,0.4,0.7,${heading}\r\n`
+    const { answer, sql } = await played({
+      messages: asked('Under which licence is entities available?'),
+      listed: '["mindsdb.docs"]',
+      observe: () =>
+        other.replace('relevance,distance\r\n', 'relevance,distance,heading\r\n') + own,
+    })
+    expect(sql.at(-1)).toContain(`id IN ('${id}')`)
+    expect([id, answer.split('[')[0]]).toEqual([id, expect.stringContaining('BSD-2-Clause')])
+  }
+})
+
+test('a file that the question names is searched, although others fit as well', async () => {
+  const { answer, sql } = await played({
+    messages: asked('What is the total of invoice_2024-03.pdf?'),
+    listed: '["mindsdb.docs"]',
+    observe: (statement) => {
+      if (!statement.includes("id LIKE '%invoice_2024-03.pdf%'"))
+        return rowsOf('invoice_2024-02.pdf', [
+          'invoice_2024-02.pdf:content:1of1:0to22',
+          'The total is 90 euros.',
+          0.6,
+        ])
+      return rowsOf('in/invoice_2024-03.pdf', [
+        'in/invoice_2024-03.pdf:content:1of1:0to22',
+        'The total is 75 euros.',
+        0.5,
+      ])
+    },
+  })
+  expect(sql.length).toBeGreaterThan(1)
+  expect(answer.split('[')[0]).toContain('75 euros')
 })
 
 test('a short option is searched by how manuals write it, and explained by its own entry', async () => {
