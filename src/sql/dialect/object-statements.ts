@@ -258,7 +258,10 @@ function expectKnowledgeBase(read: StatementReader): void {
   read.expectWord('knowledge_base')
 }
 
+/** `SHOW INDEXES FROM t` is another statement, about a table's columns. */
 function showIndexes(read: StatementReader): IndexStatement | undefined {
+  const isOfTable = read.peekWord(2) === 'from' || read.peekWord(2) === 'in'
+  if (isOfTable) return undefined
   if (!read.takeWords('show', 'indexes') && !read.takeWords('show', 'index')) return undefined
   if (!read.takeWords('on')) {
     return { kind: 'show_indexes', knowledgeBase: null, narrowing: narrowing(read) }
