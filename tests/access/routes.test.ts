@@ -23,7 +23,6 @@ login GET /api/requests/running
 login DELETE /api/requests/{number}
 login GET /api/util/readiness
 login POST /mcp
-login GET /mcp
 login DELETE /mcp
 login POST /v1/chat/completions
 login GET /v1/models
