@@ -41,7 +41,6 @@ function fileRecord(
   preprocessing: Preprocessing | null | undefined,
 ): StoreFileRecord {
   return {
-    id: own.id,
     object: 'vector_store.file',
     vector_store_id: idOf(kb),
     status: 'completed',
