@@ -137,21 +137,6 @@ export function arrayElements(text: string): readonly (string | null)[] {
   return elements
 }
 
-export function listParts(text: string): readonly string[] {
-  const parts: string[] = []
-  let from = 0
-  let depth = 0
-  for (const { kind, text: sign, start, end } of [...tokenize(text), END]) {
-    if (kind === 'symbol' && /^[([{]$/.test(sign)) depth += 1
-    if (kind === 'symbol' && /^[)\]}]$/.test(sign)) depth -= 1
-    const isOver = start < 0
-    if (!isOver && (depth !== 0 || sign !== ',' || kind !== 'symbol')) continue
-    parts.push(text.slice(from, isOver ? undefined : start).trim())
-    from = end
-  }
-  return parts.length === 1 && parts[0] === '' ? [] : parts
-}
-
 /** A value for a parameter `$n`. */
 export interface ParameterValue {
   readonly text: string | null
@@ -159,8 +144,6 @@ export interface ParameterValue {
    * The DuckDB type to cast it to. Null: its type follows from the other operand, as for a literal.
    */
   readonly cast: string | null
-  /** Whether `text` is SQL to insert unchanged. */
-  readonly isSql?: boolean
   readonly elements?: readonly (string | null)[]
 }
 
@@ -184,7 +167,7 @@ export function withParameters(
 }
 
 function valueText(
-  { text, cast, elements, isSql = false }: ParameterValue,
+  { text, cast, elements }: ParameterValue,
   at: {
     readonly isCount: boolean
     readonly number: number
@@ -192,7 +175,6 @@ function valueText(
   },
 ): string {
   if (text === null) return cast === null ? 'NULL' : `NULL::${cast}`
-  if (isSql) return text
   if (elements !== undefined) {
     const parts = elements.map((element) => (element === null ? 'NULL' : quoted(element, at)))
     return cast === null ? `[${parts.join(', ')}]` : `[${parts.join(', ')}]::${cast}`
