@@ -1,6 +1,6 @@
 /**
- * Runs each folder in `tests/` as one suite in its own process, two at a time, and ends with one line:
- * `N passed, N failed`. `--fast` leaves out the slow suites; `--hnsw` adds those that need the vss extension
+ * Runs each folder in `tests/` as one suite in its own process, two at a time beside one that waits, and ends with one
+ * line: `N passed, N failed`. `--fast` leaves out the slow suites; `--hnsw` adds those that need the vss extension
  * (`npm run extensions`); `--all` tries every case of the longest lists instead of a sample. Exits with 1 after any failure, or if nothing ran. Works under Node and Bun.
  */
 import { spawn } from 'node:child_process'
@@ -16,9 +16,11 @@ const OUTPUT_MS_MAX = 2000
 const SUITES_AT_ONCE = 2
 /** The longest ones start first, so that none of them runs alone at the end. */
 const LONGEST_FIRST = [
-  ...['api', 'slow/sql', 'slow/reading', 'slow/sources', 'clients', 'slow/api'],
-  ...['sql', 'slow/query', 'store', 'query', 'slow/docs', 'slow/models', 'ingest', 'browser'],
+  ...['api', 'browser', 'slow/models', 'slow/sql', 'clients', 'slow/reading'],
+  ...['sql', 'slow/query', 'store', 'query', 'slow/docs', 'ingest'],
 ].map((name) => join('tests', ...name.split('/')))
+/** Mostly these wait for time limits, so they run beside the two others, in turn. */
+const WAITING = ['sources', 'api'].map((name) => join('tests', 'slow', name))
 /**
  * These kill processes, use both cores or measure how late timers are, so they run after all others and at most one of
  * them beside another suite. The one that mostly waits for processes has a lane of its own.
@@ -43,9 +45,12 @@ try {
   const withSlow = !process.argv.includes('--fast')
   const withHnsw = process.argv.includes('--hnsw')
   const all = suites({ withSlow, withHnsw })
-  const shared = await runSideBySide(all.filter((suite) => !AT_LAST.includes(suite)))
-  const last = await runSideBySide(AT_LAST.filter((suite) => all.includes(suite)))
-  process.exitCode = closingLine([...shared, ...last])
+  const those = (names) => names.filter((suite) => all.includes(suite))
+  const apart = [...WAITING, ...AT_LAST]
+  const waited = runSideBySide(those(WAITING), 1)
+  const shared = await runSideBySide(all.filter((suite) => !apart.includes(suite)))
+  const counts = [...shared, ...(await waited), ...(await runSideBySide(those(AT_LAST)))]
+  process.exitCode = closingLine(counts)
 } finally {
   rmSync(reports, { recursive: true, force: true })
 }
@@ -85,7 +90,7 @@ function entriesOf(folder) {
   }
 }
 
-async function runSideBySide(all) {
+async function runSideBySide(all, atOnce = SUITES_AT_ONCE) {
   const waiting = [...all]
   const counts = []
   const lane = async () => {
@@ -93,7 +98,7 @@ async function runSideBySide(all) {
       counts.push((await runSuite(next)) ?? (await runSuite(next, { isLast: true })))
     }
   }
-  await Promise.all(Array.from({ length: SUITES_AT_ONCE }, lane))
+  await Promise.all(Array.from({ length: atOnce }, lane))
   return counts
 }
 

@@ -156,6 +156,11 @@ describe('a quote is found', () => {
       '> | size | litres |\n> | **large** | **1.75** |',
       '| large | 1.75 |',
     ],
+    [
+      'as a short row below its header, without bold',
+      '> | size | litres |\n> |---|---|\n> | large | 1.75 |\n',
+      '| large | 1.75 |',
+    ],
   ]
   for (const [how, answer, quote] of CASES) {
     test(how, async () => expect(await quotesIn(`${answer} [${chunkId}]`)).toEqual([quote]))

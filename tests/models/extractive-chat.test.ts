@@ -24,8 +24,11 @@ const HEAD =
 const COLUMNS =
   "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page, metadata->>'page_starts' AS page_starts, metadata->>'slide' AS slide, metadata->>'slide_starts' AS slide_starts, relevance, distance"
 const rows = (...chunks: readonly (readonly [string, string, number])[]) => {
+  return rowsOf('1', ...chunks)
+}
+const rowsOf = (document: string, ...chunks: readonly (readonly [string, string, number])[]) => {
   const lines = chunks.map(([id, text, relevance]) => {
-    return `1,${id},"${text.replaceAll('"', '""')}",${relevance},0.5\r\n`
+    return `${document},${id},"${text.replaceAll('"', '""')}",${relevance},0.5\r\n`
   })
   return HEAD + lines.join('')
 }
@@ -354,6 +357,48 @@ test('a question of what something is gets its definition, not the passage that 
   expect(first).toContain('a fast tool which copies files')
 })
 
+test('a question may name a file by its name, its folder or its title', async () => {
+  const other = rowsOf('signals.md', [
+    'signals.md:content:9of9:0to33',
+    'Available under the licence MIT.',
+    0.8,
+  ])
+  for (const id of ['entities.md', 'packages/entities/README.md', '7']) {
+    const heading = id === '7' ? 'Entities > Terms' : 'Terms'
+    const own = `${id},${id}:content:6of6:0to29,Available under the licence BSD-2-Clause.,0.4,0.7,${heading}\r\n`
+    const { answer, sql } = await played({
+      messages: asked('Under which licence is entities available?'),
+      listed: '["mindsdb.docs"]',
+      observe: () =>
+        other.replace('relevance,distance\r\n', 'relevance,distance,heading\r\n') + own,
+    })
+    expect(sql.at(-1)).toContain(`id IN ('${id}')`)
+    expect([id, answer.split('[')[0]]).toEqual([id, expect.stringContaining('BSD-2-Clause')])
+  }
+})
+
+test('a file that the question names is searched, although others fit as well', async () => {
+  const { answer, sql } = await played({
+    messages: asked('What is the total of invoice_2024-03.pdf?'),
+    listed: '["mindsdb.docs"]',
+    observe: (statement) => {
+      if (!statement.includes("id LIKE '%invoice_2024-03.pdf%'"))
+        return rowsOf('invoice_2024-02.pdf', [
+          'invoice_2024-02.pdf:content:1of1:0to22',
+          'The total is 90 euros.',
+          0.6,
+        ])
+      return rowsOf('in/invoice_2024-03.pdf', [
+        'in/invoice_2024-03.pdf:content:1of1:0to22',
+        'The total is 75 euros.',
+        0.5,
+      ])
+    },
+  })
+  expect(sql.length).toBeGreaterThan(1)
+  expect(answer.split('[')[0]).toContain('75 euros')
+})
+
 test('a short option is searched by how manuals write it, and explained by its own entry', async () => {
   const prose =
     'Of grepper: the grepper tool does lines. What it does is told by grepper -v itself.'
@@ -369,6 +414,25 @@ test('a short option is searched by how manuals write it, and explained by its o
   expect(sql.some((one) => one.includes("chunk_content LIKE '%  -v,%'"))).toBe(true)
   expect(answer.split('[d:')[0]).toContain('Select the lines that do not fit.')
 })
+
+test.each(['-i', '--ignore-case'])(
+  'the entry of %s needs no other word of the question',
+  async (option) => {
+    const prose = 'The grepper tool reads its input as lines. It does so for each file of a folder.'
+    const entry =
+      'OPTIONS\n\t-i, --ignore-case\n\t\tUpper and lower case count as equal.\n\n\t-I\n\t\tBinary files are left out.'
+    const { answer } = await played({
+      messages: asked(`What does ${option} do in grepper?`),
+      listed: '["mindsdb.docs"]',
+      observe: (statement) => {
+        if (!statement.includes('LIKE')) return rows(['d:content:1of9:0to80', prose, 0.8])
+        return rows(['d:content:7of9:0to99', entry, 0.6])
+      },
+    })
+    const [first] = answer.split('[d:')
+    expect(first).toContain('> **-i, --ignore-case\n> Upper and lower case count as equal.**')
+  },
+)
 
 test('the name of an option that is quoted with it is not shown twice', async () => {
   const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '

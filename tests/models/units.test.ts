@@ -68,6 +68,19 @@ test('a sentence that only introduces a list is not a unit, and a question is a 
   expect(units.at(-1)).toMatchObject({ text: 'Because it was made so.', setting: 'Why is it so?' })
 })
 
+test('a heading above the options of a manual page is not their name', () => {
+  const text = `OPTIONS
+   Output Control
+       -c, --count
+\t      Print only a count.
+\t-m NUM
+\t\tStop after NUM lines.`
+  expect(cut(text).map((unit) => [unit.setting, unit.text.replace(/\s+/g, ' ')])).toEqual([
+    ['OPTIONS: Output Control', '-c, --count Print only a count.'],
+    ['OPTIONS: Output Control', '-m NUM Stop after NUM lines.'],
+  ])
+})
+
 test('the options of a manual page are units with their descriptions', () => {
   const text = `NAME
        grep - print lines that match patterns

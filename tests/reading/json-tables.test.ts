@@ -22,6 +22,41 @@ describe('JSON', () => {
     ])
   })
 
+  test('a list of numbers next to the list of objects does not hide it', async () => {
+    const found = await readTable('t.geojson', '{"bbox":[1,2],"features":[{"a":1},{"a":2}]}', {
+      format: 'json',
+    })
+    expect(found.rows).toEqual([['1'], ['2']])
+    expect(found.warnings[0]).toContain('"features"')
+  })
+
+  test('values of several kinds are text, and strings have no quotation marks', async () => {
+    const found = await readTable(
+      't.json',
+      `[{"a":"x","b":{"JSON":"y","n":1,"m":{"k":"z"}},"c":["\\"d\\"",1],"day":"31-12-2020"},
+        {"a":12345678901234567890123,"b":{"JSON":12345678901234567890,"m":{"k":[1]}},"c":[true],"day":"30-12-2020"},
+        {"a":{"o":"p"}},
+        {"a":null,"b":null}]`,
+    )
+    expect(found.columns).toEqual([
+      'a VARCHAR',
+      'b STRUCT("JSON" VARCHAR, "n" BIGINT, "m" STRUCT("k" VARCHAR))',
+      'c VARCHAR[]',
+      'day DATE',
+    ])
+    expect(found.rows).toEqual([
+      ['x', { JSON: 'y', n: '1', m: { k: 'z' } }, ['"d"', '1'], '2020-12-31'],
+      [
+        '12345678901234567890123',
+        { JSON: '12345678901234567890', n: null, m: { k: '[1]' } },
+        ['true'],
+        '2020-12-30',
+      ],
+      ['{"o":"p"}', null, null, null],
+      [null, null, null, null],
+    ])
+  })
+
   test('long integers stay exact', async () => {
     const whole = await readTable(
       't.jsonl',
@@ -59,6 +94,14 @@ describe('JSON', () => {
       ['1', '9007199254740993'],
     ])
     expect(found.warnings.join()).toContain('would be rounded')
+  })
+
+  test('a name that appears twice is an error without advice for users of DuckDB', async () => {
+    const error = await readTable('t.json', '[{"a":1,"a":2}]').catch((thrown: Error) => thrown)
+    expect(error).toMatchObject({
+      message:
+        'The file could not be read: Invalid Input Error: JSON transform error in the file, in record/value 1: Object {"a":1,"a":2} has duplicate key "a"',
+    })
   })
 
   test('a mistake is reported with line and column', async () => {

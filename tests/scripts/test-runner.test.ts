@@ -37,9 +37,12 @@ test('the closing line sums up all suites, slow ones too', async () => {
     'sql/a.test.ts': PASSES.repeat(2),
     'http/b.test.ts': `${PASSES}test.skip('later', () => {})`,
     'slow/http/c.test.ts': PASSES,
+    // One that waits beside the others, and one that runs after them.
+    'slow/sources/d.test.ts': PASSES,
+    'slow/server/e.test.ts': PASSES,
     'support/fake.ts': '',
   }
-  expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '4 passed, 0 failed' })
+  expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '6 passed, 0 failed' })
   expect(await runTests(files, '--fast')).toMatchObject({
     exitCode: 0,
     lastLine: '3 passed, 0 failed',

@@ -158,5 +158,18 @@ describe('places', () => {
 test.each([
   ["SELECT 'secret', 12.5, x FROM t", 'SELECT ?, ?, x FROM t'],
   ["SELECT 'it''s cut here", 'SELECT ?'],
+  [
+    'SELECT "2024" FROM files."flights-3m" LIMIT 3',
+    'SELECT "2024" FROM files."flights-3m" LIMIT ?',
+  ],
+  [
+    'ALTER KNOWLEDGE_BASE k USING embedding_model = {"api_key": "sk-secret"}',
+    'ALTER KNOWLEDGE_BASE k USING …',
+  ],
+  [
+    `CREATE DATABASE d WITH ENGINE = 'mysql', PARAMETERS = {"password": "it's secret"}`,
+    'CREATE DATABASE d WITH ENGINE = ?, PARAMETERS …',
+  ],
+  ['SELECT a FROM t JOIN u USING (b)', 'SELECT a FROM t JOIN u USING (b)'],
   [`SELECT ${'a, '.repeat(100)}`, `SELECT ${'a, '.repeat(24)}a…`],
 ])('%s is shown without values', (sql, shown) => expect(shownStatement(sql, 80)).toBe(shown))

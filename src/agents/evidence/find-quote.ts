@@ -83,7 +83,14 @@ function standing({ text }: Claim, bolds: readonly string[], chunk: TextWords): 
   const chosen = (marked.length > 0 ? marked : runs).filter(({ first, last, holdsBold }) => {
     return holdsBold || last - first + 1 >= QUOTE_WORDS_MIN
   })
-  return chosen.length === 0 ? null : longest(chosen.map((run) => cut(runSpan(run, chunk), chunk)))
+  if (chosen.length > 0) return longest(chosen.map((run) => cut(runSpan(run, chunk), chunk)))
+  const rows = runs.map((run) => runSpan(run, chunk)).filter((span) => isRow(span, chunk))
+  return rows.at(-1) ?? null
+}
+
+/** A whole row of a table is certain even if it has few words. The last one is not a header. */
+function isRow({ start, end }: Span, { text }: TextWords): boolean {
+  return /^\|.*\|$/.test(text.slice(start, end))
 }
 
 /** Splits a quote into pieces; dots mark omissions. */

@@ -130,12 +130,17 @@ export interface KnowledgeBaseUsage {
 /** Only the start of a statement is read. */
 const READ_CHARS_MAX = 4_000
 
+const NAME_OR_VALUE =
+  /"(?:[^"]|"")*(?:"|$)|'(?:[^']|'')*(?:'|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|\b\d[\w.]*/g
+/** Options, whose values may be secrets, also in double quotes. */
+const OPTIONS = /\b(using(?=\s+\w+\s*=)|parameters(?=\s*=?\s*\{)).*$/is
+
 /** The start of a statement without literal values, for the log and the status. */
 export function shownStatement(sql: string, charsMax: number): string {
   const text = sql
     .slice(0, READ_CHARS_MAX)
-    .replace(/'(?:[^']|'')*('|$)|\$(\w*)\$[\s\S]*?(\$\2\$|$)/g, '?')
-    .replace(/\b\d[\w.]*/g, '?')
+    .replace(NAME_OR_VALUE, (found) => (found.startsWith('"') ? found : '?'))
+    .replace(OPTIONS, (_, word: string) => `${word.toUpperCase()} …`)
   return shortened(oneLine(text), charsMax)
 }
 

@@ -171,7 +171,6 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
-const OPTIONS = /\busing\s+\w+\s*=.*$/is
 /** Only this many characters are examined for the start of a statement. */
 const HEAD_CHARS = 4000
 
@@ -195,7 +194,7 @@ function statementShape(sql: string): string {
 function notedText(sql: string): string {
   const head = sql.slice(0, HEAD_CHARS)
   if (!isQuery(head)) return FIRST_WORDS.exec(head)?.[1] ?? ''
-  return shownStatement(sql, STATEMENT_CHARS_MAX).replace(OPTIONS, 'USING …').toWellFormed()
+  return shownStatement(sql, STATEMENT_CHARS_MAX).toWellFormed()
 }
 
 const REPORT_FILE_NAME = 'eider.crash.json'

@@ -86,13 +86,15 @@ async function isolatedConnection(path: string, folder: string): Promise<DuckDBC
   return connection
 }
 
-/** Removes file paths and byte positions from DuckDB's message. */
+/** Removes file paths, byte positions and advice for DuckDB's own users from its message. */
 function withoutPaths(error: unknown, paths: readonly string[]): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
-  const [detail = ''] = error.message.split(/\n(?:\n|LINE )/)
+  const [detail = ''] = error.message.split(/\n(?:\n|LINE |Try )/)
   let message = detail
   for (const path of paths) {
-    message = message.replaceAll(`"${path}"`, 'the file').replaceAll(path, 'the file')
+    for (const named of [`file "${path}"`, `file '${path}'`, `"${path}"`, path]) {
+      message = message.replaceAll(named, 'the file')
+    }
   }
   return couldNotRead(message, error)
 }

@@ -49,7 +49,7 @@ export async function readJson(
     const exact = hasLongIntegers
       ? await exactSql(connection, source, from, notes)
       : source.rows(null, path)
-    return await writtenTable(connection, exact, target)
+    return await writtenTable(connection, withPlainText(source.columns, exact), target)
   } catch (error) {
     if (error instanceof AppError) throw error
     const mistake = await mistakeIn(path)
@@ -72,6 +72,24 @@ function rowsSql(
   return `read_json(${literal(path)}, format = '${layout}', maximum_object_size = ${Math.max(size, 1024) + 1024}, ${types})`
 }
 
+/** The type JSON outside the quoted and plain names of fields. */
+const JSON_TYPE = /"(?:[^"]|"")*"|\bJSON\b(?! )/g
+
+/** DuckDB reads values of several kinds as JSON; their strings become text without quotation marks. */
+function withPlainText(columns: readonly Column[], rows: string): string {
+  const plain = columns.flatMap(({ name, type }) => {
+    const value = quote(name)
+    if (type === 'JSON') {
+      return [
+        `CASE json_type(${value}) WHEN 'VARCHAR' THEN ${value}->>'$' ELSE CAST(${value} AS VARCHAR) END AS ${value}`,
+      ]
+    }
+    const text = type.replace(JSON_TYPE, (found) => (found === 'JSON' ? 'VARCHAR' : found))
+    return text === type ? [] : [`CAST(to_json(${value}) AS ${text}) AS ${value}`]
+  })
+  return plain.length === 0 ? rows : `(SELECT * REPLACE (${plain.join(', ')}) FROM ${rows})`
+}
+
 interface JsonRows {
   readonly columns: readonly Column[]
   /** Returns the FROM clause for columns of these types; null: the types that DuckDB detects. */
@@ -92,9 +110,9 @@ async function onlyList(
   rows: string,
   columns: readonly Column[],
 ): Promise<string | null> {
-  const lists = columns.filter(({ type }) => type.endsWith('[]'))
+  const lists = columns.filter(({ type }) => type.startsWith('STRUCT(') && type.endsWith(')[]'))
   const [list] = lists
-  if (lists.length !== 1 || !list?.type.startsWith('STRUCT(')) return null
+  if (lists.length !== 1 || list === undefined) return null
   const counted = await connection.runAndReadAll(`SELECT count(*) FROM (FROM ${rows} LIMIT 2)`)
   return Number(counted.getRows()[0]?.[0]) === 1 ? list.name : null
 }

@@ -4,10 +4,12 @@ import type { ChunkVector } from '../../../src/core/domain/document.ts'
 import type { NearestChunks } from '../../../src/core/domain/ports/search-ports.ts'
 import { runQuery } from '../../../src/query/run/run-query.ts'
 import { NOTHING_NEAR, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
+import { isEverything } from '../../support/sample.ts'
 import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
 import { current, documentOf, draftOf } from '../../support/store-fixture.ts'
 
 const DIMENSIONS = 6
+const RUNS = isEverything ? 40 : 20
 const WORDS = ['tea', 'green', 'black', 'cup', 'milk', 'leaf', 'pot']
 
 let fixture: SqlFixture
@@ -130,9 +132,9 @@ test('memory and the statement that measures all agree, through writes', async (
         }
       },
     ),
-    { numRuns: 40 },
+    { numRuns: RUNS },
   )
-  expect(moved).toBeGreaterThan(40)
+  expect(moved).toBeGreaterThan(RUNS)
   expect(left.unanswered).toBeLessThan(left.asked / 4)
 }, 120_000)
 

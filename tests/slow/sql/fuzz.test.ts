@@ -1,3 +1,4 @@
 import { fuzzSuite } from '../../sql/fuzz-suite.ts'
+import { isEverything } from '../../support/sample.ts'
 
-fuzzSuite(3000)
+fuzzSuite(isEverything ? 3000 : 1500)

@@ -6,10 +6,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
+import { isEverything } from '../../support/sample.ts'
 
 /** A filter that is applied too early changes the result in every third run. */
 const REPEATS = 20
-const STATEMENTS = 80
+const STATEMENTS = isEverything ? 80 : 40
 
 const TABLES = [
   'CREATE TABLE few AS (SELECT range AS k FROM range(60))',

@@ -73,7 +73,7 @@ export interface UnitSite {
 export interface RankedUnit extends AnswerUnit {
   /** Higher is better. Comparable only within one question. */
   readonly score: number
-  /** Whether the unit or a neighbour contains a word of the question. */
+  /** Whether the unit or a neighbour contains a word of the question, or explains its option. */
   readonly hasWords: boolean
 }
 

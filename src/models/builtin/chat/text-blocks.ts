@@ -36,6 +36,7 @@ const TERM_CHARS_MAX = 100
 const CODE_INDENT = 4
 /** The most lines for the names of one option. */
 const NAMES_MAX = 4
+const OPTION = /^\s*-{1,2}\w/
 /** Matches `-k     like --block-size=1K`. */
 const OPTION_WITH_TEXT = /^\s*-{1,2}[\w?]\S*(?:,? -{1,2}\S+)*(?:\s{2,}(?=\S)|\s(?=\S+\s\S+\s))/
 
@@ -108,7 +109,8 @@ class BlockReader {
     const underline = UNDERLINE.exec(this.#line(this.#at + 1).text)?.[1]
     const isUnderlined = underline !== undefined && !ITEM.test(line.text) && !ROW.test(line.text)
     if (isUnderlined) return this.#title(underline.startsWith('=') ? 1 : 2, line.text, 2)
-    return this.#isManualHeading(line) && this.#title(2, line.text, 1)
+    if (this.#isManualHeading(line)) return this.#title(2, line.text, 1)
+    return this.#isAboveOptions(line) && this.#title(3, line.text, 1)
   }
 
   /** Whether the line is a heading such as `OPTIONS`: at the margin, with indented lines below. */
@@ -118,6 +120,12 @@ class BlockReader {
       .slice(this.#at + 1, this.#at + 3)
       .find((line) => line.text.trim() !== '')
     return below !== undefined && below.indent >= 2
+  }
+
+  /** Whether the line is a manual's heading within `OPTIONS`, such as `Output Control`. */
+  #isAboveOptions({ text, indent }: Line): boolean {
+    const below = this.#line(this.#at + 1)
+    return /^\s+[A-Z][\w ,/&-]+$/.test(text) && below.indent > indent && OPTION.test(below.text)
   }
 
   #title(level: number, text: string, lines: number): boolean {
@@ -167,7 +175,7 @@ class BlockReader {
   #term(): boolean {
     const line = this.#line()
     // An option may have several names, each on its own line.
-    const isOption = (one: Line) => one.indent === line.indent && /^\s*-{1,2}\w/.test(one.text)
+    const isOption = (one: Line) => one.indent === line.indent && OPTION.test(one.text)
     let names = 1
     while (isOption(line) && names < NAMES_MAX && isOption(this.#line(this.#at + names))) names += 1
     if (isOption(line) && OPTION_WITH_TEXT.test(line.text)) names = 1
@@ -199,7 +207,8 @@ class BlockReader {
       this.#at += 1
     }
     const description = this.#trimmed({ start: below.start, end })
-    this.#add({ kind: 'term', description, start: line.start + line.indent, end: description.end })
+    const start = line.end - line.text.trimStart().length
+    this.#add({ kind: 'term', description, start, end: description.end })
     return true
   }
 

@@ -201,7 +201,7 @@ type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
 
 export interface FeaturedUnit {
   readonly unit: AnswerUnit
-  /** Whether the unit or a neighbour contains a word of the question. */
+  /** Whether the unit or a neighbour contains a word of the question, or explains its option. */
   readonly hasWords: boolean
   /** The score for position and form, as for an option's entry or a section's first sentence. */
   readonly form: number
@@ -227,7 +227,7 @@ export function featuredQuestion(question: string, passages: readonly Passage[])
     const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
     const known = unique.get(key)
     if (known === undefined || known.features.relevance < features.relevance) {
-      const hasWords = features.nearby > 0
+      const hasWords = features.nearby > 0 || form.explainsOption(unit)
       unique.set(key, { unit, features, form: form.worthOf(unit), hasWords })
     }
   }
