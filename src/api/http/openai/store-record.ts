@@ -90,7 +90,7 @@ export async function findDocument(
 
 const BYTES_PER_NUMBER = 4
 
-/** The size of the vectors of so many chunks. */
+/** The size of the vectors of this many chunks. */
 export function vectorBytes({ dimensions }: KnowledgeBase, chunkCount: number): number {
   return chunkCount * (dimensions ?? 0) * BYTES_PER_NUMBER
 }
