@@ -11,8 +11,9 @@ const DIMENSIONS = 384
 const ROUNDS = 9
 const rowCount = Number(process.argv[2] ?? 100_000)
 const settings = [
-  'shared_buffers=1GB',
-  'maintenance_work_mem=1GB',
+  `shared_buffers=${Math.ceil(rowCount / 500_000)}GB`,
+  // An index that does not fit is created many times as slowly.
+  `maintenance_work_mem=${Math.ceil(rowCount / 400_000)}GB`,
   'max_wal_size=8GB',
   'work_mem=64MB',
 ]
@@ -33,7 +34,7 @@ if (servers === null)
 const [coordinator, ...nodes] = servers
 if (coordinator === undefined) throw new Error('no server')
 const eider = await createTestApp({
-  environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' },
+  environment: { EIDER_NETWORK_ALLOW: '127.0.0.1', EIDER_QUERY_MS: '600000' },
   embedders: {
     providers: ['builtin'],
     embedder: () => ({ embed: async (texts) => texts.map(vectorOf) }),
@@ -68,14 +69,16 @@ say(
   ),
 )
 
-// PostgreSQL generates all other rows from these, with vectors of their own.
+// PostgreSQL generates all other rows from these, with vectors of their own, and lengths that differ, so that few of
+// their scores are equal.
 const columns = `content, metadata, typed, context, is_cut, layout`
 const rest = 'terms, frequencies, term_count, language, revision'
+const restOfEach = `terms, frequencies, term_count + (n::bigint * 7919 % 499)::integer, language, revision`
 const made = await seconds(() =>
   coordinator.run(`
   INSERT INTO eider.kb (chunk_key, document_id, chunk_id, ${columns}, vector, ${rest})
   SELECT n, 'e' || n, 'e' || n || ':0', ${columns},
-    (SELECT array_agg(random() - 0.5)::real[]::vector FROM generate_series(1, ${DIMENSIONS}) WHERE n > 0), ${rest}
+    (SELECT array_agg(random() - 0.5)::real[]::vector FROM generate_series(1, ${DIMENSIONS}) WHERE n > 0), ${restOfEach}
   FROM generate_series(10001, ${rowCount - 2000} + 10000) AS n JOIN eider.kb AS c ON c.document_id = 'd' || n % 2000`),
 )
 say('made in PostgreSQL, s', Math.round(made))
@@ -108,6 +111,7 @@ async function measure(title: string, searches: typeof SEARCHES): Promise<void> 
 const HNSW: typeof SEARCHES = [
   ['HNSW', ''],
   ['HNSW, filter that keeps a fiftieth', 'AND price = 7'],
+  ['HNSW, hybrid without feedback', `AND hybrid_search = true AND hybrid_search_fusion = 'rrf'`],
 ]
 const sizeOf = `SELECT pg_size_pretty(pg_total_relation_size('eider.kb')) || ', table ' ||
   pg_size_pretty(pg_table_size('eider.kb')) AS size`
@@ -117,7 +121,9 @@ say(
   'HNSW index, s',
   (
     await seconds(() =>
-      eider.rows('CREATE INDEX ON KNOWLEDGE_BASE kb WITH (type = hnsw)').catch(() => {}),
+      eider
+        .rows('CREATE INDEX ON KNOWLEDGE_BASE kb WITH (type = hnsw, ef_construction = 64)')
+        .catch(() => {}),
     )
   ).toFixed(0),
 )

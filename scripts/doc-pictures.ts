@@ -54,7 +54,7 @@ const PICTURES: readonly (readonly [name: string, show: (page: Page) => Promise<
     async (page) => {
       const sql =
         'SELECT month, shop, sum(revenue) AS revenue FROM files.sales GROUP BY ALL ORDER BY month'
-      await open(page, addressOf.statement(sql, 'Both'))
+      await open(page, addressOf.chart(sql))
       await page.locator('.uplot canvas').first().waitFor()
     },
   ],

@@ -46,7 +46,7 @@ import { memoryBytesOf } from './store/duckdb/memory-watchdog.ts'
 
 import { remoteSearches } from './store/postgres/remote-search.ts'
 import type { Store } from './store/store.ts'
-import { auditedInserts, auditedQueries, statementAccess } from './wiring/access-parts.ts'
+import { auditedInserts, auditedQueries } from './wiring/access-parts.ts'
 import {
   agentAnswers,
   agentPool,
@@ -191,7 +191,6 @@ export function createApp(options: AppOptions): App {
     sources,
     databaseUses: databaseUses(snapshot, store),
     schedules,
-    access: statementAccess(store, settings),
     live: liveTables(sources, (rights) => depsWithin(rights), {
       ...{ traces: store.traces, audit: store.audit },
     }),

@@ -2,11 +2,7 @@
  * Runs every question of a collection as a search in one mode over HTTP, and measures the results.
  */
 import type { EiderClient } from '../../scripts/eider-client.ts'
-import {
-  type MeanMetrics,
-  meanMetrics,
-  metricsOf,
-} from '../../src/query/evaluate/retrieval-metrics.ts'
+import { metricsOf, type RetrievalMetrics } from '../../src/query/evaluate/retrieval-metrics.ts'
 import { percentile } from '../load.ts'
 import { PROJECT } from '../scenario.ts'
 import type { JudgedQuestion } from './beir-collection.ts'
@@ -20,8 +16,8 @@ export const DEEP = 100
 const NEAR = 10
 
 export interface MeasuredMode {
-  readonly near: MeanMetrics
-  readonly deep: MeanMetrics
+  readonly near: RetrievalMetrics
+  readonly deep: RetrievalMetrics
   /** The median time of one search. */
   readonly p50Ms: number
 }
@@ -39,6 +35,22 @@ export async function measuredMode(
   }
   const times = answers.map(({ tookMs }) => tookMs).toSorted((first, second) => first - second)
   return { near: rated(NEAR), deep: rated(DEEP), p50Ms: percentile(times, 0.5) }
+}
+
+/** Over the questions with a relevant document. */
+function meanMetrics(questions: readonly (RetrievalMetrics | null)[]): RetrievalMetrics {
+  const counted = questions.filter((metrics) => metrics !== null)
+  const mean = (name: keyof RetrievalMetrics) => {
+    const sum = counted.reduce((total, metrics) => total + metrics[name], 0)
+    return sum / Math.max(1, counted.length)
+  }
+  return {
+    ndcg: mean('ndcg'),
+    recall: mean('recall'),
+    precision: mean('precision'),
+    reciprocalRank: mean('reciprocalRank'),
+    averagePrecision: mean('averagePrecision'),
+  }
 }
 
 interface Answer {

@@ -68,14 +68,9 @@ export const INGEST_LIMITS = {
   /** The depth of a crawl that sets only a number of pages. */
   depthByPagesMax: 100,
   frontierUrlsMax: 100_000,
-  linksPerPageMax: 5000,
   patternCharsMax: 512,
   patternsMax: 100,
 
-  readMs: 30_000,
   matchMs: 2000,
   readsQueuedMax: 1000,
-  htmlBytesMax: 10 * 1024 * 1024,
-  htmlDepthMax: 500,
-  pdfPagesMax: 5000,
 } as const

@@ -2,7 +2,7 @@ import type { BoundValue } from '../core/domain/ports/engine-ports.ts'
 import { AppError } from '../core/errors.ts'
 import { HOUR_MS } from '../core/time.ts'
 import { DATABASE_PARAMETER } from '../sql/guard/placeholders.ts'
-import { variableOf } from '../sql/lexer/variable-names.ts'
+import { variableOf } from '../sql/lexer/tokens.ts'
 
 export interface SessionName {
   /** Empty if there is none. Logins' sessions are separate, even under the same name. */
@@ -185,8 +185,8 @@ export function requestValues(
       if (parameter === DATABASE_PARAMETER) return database
       const variable = variableOf(parameter)
       if (variable === undefined) return params.get(parameter)
-      if (variable.kind === 'system') return systemValue(variable.name)
-      return userValue(variable.name, variables)
+      if (variable.kind === 'user') return userValue(variable.name, variables)
+      throw new AppError('sql_unknown_name', `There is no system variable @@${variable.name}`)
     },
   }
 }
@@ -199,60 +199,4 @@ function userValue(name: string, variables: VariableScope | null): BoundValue {
   const value = variables.get(name)
   if (value !== undefined) return value
   throw new AppError('sql_missing_parameter', `Variable is not set: @${name}`)
-}
-
-/** @throws AppError `sql_unknown_name` */
-function systemValue(name: string): BoundValue {
-  const value = Object.hasOwn(SYSTEM_VARIABLES, name) ? SYSTEM_VARIABLES[name] : undefined
-  if (value === undefined) {
-    const how = 'SHOW VARIABLES lists them all'
-    throw new AppError('sql_unknown_name', `There is no system variable @@${name}; ${how}`)
-  }
-  return typeof value === 'boolean' ? Number(value) : value
-}
-
-/** `@@name` variables, which MySQL clients read when they connect. */
-type SystemValue = string | number | boolean
-
-/** Sorted by name. Each value is true for this server, or has no effect here. */
-export const SYSTEM_VARIABLES: Readonly<Record<string, SystemValue>> = {
-  auto_increment_increment: 1,
-  autocommit: true,
-  character_set_client: 'utf8mb4',
-  character_set_connection: 'utf8mb4',
-  character_set_database: 'utf8mb4',
-  character_set_results: 'utf8mb4',
-  character_set_server: 'utf8mb4',
-  character_set_system: 'utf8mb4',
-  collation_connection: 'utf8mb4_bin',
-  collation_database: 'utf8mb4_bin',
-  collation_server: 'utf8mb4_bin',
-  default_storage_engine: 'DuckDB',
-  init_connect: '',
-  interactive_timeout: 28_800,
-  license: 'Apache-2.0',
-  // Names are stored as written and compared ignoring case.
-  lower_case_table_names: 2,
-  max_allowed_packet: 67_108_864,
-  net_write_timeout: 60,
-  performance_schema: false,
-  query_cache_size: 0,
-  query_cache_type: false,
-  sql_mode: 'ANSI_QUOTES',
-  system_time_zone: 'UTC',
-  time_zone: '+00:00',
-  transaction_isolation: 'REPEATABLE-READ',
-  transaction_read_only: false,
-  tx_isolation: 'REPEATABLE-READ',
-  tx_read_only: false,
-  // The MySQL version whose system tables are provided. Clients decide by it what to request.
-  version: '8.0.17-Eider',
-  version_comment: 'Eider',
-  wait_timeout: 28_800,
-}
-
-/** The value in the form of SHOW VARIABLES. */
-export function shownVariable(value: SystemValue): string {
-  if (typeof value === 'boolean') return value ? 'ON' : 'OFF'
-  return String(value)
 }

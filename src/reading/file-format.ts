@@ -122,7 +122,7 @@ function isArchive(bytes: Uint8Array): boolean {
   return names !== null && !names.includes('[Content_Types].xml') && !names.includes('mimetype')
 }
 
-/** Whether there are zero bytes, other than in UTF-16 and UTF-32. */
+/** Whether there are zero bytes, other than in UTF-16. */
 function isBinary(bytes: Uint8Array): boolean {
   if (!bytes.subarray(0, SNIFFED_BYTES).includes(0)) return false
   return markedEncoding(bytes) === null && wideEncoding(bytes) === null

@@ -6,28 +6,20 @@ import { isUtf8 } from 'node:buffer'
 export function decodeText(bytes: Uint8Array, declared: string | null): string {
   const marked = markedEncoding(bytes)
   const encoding = marked ?? declaredEncoding(declared) ?? detectedEncoding(bytes, false)
-  return decoded(bytes, encoding).replaceAll('\r\n', '\n').toWellFormed()
+  return new TextDecoder(encoding).decode(bytes).replaceAll('\r\n', '\n').toWellFormed()
 }
 
-/** Includes UTF-32, which `TextDecoder` does not support. */
-export type TextEncoding = Bun.Encoding | 'utf-32le' | 'utf-32be'
-
-export function markedEncoding(bytes: Uint8Array): TextEncoding | null {
-  const [first, second, third, fourth] = bytes
+export function markedEncoding([first, second, third, fourth]: Uint8Array): Bun.Encoding | null {
   if (first === 0xef && second === 0xbb && third === 0xbf) return 'utf-8'
-  if (first === 0xff && second === 0xfe) {
-    return third === 0 && fourth === 0 && bytes.length >= 4 ? 'utf-32le' : 'utf-16le'
-  }
   if (first === 0xfe && second === 0xff) return 'utf-16be'
-  const isWide = first === 0 && second === 0 && third === 0xfe && fourth === 0xff
-  return isWide ? 'utf-32be' : null
+  // Two zeros after it would be UTF-32, which no decoder supports.
+  const isLittle = first === 0xff && second === 0xfe && (third !== 0 || fourth !== 0)
+  return isLittle ? 'utf-16le' : null
 }
 
 /** `TextDecoder`'s name; null if it has none, or for UTF-8, which is tried anyway. */
-export function declaredEncoding(name: string | null): TextEncoding | null {
+export function declaredEncoding(name: string | null): Bun.Encoding | null {
   if (name === null) return null
-  const wide = /^utf-?32-?(le|be)?$/i.exec(name.trim())
-  if (wide !== null) return wide[1]?.toLowerCase() === 'be' ? 'utf-32be' : 'utf-32le'
   try {
     // A decoder reports its canonical name.
     const encoding = new TextDecoder(name).encoding as Bun.Encoding
@@ -38,7 +30,7 @@ export function declaredEncoding(name: string | null): TextEncoding | null {
 }
 
 /** For bytes without a mark. @param isCut whether the last character may be incomplete */
-export function detectedEncoding(bytes: Uint8Array, isCut: boolean): TextEncoding {
+export function detectedEncoding(bytes: Uint8Array, isCut: boolean): Bun.Encoding {
   const wide = wideEncoding(bytes)
   if (wide !== null) return wide
   if (isUtf8(isCut ? wholeUtf8(bytes) : bytes)) return hasIso2022Jp(bytes) ? 'iso-2022-jp' : 'utf-8'
@@ -48,20 +40,14 @@ export function detectedEncoding(bytes: Uint8Array, isCut: boolean): TextEncodin
 const SNIFFED_BYTES = 65_536
 
 /** By its zero bytes; null if they are nowhere or everywhere. */
-export function wideEncoding(bytes: Uint8Array): TextEncoding | null {
-  const sample = bytes.subarray(0, Math.min(bytes.length, SNIFFED_BYTES) & ~3)
+export function wideEncoding(bytes: Uint8Array): Bun.Encoding | null {
+  const sample = bytes.subarray(0, Math.min(bytes.length, SNIFFED_BYTES) & ~1)
   if (sample.length < 4 || !sample.includes(0)) return null
-  const zeros = [0, 0, 0, 0]
-  for (let index = 0; index < sample.length; index += 1) {
-    if (sample[index] === 0) zeros[index & 3] = (zeros[index & 3] ?? 0) + 1
+  let [high, low] = [0, 0]
+  for (let index = 0; index < sample.length; index += 2) {
+    if (sample[index] === 0) high += 2 / sample.length
+    if (sample[index + 1] === 0) low += 2 / sample.length
   }
-  const [first = 0, second = 0, third = 0, fourth = 0] = zeros.map(
-    (count) => (count * 4) / sample.length,
-  )
-  if (first < 0.9 && third > 0.9 && fourth > 0.99) return 'utf-32le'
-  if (fourth < 0.9 && second > 0.9 && first > 0.99) return 'utf-32be'
-  const low = (second + fourth) / 2
-  const high = (first + third) / 2
   // In text without other ASCII characters, commas and line ends alone cause some zeros.
   if (low > 0.02 && high < low / 4) return plausible(sample, 'utf-16le')
   if (high > 0.02 && low < high / 4) return plausible(sample, 'utf-16be')
@@ -75,7 +61,7 @@ function plausible(sample: Uint8Array, encoding: Bun.Encoding): Bun.Encoding | n
 }
 
 /** Removes an incomplete last character. */
-function wholeUtf8(bytes: Uint8Array): Uint8Array {
+export function wholeUtf8(bytes: Uint8Array): Uint8Array {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0
     if (byte < 0x80) return bytes
@@ -93,48 +79,6 @@ function hasIso2022Jp(bytes: Uint8Array): boolean {
   if (!bytes.includes(0x1b)) return false
   const text = new TextDecoder('latin1').decode(bytes.subarray(0, SNIFFED_BYTES))
   return ISO_2022_JP.test(text)
-}
-
-function decoded(bytes: Uint8Array, encoding: TextEncoding): string {
-  const decoder = streamingDecoder(encoding)
-  return decoder.decode(bytes) + decoder.end()
-}
-
-interface StreamingDecoder {
-  decode(bytes: Uint8Array): string
-  end(): string
-}
-
-/** Decodes pieces that may be cut anywhere, and drops a byte order mark at the start. */
-export function streamingDecoder(encoding: TextEncoding): StreamingDecoder {
-  if (encoding === 'utf-32le' || encoding === 'utf-32be')
-    return utf32Decoder(encoding === 'utf-32le')
-  const decoder = new TextDecoder(encoding)
-  return {
-    decode: (bytes) => decoder.decode(bytes, { stream: true }),
-    end: () => decoder.decode(),
-  }
-}
-
-function utf32Decoder(isLittle: boolean): StreamingDecoder {
-  let rest = new Uint8Array(0)
-  let isFirst = true
-  return {
-    decode: (bytes) => {
-      const all = Buffer.concat([rest, bytes])
-      const size = all.length & ~3
-      const parts: string[] = []
-      for (let index = 0; index < size; index += 4) {
-        const code = isLittle ? all.readUInt32LE(index) : all.readUInt32BE(index)
-        const isMark = isFirst && code === 0xfeff
-        isFirst = false
-        if (!isMark) parts.push(code <= 0x10ffff ? String.fromCodePoint(code) : '\ufffd')
-      }
-      rest = all.subarray(size)
-      return parts.join('')
-    },
-    end: () => (rest.length > 0 ? '\ufffd' : ''),
-  }
 }
 
 /** Tries every encoding in which the bytes are valid; the most language-like text wins. */

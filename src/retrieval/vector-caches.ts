@@ -173,14 +173,6 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
     }
   }
 
-  async chunkCount(kb: KnowledgeBase): Promise<number | null> {
-    const cache = this.#cacheOf(kb)
-    if (cache === null) return null
-    await cache.settled()
-    // Each chunk has one vector.
-    return this.#cacheOf(kb) === cache ? (cache.index?.count ?? null) : null
-  }
-
   async keysOfDocument(document: DocumentRequest, signal: AbortSignal) {
     const snapshot = await snapshotOf(this.#cacheOf(document.knowledgeBase))
     const keys = snapshot && (await this.#retriever.keysOfDocument(snapshot, document, signal))

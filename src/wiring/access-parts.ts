@@ -14,10 +14,7 @@ import type { AuditLog } from '../core/domain/ports/access-ports.ts'
 import type { QueryResult } from '../core/domain/query-result.ts'
 import { AppError, toAppError } from '../core/errors.ts'
 import { abortOrigin } from '../core/runtime/cancellation.ts'
-import type { StatementAccess } from '../query/select/query-deps.ts'
 import type { StatementChange } from '../query/select/statement-request.ts'
-import type { Store } from '../store/store.ts'
-import type { Settings } from './settings/settings.ts'
 
 /** Wraps the statements of clients: each change on any protocol gets an entry in the audit log. */
 export function auditedQueries(query: UseCases['query'], audit: AuditLog): UseCases['query'] {
@@ -77,14 +74,6 @@ export function auditedInserts(insert: UseCases['insert'], audit: AuditLog): Use
       signal,
     )
   }
-}
-
-export function statementAccess(
-  { keys, users }: Pick<Store, 'keys' | 'users'>,
-  { username, password }: Settings,
-): StatementAccess {
-  const firstAdmin = password === undefined ? undefined : username
-  return { keys, users, firstAdmin, now: Date.now, dropSessions: () => {} }
 }
 
 /** Only an admin of the whole server may read the audit log, which shows what all users did. */

@@ -60,8 +60,7 @@ export function useCases(
   }
   const inSession = ({ session }: QueryRequest, principal: Principal): QueryDeps => {
     const variables = sessions.variablesOf(session ?? null)
-    const access = { ...queryDeps.access, dropSessions }
-    return { ...own(principal), access, variables, chunker: reader.forRequest(), insertWaitMs }
+    return { ...own(principal), variables, chunker: reader.forRequest(), insertWaitMs }
   }
   return {
     catalog: queryDeps,

@@ -106,8 +106,8 @@ browserTest(
       await main.getByRole('button', { name: 'Ask', exact: true }).click()
       await main.getByRole('button', { name: 'Ask again' }).waitFor()
       await isFine()
-      await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
-      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+      await page.getByRole('button', { name: 'Go to' }).click()
+      await page.getByRole('dialog', { name: 'Go to' }).waitFor()
       await isFine()
     })
   },

@@ -25,7 +25,7 @@ browserTest(
       const region = (name: string) => page.getByRole('region', { name })
       await page.getByText('Type text to search for').waitFor()
       await settled(page)
-      await page.keyboard.press('/')
+      await page.getByRole('searchbox', { name: 'Search' }).click()
       await page.keyboard.type('tea milk')
       const results = region('Results')
       await results.locator('mark', { hasText: 'milk' }).waitFor()

@@ -1,7 +1,7 @@
 import { expect } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
-import { browserOver, browserTest, settled } from './browser-fixture.ts'
+import { browserOver, browserTest, expectNoViolations, settled } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -38,13 +38,14 @@ browserTest(
       await page.getByRole('grid').focus()
       await page.keyboard.press('Shift+ArrowRight')
       await page.keyboard.press('Shift+ArrowDown')
-      await page.getByText('sum 70').waitFor()
+      await page.getByText('2 rows × 2 columns').waitFor()
       await page.keyboard.press('Control+c')
       await page.waitForFunction(async () => {
         return (await navigator.clipboard.readText()) === 'tea 4\t40\ntea 3\t30'
       })
       await page.getByRole('button', { name: 'Chart', exact: true }).click()
       await page.getByText('amount by name: 5 bars, from 0 to 40.').waitFor()
+      await expectNoViolations(page)
       await page.getByRole('button', { name: 'Export' }).click()
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -73,11 +74,14 @@ browserTest('a link opens statement and result; what writes does not run by itse
     await page.getByRole('gridcell', { name: ';' }).waitFor()
     await page.getByRole('button', { name: /SELECT 5/ }).click()
     await page.getByRole('gridcell', { name: '5' }).waitFor()
-    await page.goto(link('SELECT :size', { 'p.size': 'tall', 't.size': 'number' }))
-    const refused = page.getByText(':size: Enter a number')
-    await refused.waitFor()
     await page.getByRole('button', { name: 'New' }).click()
+    await page.getByRole('button', { name: 'Run', exact: true }).click()
+    const refused = page.getByText('Write a statement first')
+    await refused.waitFor()
+    await page.goto(link('SELECT :size AS size', { 'p.size': '["tall"]' }))
+    await page.getByText('sent as a list of 1').waitFor()
     await refused.waitFor({ state: 'detached' })
+    await page.getByRole('gridcell', { name: 'tall' }).waitFor()
     await page.goto(link('CREATE PROJECT by_link'))
     await page.getByText('The statement did not run automatically').waitFor()
     expect(await browser.send('GET', '/api/projects')).toHaveLength(1)
@@ -105,9 +109,12 @@ browserTest(
       await page.getByRole('gridcell', { name: '3' }).waitFor()
       await page.getByText('mindsdb.teas').waitFor()
       await page.getByRole('button', { name: 'Plan' }).click()
-      await page.getByRole('button', { name: 'Run it and measure' }).click()
-      await page.getByRole('dialog').getByText('Total Time').waitFor()
-      await page.keyboard.press('Escape')
+      await page.locator('.cm-content', { hasText: 'EXPLAIN SELECT no' }).waitFor()
+      await write(page, 'EXPLAIN ANALYZE SELECT price FROM teas')
+      await page.keyboard.press('Control+Enter')
+      await page.getByRole('region', { name: 'Result' }).getByText('Total Time').waitFor()
+      await page.getByRole('button', { name: 'Close Statement 2' }).click()
+      await page.getByRole('button', { name: 'Reopen the closed tab' }).waitFor()
       const second = await context.newPage()
       await second.goto('/sql')
       await second.getByRole('button', { name: 'New' }).click()
@@ -131,7 +138,7 @@ browserTest('a search is sorted by the server, next to its chart', async () => {
   const rows = [7, 2, 9].map((price) => ({ id: `cup ${price}`, content: `A cup ${price}`, price }))
   await browser.send('PUT', `${kb}/cups`, { knowledge_base: { rows } })
   const search = "SELECT id, price FROM cups WHERE content = 'cup' LIMIT 3 -- all"
-  await browser.visit(link(search, { as: 'Both' }), {}, async ({ page }) => {
+  await browser.visit(link(search, { as: 'Chart' }), {}, async ({ page }) => {
     await page.getByText('price by id: 3 bars, from 2 to 9.').waitFor()
     const price = page.getByRole('columnheader', { name: 'price' }).getByRole('button')
     await price.click()

@@ -1,20 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import {
-  knownItemMetrics,
-  meanRelevance,
-  modelScoredRanking,
-} from '../../src/query/evaluate/retrieval-metrics.ts'
-
-describe('found documents', () => {
-  test('are counted by their positions', () => {
-    const found = knownItemMetrics([0, 2, null, 12], 20)
-    expect(found).toMatchObject({ total: 4, totalFound: 3, retrievedInTop10: 2 })
-    expect(found.cumulativeRecall.length).toBe(20)
-    expect(found.cumulativeRecall.slice(0, 4)).toEqual([0.25, 0.25, 0.5, 0.5])
-    expect(found.cumulativeRecall[19]).toBe(0.75)
-  })
-})
+import { modelScoredRanking } from '../../src/query/evaluate/retrieval-metrics.ts'
 
 describe('judged relevance', () => {
   test('of a ranking with the best passage in third place', () => {
@@ -54,23 +40,5 @@ describe('judged relevance', () => {
         expect(entropy ?? 0).toBeLessThanOrEqual(Math.log(Math.max(1, list.length)) + 1e-9)
       }),
     )
-  })
-
-  test('is averaged over the questions that have the value', () => {
-    const means = meanRelevance([modelScoredRanking([0, 1], 2), modelScoredRanking([0], 2)])
-    expect(means).toEqual({
-      relevance: 0.25,
-      relevanceAt: [0, 1],
-      firstRelevantPosition: 1,
-      reciprocalRank: 0.25,
-      hitRate: 0.5,
-      precision: 0.25,
-      entropy: 0,
-      ndcg: 1 / Math.log2(3),
-    })
-  })
-
-  test('of no question has no means', () => {
-    expect(meanRelevance([])).toMatchObject({ relevance: null, ndcg: null, relevanceAt: [] })
   })
 })

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import {
-  meanMetrics,
-  metricsOf,
-  type RetrievalMetrics,
-} from '../../src/query/evaluate/retrieval-metrics.ts'
+import { metricsOf, type RetrievalMetrics } from '../../src/query/evaluate/retrieval-metrics.ts'
 
 const NAMES = ['ndcg', 'recall', 'precision', 'reciprocalRank', 'averagePrecision'] as const
 
@@ -162,26 +158,5 @@ describe('for every ranking', () => {
           expect(found[name]).toBeCloseTo(metrics(list, judged, 10)[name], 9)
       }),
     )
-  })
-})
-
-describe('means', () => {
-  test('each question weighs the same, and those without a relevant document nothing', () => {
-    const one = metrics(['a'], { a: 1 }, 1)
-    const none = metrics(['x'], { a: 1 }, 1)
-    expect(meanMetrics([one, none, null, one, none])).toEqual({
-      ndcg: 0.5,
-      recall: 0.5,
-      precision: 0.5,
-      reciprocalRank: 0.5,
-      averagePrecision: 0.5,
-      questionCount: 4,
-      skippedCount: 1,
-    })
-  })
-
-  test('of nothing they are 0', () => {
-    expect(meanMetrics([null])).toMatchObject({ ndcg: 0, questionCount: 0, skippedCount: 1 })
-    expect(meanMetrics([])).toMatchObject({ recall: 0, questionCount: 0, skippedCount: 0 })
   })
 })

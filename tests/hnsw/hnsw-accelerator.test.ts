@@ -55,7 +55,6 @@ test('a graph that was asked for answers when it is built, and follows what is w
   const [state] = store.indexStates.states()
   expect(state).toMatchObject({ type: 'hnsw', state: 'ready', vectorCount: 1800 })
   expect(state?.detail).toContain('searches without a condition use the graph')
-  expect(state?.detail).toMatch(/recall@10 (1\.000|0\.[5-9]\d\d) on its own/)
   const queries = Array.from({ length: 30 }, () => randomUnit(DIMENSIONS, random))
   const near = await Promise.all(queries.map(keysNear))
   const [gone] = near[0] ?? []

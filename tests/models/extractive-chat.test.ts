@@ -1,69 +1,18 @@
 import { expect, test } from 'bun:test'
-import type { ChatDelta, ChatMessage, Embedder } from '../../src/core/domain/ports/model-ports.ts'
+import type { ChatMessage, Embedder } from '../../src/core/domain/ports/model-ports.ts'
 import { extractiveChat } from '../../src/models/builtin/chat/extractive-chat.ts'
-import { callsOf, heard, LIST_TOOL, QUERY_TOOL, textOf } from './fixtures/chat-support.ts'
+import {
+  asked,
+  bagOfWords,
+  COLUMNS,
+  HEAD,
+  heard,
+  played,
+  rows,
+  textOf,
+  tools,
+} from './fixtures/chat-support.ts'
 import { thrownBy } from './fixtures/scripted-server.ts'
-
-/** Hashes words to dimensions, so that texts that share words are near each other. */
-const bagOfWords: Embedder['embed'] = async (texts) => {
-  return texts.map((text) => {
-    const vector = new Float32Array(256)
-    for (const word of text.toLowerCase().match(/\p{L}+/gu) ?? []) {
-      const place = Number(BigInt(Bun.hash(word)) % 256n)
-      vector[place] = (vector[place] ?? 0) + 1
-    }
-    const length = Math.hypot(...vector) || 1
-    return vector.map((value) => value / length)
-  })
-}
-
-const HEAD =
-  "Output columns: 'id', 'chunk_id', 'chunk_content', 'relevance', 'distance'\n" +
-  "Result in CSV format (dialect is 'excel'):\n" +
-  'id,chunk_id,chunk_content,relevance,distance\r\n'
-const COLUMNS =
-  "id, chunk_id, chunk_content, metadata->>'heading' AS heading, metadata->>'page' AS page, metadata->>'page_starts' AS page_starts, metadata->>'slide' AS slide, metadata->>'slide_starts' AS slide_starts, relevance, distance"
-const rows = (...chunks: readonly (readonly [string, string, number])[]) => {
-  const lines = chunks.map(([id, text, relevance]) => {
-    return `1,${id},"${text.replaceAll('"', '""')}",${relevance},0.5\r\n`
-  })
-  return HEAD + lines.join('')
-}
-
-const tools = [LIST_TOOL, QUERY_TOOL]
-
-interface Play {
-  readonly messages: readonly ChatMessage[]
-  readonly listed: string
-  readonly observe: (sql: string) => string
-}
-
-/** Plays the agent's loop until the model returns a text. */
-async function played(
-  play: Play,
-): Promise<{ readonly answer: string; readonly sql: readonly string[] }> {
-  const chat = extractiveChat(bagOfWords)
-  const messages = [...play.messages]
-  const sql: string[] = []
-  for (let turn = 0; turn < 6; turn += 1) {
-    const deltas: readonly ChatDelta[] = await heard(chat, { messages, tools })
-    const toolCalls = callsOf(deltas)
-    if (toolCalls.length === 0) return { answer: textOf(deltas), sql }
-    messages.push({ role: 'assistant', content: '', toolCalls })
-    for (const call of toolCalls) {
-      const isSearch = call.name === QUERY_TOOL.name
-      if (isSearch) sql.push(call.input)
-      const content = isSearch ? play.observe(call.input) : play.listed
-      messages.push({ role: 'tool', callId: call.id, content })
-    }
-  }
-  throw new Error('no answer after six turns')
-}
-
-const asked = (question: string): readonly ChatMessage[] => [
-  { role: 'system', content: 'You are an agent' },
-  { role: 'user', content: question },
-]
 
 const REFUNDS = rows(
   [
@@ -329,96 +278,4 @@ test('stops at an abort and throws its reason', async () => {
   const answering = heard(extractiveChat(embed), { messages, tools }, stop.signal)
   setTimeout(() => stop.abort(reason), 10)
   expect(await thrownBy(answering)).toBe(reason)
-})
-
-test('a question of what something is gets its definition, not the passage that mentions it most', async () => {
-  const { answer } = await played({
-    messages: asked('What is Rsyncer?'),
-    listed: '["mindsdb.docs"]',
-    observe: () => {
-      return rows(
-        [
-          'd:content:2of2:0to80',
-          'Rsyncer is distributed under the MIT license. Install Rsyncer from its page.',
-          0.8,
-        ],
-        [
-          'd:content:1of2:0to60',
-          'NAME\n\nRsyncer - a fast tool which copies files to far places',
-          0.7,
-        ],
-      )
-    },
-  })
-  const [first] = answer.split('[d:')
-  expect(first).toContain('a fast tool which copies files')
-})
-
-test('a short option is searched by how manuals write it, and explained by its own entry', async () => {
-  const prose =
-    'Of grepper: the grepper tool does lines. What it does is told by grepper -v itself.'
-  const entry = 'OPTIONS\n       -v, --invert\n              Select the lines that do not fit.'
-  const { answer, sql } = await played({
-    messages: asked('What does grepper -v do?'),
-    listed: '["mindsdb.docs"]',
-    observe: (statement) => {
-      if (!statement.includes('LIKE')) return rows(['d:content:1of9:0to80', prose, 0.8])
-      return rows(['d:content:7of9:0to70', entry, 0.6])
-    },
-  })
-  expect(sql.some((one) => one.includes("chunk_content LIKE '%  -v,%'"))).toBe(true)
-  expect(answer.split('[d:')[0]).toContain('Select the lines that do not fit.')
-})
-
-test.each(['-i', '--ignore-case'])(
-  'the entry of %s needs no other word of the question',
-  async (option) => {
-    const prose = 'The grepper tool reads its input as lines. It does so for each file of a folder.'
-    const entry =
-      'OPTIONS\n\t-i, --ignore-case\n\t\tUpper and lower case count as equal.\n\n\t-I\n\t\tBinary files are left out.'
-    const { answer } = await played({
-      messages: asked(`What does ${option} do in grepper?`),
-      listed: '["mindsdb.docs"]',
-      observe: (statement) => {
-        if (!statement.includes('LIKE')) return rows(['d:content:1of9:0to80', prose, 0.8])
-        return rows(['d:content:7of9:0to99', entry, 0.6])
-      },
-    })
-    const [first] = answer.split('[d:')
-    expect(first).toContain('> **-i, --ignore-case\n> Upper and lower case count as equal.**')
-  },
-)
-
-test('of a long entry, the sentence with the name of the option is quoted', async () => {
-  const rest = 'Each name in the list is kept as it is, and nothing in it is taken as a mark. '
-  const entry = `OPTIONS\n       -0, --null\n              Names end with a null character. ${rest.repeat(5)}The grepper tool does that too.`
-  const answer = await answerFrom(entry, 'What does -0 do in grepper?')
-  expect(answer).toContain('-0, --null\n> Names end with a null character.**')
-})
-
-test('the name of an option that is quoted with it is not shown twice', async () => {
-  const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '
-  const entry = `OPTIONS\n       --max-hops <number>\n              Sets a limit. Fifty redirects in a loop are the default. ${about.repeat(5)}`
-  const answer = await answerFrom(entry, 'How many redirects in a loop are the default?')
-  expect(answer).toContain('**Fifty redirects in a loop are the default.**')
-  expect(answer.match(/--max-hops <number>/g)).toHaveLength(1)
-})
-
-async function answerFrom(text: string, question: string): Promise<string> {
-  const observe = () => rows(['d:content:1of9:0to80', text, 0.8])
-  return (await played({ messages: asked(question), listed: '["mindsdb.docs"]', observe })).answer
-}
-
-test('a year next to a mark is a date', async () => {
-  const first = 'Then Montpellier fell to the royal army and its guns.'
-  const text = `${first} Montpellier fell to the army in 1622.`
-  const answer = await answerFrom(text, 'When did Montpellier fall to the royal army?')
-  expect(answer).toContain('**Montpellier fell to the army in 1622.**')
-})
-
-test('without the date that it asks for, a passage is only the closest', async () => {
-  const question = 'When was Rooibos exported to Europe?'
-  const text = 'Rooibos was exported to Europe in'
-  expect(await answerFrom(`${text} 1904.`, question)).toContain('This is what I found')
-  expect(await answerFrom(`${text} crates.`, question)).toContain('The closest passage is')
 })

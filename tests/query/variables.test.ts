@@ -119,7 +119,7 @@ describe('a SELECT with narrowed rights', () => {
 
   test('reads what is allowed', async () => {
     expect(await codeOf('SELECT * FROM files.t')).toBe('rows')
-    expect(await codeOf('SELECT database(), @@version')).toBe('rows')
+    expect(await codeOf('SELECT database()')).toBe('rows')
   })
 
   for (const sql of [
@@ -128,7 +128,6 @@ describe('a SELECT with narrowed rights', () => {
     'SELECT * FROM columns',
     'SELECT * FROM agents',
     'SELECT * FROM information_schema.columns',
-    'SELECT * FROM information_schema.session_variables',
     'SELECT @secret',
     'SELECT $eider_variable_secret',
     'SELECT * FROM files.t WHERE id = @secret',

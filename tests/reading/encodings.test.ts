@@ -159,14 +159,17 @@ describe('a table says its encoding', () => {
     )
   })
 
-  test('UTF-16 and UTF-32, with and without a mark', async () => {
+  test('UTF-16, with and without a mark, but not UTF-32', async () => {
     const text = 'name,n\nÄpfel,1\n北京,2\n'
     const wide = Buffer.from(text, 'utf16le')
     const marked = Buffer.concat([Buffer.from([0xff, 0xfe]), wide])
-    for (const bytes of [wide, marked, Buffer.from(wide).swap16(), utf32(text)]) {
+    for (const bytes of [wide, marked, Buffer.from(wide).swap16()]) {
       const found = await readTable('t.csv', bytes)
       expect(found.columns).toEqual(['name VARCHAR', 'n BIGINT'])
       expect(found.rows[1]).toEqual(['北京', '2'])
+    }
+    for (const bytes of [utf32(text), utf32(`\ufeff${text}`)]) {
+      await expect(readTable('t.csv', bytes)).rejects.toThrow('content is binary')
     }
   })
 })

@@ -65,11 +65,6 @@ test("SHOW INDEXES ON shows one knowledge base's index, not that of its namesake
   expect(await rowsOf('show indexes on knowledge base mindsdb.kb')).toEqual([COLUMNS, KB])
 })
 
-test('SHOW INDEXES FROM is still about the indexes of a table, as existing clients ask', async () => {
-  const [columns] = await rowsOf('SHOW INDEXES FROM kb')
-  expect(columns).toContain('Key_name')
-})
-
 test('SHOW INDEX ON leaves out the words KNOWLEDGE_BASE', async () => {
   expect(await rowsOf('SHOW INDEX ON kb')).toEqual([COLUMNS, KB])
   expect(await rowsOf('SHOW INDEXES ON mindsdb.kb')).toEqual([COLUMNS, KB])

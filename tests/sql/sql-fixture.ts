@@ -128,10 +128,6 @@ export async function openSqlFixture(stored: FixtureStorage | null = null): Prom
       drop: async () => Promise.reject(new Error('not expected')),
     },
     author: ANYONE,
-    access: {
-      ...{ keys: store.keys, users: store.users, firstAdmin: undefined },
-      ...{ now: Date.now, dropSessions: () => {} },
-    },
     live: { rows: async () => ({ rows: [] }) },
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },

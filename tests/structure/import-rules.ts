@@ -31,7 +31,7 @@ const COMPOSITION_ROOTS: readonly string[] = ['main.ts', 'serve.ts', 'app.ts', '
  */
 export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   core: ['text', 'domain', 'runtime'],
-  api: ['postgres', 'http', 'mcp'],
+  api: ['postgres', 'mcp', 'http'],
   query: [
     'postgres',
     'run',

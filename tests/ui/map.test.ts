@@ -1,17 +1,12 @@
 import { expect, test } from 'bun:test'
-import type { PointValues } from '../../src/ui/api/maps.ts'
 import {
-  lookOf,
   moved,
   nearestPoint,
   placeLabels,
   type Selection,
   selectedPoints,
-  selectionIn,
-  textOfLook,
   toMap,
   toScreen,
-  viewAt,
   visibleBox,
   wholeMap,
   zoomed,
@@ -37,7 +32,7 @@ test('the nearest point is found', () => {
   expect(nearestPoint(points, 30_000, 30_000, 300)).toBeNull()
 })
 
-test('the selection is in the address and comes back from it', () => {
+test('a region is selected with its parts, a rectangle, or the points of some colours', () => {
   const x = Uint16Array.from([100, 5000, 5100])
   const points = { count: 3, x, y: x, regions: Uint16Array.from([1, 2, 2]) }
   const region = { level: 1, parent: 0, x: 0, y: 0, point_count: 1 }
@@ -46,43 +41,21 @@ test('the selection is in the address and comes back from it', () => {
     { ...region, words: ['a.b', 'c'] },
     { ...region, words: [] },
   ]
-  const values: PointValues = {
-    kind: 'categories',
-    values: [
-      { value: 'a "b".c', count: 1 },
-      { value: 'd', count: 1 },
-    ],
-    codes: Uint32Array.from([0, 1, 2]),
-  }
-  const of = (selection: Selection | undefined, by: PointValues = values) => {
-    const found = selectedPoints(selection, {
-      ...{ version: '7-1-3', points, regions, values: by },
-    })
+  const places = Uint8Array.from([FAINT, 1, OTHERS])
+  const of = (selection: Selection | undefined) => {
+    const found = selectedPoints(selection, { points, regions, places })
     return found && [...found]
   }
-  const version = '7-1-3'
-  expect(of({ region: '1', version })).toEqual([0])
-  expect(of({ region: '2', version })).toEqual([1, 2])
-  expect(of({ region: '0', version })).toEqual([0, 1, 2])
-  // Another map has other regions, and other points in a rectangle.
-  expect(of({ region: '2', version: '7-1-4' })).toBeNull()
-  expect(of({ box: '4000,4000,6000,6000', version })).toEqual([1, 2])
-  expect(of(visibleBox(VIEW, version))).toEqual([0, 1, 2])
-  expect(of(selectionIn({ value: 'a "b".c', q: 'x' }))).toEqual([1])
-  expect(of({ only: 'none' })).toEqual([0])
-  expect(of({ only: 'rare' })).toBeNull()
-  const numbers: PointValues = { kind: 'numbers', numbers: Float64Array.from([Number.NaN, 0.1, 7]) }
-  expect(of({ range: '0.1,6.9' }, numbers)).toEqual([1])
-  expect(of({ only: 'none' }, numbers)).toEqual([0])
-  for (const nothing of [
-    ...[selectionIn({ q: 'x' }), { region: 'x', version }, { range: '1' }, { value: 'gone' }],
-  ]) {
+  expect(of({ region: 1 })).toEqual([0])
+  expect(of({ region: 2 })).toEqual([1, 2])
+  expect(of({ region: 0 })).toEqual([0, 1, 2])
+  expect(of({ box: [4000, 4000, 6000, 6000] })).toEqual([1, 2])
+  expect(of(visibleBox(VIEW))).toEqual([0, 1, 2])
+  expect(of({ first: FAINT, last: FAINT })).toEqual([0])
+  expect(of({ first: 1, last: OTHERS })).toEqual([1, 2])
+  for (const nothing of [undefined, { region: 9 }, { first: 2, last: 2 }]) {
     expect(of(nothing)).toBeNull()
   }
-  const near = viewAt({ x: 12_000, y: 60_000, zoom: 2.345678 }, 800, 600)
-  expect(lookOf(textOfLook(near))).toEqual({ x: 12_000, y: 60_000, zoom: 2.346 })
-  expect(textOfLook(VIEW)).toBeUndefined()
-  for (const nothing of ['', '1,2', '1,2,0', '1,2,x', '1,2,3,4']) expect(lookOf(nothing)).toBeNull()
 })
 
 test('a label near the edge is moved inside, and says less rather than lie over another', () => {
@@ -135,24 +108,4 @@ test('a legend names its colours, with counts, and a point its value', () => {
   expect(same.legend?.map(({ label, count }) => `${label}: ${count}`)).toEqual(['7: 2'])
   const huge = colouredBy({ kind: 'numbers', numbers: Float64Array.from([-1e308, 1e308]) })
   expect(huge.legend?.map(({ label }) => label)).toEqual(['1.00e+308', '-1.00e+308'])
-})
-
-test('a colour selects by its value, in any position of the palette', () => {
-  const before = colouredBy({
-    kind: 'categories',
-    values: Array.from({ length: 10 }, (_, at) => ({ value: `v${at}`, count: 10 - at })),
-    codes: Uint32Array.from([0, 1, 2, 9, 10]),
-  })
-  expect(before.legend?.map(({ selection }) => selection)).toEqual([
-    { value: 'v0' },
-    { value: 'v1' },
-    { only: 'rare' },
-    { only: 'none' },
-  ])
-  const numbers = colouredBy({ kind: 'numbers', numbers: Float64Array.from([3, 5, Number.NaN]) })
-  expect(numbers.legend?.map(({ selection }) => selection)).toEqual([
-    { range: '5,5' },
-    { range: '3,3' },
-    { only: 'none' },
-  ])
 })

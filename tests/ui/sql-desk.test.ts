@@ -8,7 +8,6 @@ import {
   parametersOf,
   placeOfError,
   sortedStatement,
-  statementAtHand,
 } from '../../src/ui/views/sql/statement.ts'
 
 test('statements end at semicolons that are code', () => {
@@ -32,15 +31,6 @@ test('the statement at the cursor runs, or what is selected', () => {
     '1',
   ])
   expect(meantStatement('  ', { from: 0, to: 0 })).toBeUndefined()
-})
-
-test('what ran is at hand until it is changed; then the statement at the cursor is', () => {
-  const at = { from: 12, to: 12 }
-  expect(statementAtHand('SELECT 1; SELECT 2', 'SELECT 1', at)).toBe('SELECT 1')
-  expect(statementAtHand('SELECT 10', 'SELECT 1', at)).toBe('SELECT 10')
-  expect(statementAtHand('SELECT 1 WHERE 1 = 2;', 'SELECT 1', at)).toBe('SELECT 1 WHERE 1 = 2')
-  expect(statementAtHand('SELECT 1; SELECT 2', 'SELECT 3', at)).toBe('SELECT 2')
-  expect(statementAtHand(' ', undefined, at)).toBe('')
 })
 
 test('parameters are names after one colon, outside of texts', () => {

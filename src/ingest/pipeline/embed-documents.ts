@@ -36,17 +36,19 @@ export interface DocumentsTarget {
   readonly documents: readonly ChunkedDocument[]
 }
 
-/** Embeds only new text, not repeated or stored text. @param ahead known vectors */
+/** Embeds only new text, not repeated or stored text. @param known gets the vectors */
 export async function prepareDocuments(
   target: DocumentsTarget,
   deps: EmbedDeps,
   signal: AbortSignal,
-  ahead = new VectorsAhead(target.kb, deps, signal),
+  known: KnownVectors = new Map(),
 ): Promise<PreparedDocuments> {
   const { kb } = target
   const embedder = deps.embedders.embedder(kb.embeddingModel)
   const documents = await withWrittenContexts(target, deps, signal)
-  const known = await ahead.known(documents)
+  for (const [text, vector] of await storedVectors({ kb, documents }, deps, signal)) {
+    if (known.get(text)?.kind !== 'new') known.set(text, vector)
+  }
   return { kb, documents, known, embedded: await embedded(documents, known, embedder, signal) }
 }
 
@@ -94,64 +96,7 @@ async function writePrepared<O extends { readonly kind: 'stored' | 'stale' }>(
 }
 
 /** Vectors by embedded text. Equal texts share one. */
-type KnownVectors = Map<string, ChunkVector>
-
-/** Embeds while more is being read. Errors are not reported: preparing repeats the work. */
-export class VectorsAhead {
-  readonly #kb: KnowledgeBase
-  readonly #deps: EmbedDeps
-  readonly #signal: AbortSignal
-  readonly #known: KnownVectors = new Map()
-  readonly #lookedUp = new Set<ChunkedDocument>()
-  #last: Promise<void> = Promise.resolve()
-  #hasFailed = false
-
-  constructor(kb: KnowledgeBase, deps: EmbedDeps, signal: AbortSignal) {
-    this.#kb = kb
-    this.#deps = deps
-    this.#signal = signal
-  }
-
-  /** Resolves when these documents are being embedded and the next ones can be collected. */
-  async add(documents: readonly ChunkedDocument[]): Promise<void> {
-    await this.#last
-    // A chat model's text depends on all chunks of a document, so it cannot be prepared in parts.
-    if (this.#hasFailed || this.#kb.preprocessing.contextual !== undefined) return
-    this.#last = this.#embed(documents).catch(() => {
-      this.#hasFailed = true
-    })
-  }
-
-  /** Returns the known vectors of these documents, looking them up if necessary. */
-  async known(documents: readonly ChunkedDocument[]): Promise<KnownVectors> {
-    await this.#last
-    const others = documents.filter((one) => !this.#lookedUp.has(one))
-    await this.#lookUp(others)
-    return this.#known
-  }
-
-  async settled(): Promise<void> {
-    await this.#last
-  }
-
-  async #embed(documents: readonly ChunkedDocument[]): Promise<void> {
-    await this.#deps.chunks.checkDeclared(
-      this.#kb,
-      documents.map(({ document }) => document),
-    )
-    await this.#lookUp(documents)
-    const embedder = this.#deps.embedders.embedder(this.#kb.embeddingModel)
-    await embedUnknown(documents, this.#known, embedder, this.#signal)
-  }
-
-  async #lookUp(documents: readonly ChunkedDocument[]): Promise<void> {
-    const target = { kb: this.#kb, documents }
-    for (const [text, vector] of await storedVectors(target, this.#deps, this.#signal)) {
-      this.#known.set(text, vector)
-    }
-    for (const one of documents) this.#lookedUp.add(one)
-  }
-}
+export type KnownVectors = Map<string, ChunkVector>
 
 async function storedVectors(
   { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },

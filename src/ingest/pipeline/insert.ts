@@ -44,18 +44,7 @@ export async function insert(
   const { kb } = request
   // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
-  const skipsFailed = request.onBadDocument === 'skip'
-  const onLeftOut = (one: JobError) => tracked.leaveOut(one)
-  const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
-  await deps.inserts.during(kb, tracked, async () => {
-    for (const [index, source] of sources.entries()) {
-      const isInOrder = source.source === 'rows' || source.source === 'files'
-      await tracked.store({ index, isInOrder }, ({ counts, storing }) => {
-        return storeRows({ ...source, kb, counts }, deps, signal, { ...storing, skipsFailed })
-      })
-      if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
-    }
-  })
+  await deps.inserts.during(kb, tracked, () => storeSources({ request, tracked }, deps, signal))
   const { storedDocuments, skippedRows, chunks } = tracked.counts
   return { storedDocuments, skippedRows, chunks }
 }
@@ -87,14 +76,6 @@ function insertSourcesOf(
     sources.push({ source: 'query', rows: selected, isUnbounded: true })
   }
   return { sources, leftOutPages: leftOut }
-}
-
-function keepLeftOutPages(
-  kb: KnowledgeBase,
-  leftOut: LeftOutPages,
-  deps: InsertDeps,
-): Promise<void> {
-  return deps.keepCrawlWarnings(kb, leftOut.warnings())
 }
 
 /** Stored in batches; continues after a restart. */
@@ -196,34 +177,37 @@ export async function runInsertJob(
   const known = tables.map(({ file }) => file.id)
   const areFilesSame = isDeepStrictEqual(fileIds, known)
   await deps.inserts.during(kb, tracked, () => {
-    return storeSources({ work, tracked, request, areFilesSame }, deps, signal)
+    return storeSources({ request, tracked, resumed: { work, areFilesSame } }, deps, signal)
   })
 }
 
+/** @param given `resumed`: for a job, whose rows are read again after those that are stored */
 async function storeSources(
   given: {
-    readonly work: JobWork
-    readonly tracked: JobInsert
     readonly request: InsertRequest
-    readonly areFilesSame: boolean
+    readonly tracked: JobInsert
+    readonly resumed?: { readonly work: JobWork; readonly areFilesSame: boolean }
   },
   deps: InsertDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { work, tracked, request, areFilesSame } = given
+  const { request, tracked, resumed } = given
   const { kb, onBadDocument } = request
+  const skipsFailed = onBadDocument === 'skip'
   const onLeftOut = (one: JobError) => tracked.leaveOut(one)
   const { sources, leftOutPages } = insertSourcesOf({ ...request, onLeftOut }, deps, signal)
+  const areFilesSame = resumed?.areFilesSame ?? true
   for (const [index, source] of sources.entries()) {
     // These sources yield the same rows in the same order each time.
     const isInOrder = source.source === 'rows' || (source.source === 'files' && areFilesSame)
-    await tracked.store({ index, isInOrder }, (run) => {
-      const rows = rowsAfter(source, run.doneRows, work)
-      const options = { ...run.storing, skipsFailed: onBadDocument === 'skip' }
-      const target = { ...source, rows, isUnbounded: true, kb, counts: run.counts }
-      return storeRows(target, deps, signal, options)
+    await tracked.store({ index, isInOrder }, ({ counts, doneRows, storing }) => {
+      const left =
+        resumed === undefined
+          ? source
+          : { ...source, rows: rowsAfter(source, doneRows, resumed.work), isUnbounded: true }
+      return storeRows({ ...left, kb, counts }, deps, signal, { ...storing, skipsFailed })
     })
-    if (source.source === 'urls') await keepLeftOutPages(kb, leftOutPages, deps)
+    if (source.source === 'urls') await deps.keepCrawlWarnings(kb, leftOutPages.warnings())
   }
 }
 

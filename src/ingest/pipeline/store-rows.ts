@@ -9,11 +9,10 @@ import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from '../ch
 import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { columnMappingOf, contentId, documentOfRow } from '../sources/document-of-row.ts'
 import { SERVER_FAILURES } from '../sources/file-rows.ts'
-import { rememberingEmbedder, VectorsAhead } from './embed-documents.ts'
+import { rememberingEmbedder } from './embed-documents.ts'
 import {
   type Batch,
   BatchPipeline,
-  oneAhead,
   type RowsToStore,
   type StoreDeps,
   type StoringOptions,
@@ -71,7 +70,6 @@ async function storeInBatches(
   options: StoringOptions,
 ): Promise<void> {
   const { kb } = target
-  const { isUnbounded } = target
   const limits = batchLimits(target, options)
   // After a failure, the other work is stopped and its results are not awaited.
   const stop = new AbortController()
@@ -79,33 +77,28 @@ async function storeInBatches(
   setCaller(either, callerOf(signal))
   const stages = new StoringStages(target, deps, either, options)
   const pipeline = new BatchPipeline(stages, (error) => stop.abort(error))
-  const ahead = isUnbounded ? null : new VectorsAhead(kb, deps, either)
   const pending = new PendingRows(target.counts.readRows, limits)
   const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
   const chunking = { chunker: deps.chunker, reach }
-  let fresh: ChunkedDocument[] = []
   try {
-    for await (const rows of oneAhead(chunkedRows(target, chunking, either, limits.chunksMax))) {
+    for await (const rows of chunkedRows(target, chunking, either, limits.chunksMax)) {
       try {
         await take(rows)
       } catch (error) {
         throw await failed(error)
       }
     }
-    await pipeline.add({ ...pending.take(), ahead })
+    await pipeline.add(pending.take())
     await pipeline.end()
   } catch (error) {
     throw await failed(error)
   }
 
   async function take(rows: readonly Outcome<ChunkedDocument>[]): Promise<void> {
-    // The last ones are embedded together with all that remain.
-    if (fresh.length > 0) await ahead?.add(fresh)
-    fresh = ahead === null ? [] : rows.filter((row) => 'chunks' in row)
     for (const row of rows) {
       if (row instanceof AppError && !stages.mayLeaveOut(row)) throw row
       pending.add(row)
-      if (pending.isFull) await pipeline.add({ ...pending.take(), ahead })
+      if (pending.isFull) await pipeline.add(pending.take())
       if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
     }
   }
@@ -114,7 +107,6 @@ async function storeInBatches(
   async function failed(error: unknown): Promise<unknown> {
     const earlier = await pipeline.settled()
     stop.abort(error)
-    await ahead?.settled()
     return signal.aborted ? signal.reason : (earlier?.error ?? error)
   }
 }
@@ -183,7 +175,7 @@ class PendingRows {
     this.#byId.set(id, chunked)
   }
 
-  take(): Omit<Batch, 'ahead'> {
+  take(): Batch {
     const documents = [...this.#byId.values()]
     const leftOut = this.#leftOut
     const skipped = this.#skipped

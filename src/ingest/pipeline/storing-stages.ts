@@ -9,10 +9,10 @@ import type { StoredCounts } from '../sources/insert-request.ts'
 import {
   type DocumentsTarget,
   type EmbedDeps,
+  type KnownVectors,
   type PreparedDocuments,
   prepareDocuments,
   storePrepared,
-  VectorsAhead,
 } from './embed-documents.ts'
 
 /** Prepares and stores batches: one is embedded while the previous one is stored. */
@@ -66,11 +66,10 @@ export interface Batch {
   /** Rows of the batch without content. */
   readonly skipped: LeftOutItems
   readonly leftOut: readonly JobError[]
-  /** Undefined if nothing is known about it yet. */
-  readonly ahead?: VectorsAhead | null
 }
 
 interface ReadyBatch extends Batch {
+  readonly known: KnownVectors
   /** An error if the batch cannot be stored; null if there is nothing to store. */
   readonly prepared: PreparedDocuments | AppError | null
 }
@@ -100,13 +99,13 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     if (isRepeated) await former.catch(() => {})
     const kb = this.#inForce
     const documents = await this.#documentsToStore(kb, batch.documents)
-    if (documents.length === 0) return { ...batch, documents, prepared: null }
-    const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
-    const { leftOut, error, ...sorted } = await this.#prepareUsable({ kb, documents }, ahead)
+    const known: KnownVectors = new Map()
+    if (documents.length === 0) return { ...batch, documents, known, prepared: null }
+    const { leftOut, error, ...sorted } = await this.#prepareUsable({ kb, documents }, known)
     // If the model refuses every text, the texts are not the cause.
     const isEverything = sorted.documents.length === 0 && documents.length > 1
     if (isEverything && error?.code === 'provider_refused') throw error
-    return { ...batch, ahead, ...sorted, leftOut: [...batch.leftOut, ...leftOut] }
+    return { ...batch, known, ...sorted, leftOut: [...batch.leftOut, ...leftOut] }
   }
 
   async store(batch: ReadyBatch): Promise<void> {
@@ -122,10 +121,10 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
   /** Returns the documents that can be prepared. Faulty ones are found by bisection. */
   async #prepareUsable(
     { kb, documents }: DocumentsTarget,
-    ahead: VectorsAhead,
+    known: KnownVectors,
   ): Promise<SortedDocuments> {
     try {
-      const prepared = await this.#prepare({ kb, documents }, ahead)
+      const prepared = await this.#prepare({ kb, documents }, known)
       return { documents, prepared, leftOut: [], error: null }
     } catch (error) {
       if (!this.mayLeaveOut(error)) throw error
@@ -136,24 +135,24 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
       if (documents.length === 1) return noneOf(documents, error)
       const sorted: SortedDocuments[] = []
       for (const half of halvesOf(documents)) {
-        sorted.push(await this.#prepareUsable({ kb, documents: half }, ahead))
+        sorted.push(await this.#prepareUsable({ kb, documents: half }, known))
       }
       const usable = sorted.flatMap((one) =>
         one.prepared instanceof AppError ? [] : one.documents,
       )
       const leftOut = sorted.flatMap(leftOutOf)
       const prepared =
-        usable.length === 0 ? null : await this.#prepare({ kb, documents: usable }, ahead)
+        usable.length === 0 ? null : await this.#prepare({ kb, documents: usable }, known)
       return { documents: usable, prepared, leftOut, error }
     }
   }
 
-  async #prepare(target: DocumentsTarget, ahead: VectorsAhead): Promise<PreparedDocuments> {
+  async #prepare(target: DocumentsTarget, known: KnownVectors): Promise<PreparedDocuments> {
     await this.#deps.chunks.checkDeclared(
       target.kb,
       target.documents.map(({ document }) => document),
     )
-    return prepareDocuments(target, this.#deps, this.#signal, ahead)
+    return prepareDocuments(target, this.#deps, this.#signal, known)
   }
 
   /** @param isEnd whether all of the batch is now stored or left out */
@@ -185,10 +184,9 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
 
   /** Uses bisection to find rows that the store refuses. */
   async #storeByHalves(batch: ReadyBatch, kb: KnowledgeBase, isEnd: boolean): Promise<void> {
-    const ahead = batch.ahead ?? new VectorsAhead(kb, this.#deps, this.#signal)
     const [first, second] = halvesOf(batch.documents)
     for (const documents of [first, second]) {
-      const prepared = await this.#prepare({ kb, documents }, ahead)
+      const prepared = await this.#prepare({ kb, documents }, batch.known)
       await this.#store({ ...batch, documents, prepared }, isEnd && documents === second)
     }
   }
@@ -353,23 +351,3 @@ export class BatchPipeline<Batch, Ready> {
 }
 
 function ignore(): void {}
-
-/** If the consumer stops early, the item being fetched is awaited: it must end soon. */
-export async function* oneAhead<T>(source: AsyncGenerator<T, void>): AsyncGenerator<T, void> {
-  const next = () => {
-    const result = source.next()
-    // Thrown when it is this item's turn.
-    result.catch(ignore)
-    return result
-  }
-  try {
-    for (let ahead = next(); ; ) {
-      const { value, done } = await ahead
-      if (done === true) return
-      ahead = next()
-      yield value
-    }
-  } finally {
-    await source.return()
-  }
-}

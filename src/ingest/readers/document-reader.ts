@@ -59,12 +59,8 @@ const IN_TEMPORARY_FOLDER = { folder: null, memoryBytes: 1024 ** 3, environment:
 const PATTERN_THREADS = 3
 const TEXT_THREADS = 2
 
-interface ReaderThreads {
-  /** Separate threads, so that long texts and slow patterns do not delay each other. */
-  readonly patterns: ReaderPool
-  readonly texts: ReaderPool
-  readonly longTexts: ReaderPool
-}
+/** Separate threads, so that long texts and slow patterns do not delay each other. */
+type ReaderThreads = Readonly<Record<'patterns' | 'texts' | 'longTexts', FairPool<ReaderThread>>>
 
 /** Files may be long, broken or hostile: processes read them, threads match and chunk texts. */
 export class DocumentReader implements DocumentReading, Chunker {
@@ -170,9 +166,9 @@ export class DocumentReader implements DocumentReading, Chunker {
 
   /** Ends threads and processes. Waiting callers fail with `shutting_down`. */
   async close(): Promise<void> {
-    const { patterns, texts, longTexts } = this.#threads
-    const threads = [patterns, texts, longTexts].map((pool) => pool.close())
-    await Promise.all([...threads, this.#processes.close()])
+    const reason = new AppError('shutting_down', 'The document reader is closed')
+    const threads = Object.values(this.#threads).flatMap((pool) => pool.close(reason))
+    await Promise.all([...threads.map((thread) => thread.stop()), this.#processes.close()])
   }
 
   #run(
@@ -181,12 +177,17 @@ export class DocumentReader implements DocumentReading, Chunker {
     terms: JobTerms,
     signal: AbortSignal,
   ): Promise<ReaderAnswer> {
-    return this.#threads[kind].run({ job, terms, key: this.#turns }, signal)
+    const work = (thread: ReaderThread, ended: AbortSignal) => thread.run(job, terms, ended)
+    return this.#threads[kind].run({ key: this.#turns, signal, work })
   }
 }
 
 function readerThreads({ workerUrl, queueMax }: DocumentReaderOptions): ReaderThreads {
-  const threads = (threadsMax: number) => new ReaderPool({ workerUrl, queueMax, threadsMax })
+  const threads = (workersMax: number) => {
+    const tooBusyMessage = `More than ${queueMax} documents are waiting to be read; try again later`
+    const make = () => new ReaderThread(workerUrl)
+    return new FairPool({ workersMax, queueMax, tooBusyMessage, make })
+  }
   return {
     patterns: threads(PATTERN_THREADS),
     texts: threads(TEXT_THREADS),
@@ -199,49 +200,6 @@ interface JobTerms {
   readonly deadlineMs: number
   readonly code: ErrorCode
   readonly what: string
-}
-
-/** Shares threads fairly: each key has at most one at a time, and waiting keys take turns. */
-class ReaderPool {
-  readonly #threads: FairPool<ReaderThread>
-
-  constructor(given: {
-    /** The entry file of the threads. */
-    readonly workerUrl: string
-    readonly threadsMax: number
-    readonly queueMax: number
-  }) {
-    const { workerUrl, threadsMax, queueMax } = given
-    this.#threads = new FairPool({
-      workersMax: threadsMax,
-      queueMax,
-      tooBusyMessage: `More than ${queueMax} documents are waiting to be read; try again later`,
-      make: () => new ReaderThread(workerUrl),
-    })
-  }
-
-  /** @throws AppError of the job, `too_busy`, `shutting_down`; the signal's reason */
-  run(
-    given: {
-      readonly job: ReaderJob
-      readonly terms: JobTerms
-      /** Jobs with the same key run one after the other, and keys take turns. */
-      readonly key: symbol
-    },
-    signal: AbortSignal,
-  ): Promise<ReaderAnswer> {
-    const { job, terms, key } = given
-    return this.#threads.run({
-      key,
-      signal,
-      work: (thread, ended) => thread.run(job, terms, ended),
-    })
-  }
-
-  async close(): Promise<void> {
-    const reason = new AppError('shutting_down', 'The document reader is closed')
-    await Promise.all(this.#threads.close(reason).map((thread) => thread.stop()))
-  }
 }
 
 /** If a job takes too long or breaks the thread, the next job gets a new one. */

@@ -30,8 +30,6 @@ export interface FolderDeps {
 
 /** Read this many files at once, each in its own process. */
 const READS_AT_ONCE = 2
-/** Larger files are copied to disk while they are read. */
-const HELD_BYTES_MAX = 4 * 1024 * 1024
 const READ_BYTES = 256 * 1024
 /** How often to try a file that changes while it is read. */
 const ATTEMPTS = 3
@@ -64,10 +62,9 @@ export async function readFolder(
     return false
   })
   for (const failure of unreadable) task.sink.failed(failure)
-  const lanes = lanesOf(changed, READS_AT_ONCE)
-  await mapConcurrent(lanes, { concurrencyMax: READS_AT_ONCE, signal }, async (lane, ended) => {
-    const reader = new FolderReader({ folder, task, reader: deps.reader() }, deps)
-    for (const file of lane) await reader.read(file, ended)
+  const bounds = { concurrencyMax: READS_AT_ONCE, signal }
+  await mapConcurrent(changed, bounds, (file, ended) => {
+    return new FolderReader({ folder, task, reader: deps.reader() }, deps).read(file, ended)
   })
   return {
     found: files.length + unreadable.length,
@@ -77,12 +74,6 @@ export async function readFolder(
 
 function isBelow(item: string, other: string): boolean {
   return other.endsWith('/') ? item.startsWith(other) : item === other
-}
-
-function lanesOf(files: readonly FoundFile[], count: number): readonly (readonly FoundFile[])[] {
-  return Array.from({ length: count }, (_, lane) => {
-    return files.filter((_file, index) => index % count === lane)
-  })
 }
 
 interface Reading {
@@ -138,9 +129,7 @@ class FolderReader {
         sink.failed({ item, message, stamp: facts.stamp })
         return true
       }
-      return facts.sizeBytes <= HELD_BYTES_MAX
-        ? await this.#readHeld(file, signal)
-        : await this.#readCopied(file, signal)
+      return await this.#readCopied(file, signal)
     } finally {
       await handle.close()
     }
@@ -159,16 +148,7 @@ class FolderReader {
     throw Object.assign(new Error('outside of the folder'), { code: 'EACCES' })
   }
 
-  async #readHeld(file: OpenFile, signal: AbortSignal): Promise<boolean> {
-    const pieces: Uint8Array[] = []
-    for await (const piece of filePieces(file, signal)) pieces.push(piece)
-    const bytes = Buffer.concat(pieces)
-    const hash = createHash('sha256').update(bytes).digest('base64url')
-    if (!(await isAsItWas(file))) return false
-    await this.#store({ ...file, hash, content: { bytes } }, signal)
-    return true
-  }
-
+  /** Reads a copy, which cannot change while it is read. */
   #readCopied(file: OpenFile, signal: AbortSignal): Promise<boolean> {
     const hasher = createHash('sha256')
     async function* hashed() {
@@ -180,19 +160,16 @@ class FolderReader {
     return this.#deps.files.withFolder(async (folder) => {
       const { path } = await folder.write(hashed(), file.facts.sizeBytes)
       if (!(await isAsItWas(file))) return false
-      await this.#store({ ...file, hash: hasher.digest('base64url'), content: { path } }, signal)
+      await this.#store({ ...file, hash: hasher.digest('base64url'), path }, signal)
       return true
     })
   }
 
   async #store(
-    file: OpenFile & {
-      readonly hash: string
-      readonly content: { readonly bytes: Uint8Array } | { readonly path: string }
-    },
+    file: OpenFile & { readonly hash: string; readonly path: string },
     signal: AbortSignal,
   ): Promise<void> {
-    const { item, hash, stamp, content } = file
+    const { item, hash, stamp, path } = file
     const { task, reader } = this.#reading
     const { sink, mapping } = task
     sink.count({ bytes: file.facts.sizeBytes })
@@ -200,7 +177,7 @@ class FolderReader {
     if (known?.hash === hash) return sink.unchanged(known, stamp)
     if (file.facts.sizeBytes === 0) return sink.content({ item, hash, stamp, rows: [] })
     const name = item.slice(item.lastIndexOf('/') + 1)
-    const source = { ...content, name, contentType: null, url: null, options: {} }
+    const source = { path, name, contentType: null, url: null, options: {} }
     const reading = { reader, mapping, tables: this.#deps.tables, leaveOut: sink.leaveOut }
     const use = (read: ReadFile) => {
       const rows = rowsOfItem({ id: item }, read, reading, signal)

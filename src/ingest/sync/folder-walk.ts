@@ -110,7 +110,7 @@ class Walk {
       this.#entered.add(way === '' ? this.#folder.path : path)
       entries = await readdir(path, { withFileTypes: true })
     } catch (error) {
-      if (way === '') throw folderError(error)
+      if (way === '') throw unreadableFolder(this.#folder.path, error)
       this.#fail(`${way}/`, error)
       return []
     }
@@ -213,14 +213,6 @@ function lastPart(way: string): string {
   return way.slice(way.lastIndexOf('/') + 1)
 }
 
-function folderError(error: unknown): AppError {
-  const code = systemCodeOf(error) ?? 'unknown'
-  const reason = code === 'ENOENT' ? 'it does not exist' : (REASONS[code] ?? code)
-  return new AppError('folder_unreadable', `The folder could not be read: ${reason}`, {
-    cause: error,
-  })
-}
-
 function tooMany(): AppError {
   const how = 'narrow "include" and "exclude", or make several sources'
   return new AppError('folder_unreadable', `The folder has more than ${FILES_MAX} files; ${how}`)
@@ -254,7 +246,7 @@ export async function openFolder(path: string, roots: readonly string[]): Promis
       missing ??= error
     }
   }
-  if (missing !== null) throw unreadableFile(path, missing)
+  if (missing !== null) throw unreadableFolder(path, missing)
   const why = `it is in none of the folders of ${SETTING}`
   throw new AppError('folder_refused', `The folder ${shown(path)} may not be read: ${why}`)
 }
@@ -275,7 +267,7 @@ export function isInFolder(path: string, root: string): boolean {
   return way === '' || (way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way))
 }
 
-function unreadableFile(path: string, error: unknown): AppError {
+function unreadableFolder(path: string, error: unknown): AppError {
   const code = systemCodeOf(error) ?? 'unknown'
   const reason = code === 'ENOENT' ? 'it does not exist' : (REASONS[code] ?? code)
   const message = `The folder ${shown(path)} could not be read: ${reason}`

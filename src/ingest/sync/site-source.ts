@@ -1,22 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { AppError, hasCode } from '../../core/errors.ts'
-import { mapConcurrent, TimeSlice } from '../../core/runtime/serial-queue.ts'
+import { hasCode } from '../../core/errors.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
 import { Robots } from '../crawl/robots.ts'
-import {
-  isSitemap,
-  isSitemapIndex,
-  type ListedAddress,
-  sitemapEntries,
-  unpackedSitemap,
-} from '../crawl/sitemaps.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
+import { type ListedAddress, wholeSitemap } from '../crawl/sitemaps.ts'
 import { findColumn, textOf } from '../sources/document-of-row.ts'
-import { crawlableUrl, type PageFetcher } from '../sources/guarded-fetch.ts'
+import type { PageFetcher } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 import { AddressReader, missPage, type WebDeps } from './web-source.ts'
@@ -113,10 +106,6 @@ class WatchedPages implements PageFetcher {
   }
 }
 
-/** The limit of the protocol (sitemaps.org). */
-const SITEMAP_BYTES_MAX = 50 * 1024 * 1024
-const SITEMAPS_MAX = 1_000
-const PAGES_MAX = 1_000_000
 const PAGES_AT_ONCE = 4
 
 /** Skips pages with an unchanged `lastmod`. Every sitemap must answer: unlisted means removed. */
@@ -138,82 +127,13 @@ export async function readSitemap(
     const isIn = (globs: readonly Bun.Glob[]) => ways.some((way) => globs.some((g) => g.match(way)))
     return (include.length === 0 || isIn(include)) && !isIn(exclude)
   }
-  const all = await listedPages(String(parameters.url), { deps, robots }, signal)
+  const all = await wholeSitemap(String(parameters.url), { pages: deps.downloads, robots }, signal)
   const wanted = all.filter(isWanted)
   const limit = typeof parameters.limit === 'number' ? parameters.limit : wanted.length
   const pages = wanted.slice(0, limit)
-  const lanes = Array.from({ length: PAGES_AT_ONCE }, (_, lane) => {
-    return pages.filter((_page, index) => index % PAGES_AT_ONCE === lane)
-  })
-  await mapConcurrent(lanes, { concurrencyMax: PAGES_AT_ONCE, signal }, async (lane, ended) => {
+  await mapConcurrent(pages, { concurrencyMax: PAGES_AT_ONCE, signal }, (page, ended) => {
     const reader = new AddressReader({ task, robots, reader: deps.reader() }, deps)
-    for (const page of lane) {
-      await reader.read(page, ended).catch((error) => missPage(task, page.url, error))
-    }
+    return reader.read(page, ended).catch((error) => missPage(task, page.url, error))
   })
   return { found: pages.length, mayHaveVanished: () => true }
-}
-
-async function listedPages(
-  start: string,
-  { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },
-  signal: AbortSignal,
-): Promise<readonly ListedAddress[]> {
-  const pages = new Map<string, ListedAddress>()
-  const queue = [crawlableUrl(start).href]
-  const seen = new Set<string>()
-  const slice = new TimeSlice(INGEST_LIMITS.loopSliceMs)
-  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    if (seen.has(next)) continue
-    seen.add(next)
-    if (seen.size > SITEMAPS_MAX) throw tooMany(start, `${SITEMAPS_MAX} sitemaps`)
-    const text = await sitemapText(next, { deps, robots }, signal)
-    const isIndex = isSitemapIndex(text)
-    for (const { url, lastmod } of sitemapEntries(text, new URL(next).origin)) {
-      if (slice.isSpent) await slice.yieldIfSpent(signal)
-      const page = isIndex ? url : pageAddress(new URL(url)).href
-      if (isIndex) queue.push(page)
-      else pages.set(page, { url: page, lastmod })
-      if (pages.size > PAGES_MAX) throw tooMany(start, `${PAGES_MAX} pages`)
-    }
-  }
-  return [...pages.values()]
-}
-
-function tooMany(start: string, what: string): AppError {
-  return new AppError('crawl_failed', `${start} lists more than ${what}`)
-}
-
-/** @throws AppError `crawl_failed` if the answer is not a sitemap */
-async function sitemapText(
-  url: string,
-  { deps, robots }: { readonly deps: WebDeps; readonly robots: Robots },
-  signal: AbortSignal,
-): Promise<string> {
-  const { origin } = new URL(url)
-  const page = await deps.downloads.fetch(url, {
-    signal,
-    bytesMax: SITEMAP_BYTES_MAX,
-    beforeRequest: (next) => {
-      if (next.origin === origin) return robots.permit(next, signal)
-      throw new AppError('crawl_failed', `The sitemap ${url} redirects to another host`)
-    },
-  })
-  if (page.status !== 200) {
-    throw new AppError('crawl_failed', `The sitemap ${url} answered ${page.status}`)
-  }
-  // An incomplete sitemap is an error, because the pages missing in it would count as removed.
-  const damaged = (cause?: unknown) => {
-    throw new AppError('crawl_failed', `The sitemap ${url} is cut off or damaged`, { cause })
-  }
-  const limits = { bytesMax: SITEMAP_BYTES_MAX, onDamage: damaged }
-  const bytes = await unpackedSitemap(page.bytes, limits, signal)
-  if (bytes.byteLength > SITEMAP_BYTES_MAX) {
-    const limit = `more than ${SITEMAP_BYTES_MAX} bytes`
-    throw new AppError('crawl_failed', `The sitemap ${url} has ${limit}`)
-  }
-  const text = new TextDecoder().decode(bytes)
-  if (!isSitemap(text)) throw new AppError('crawl_failed', `${url} holds no sitemap`)
-  if (!/<\/(?:\w{1,20}:)?(?:urlset|sitemapindex)>\s*$/i.test(text.slice(-200))) damaged()
-  return text
 }

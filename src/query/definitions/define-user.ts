@@ -1,5 +1,5 @@
 /**
- * Creates keys from REST bodies and SQL statements. A key never has more rights than its creator.
+ * Creates keys from REST bodies. A key never has more rights than its creator.
  */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import {
@@ -155,8 +155,6 @@ function requestsOf(sent: unknown): number | null {
 function invalid(message: string): AppError {
   return new AppError('invalid_request', message)
 }
-
-/** Dependencies for creating users from REST bodies and SQL statements. */
 
 export interface UserDeps {
   readonly users: Users

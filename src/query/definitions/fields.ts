@@ -59,70 +59,45 @@ export class FieldReader {
   }
 
   text(name: string): string | undefined {
-    const value = this.#fields[name]
-    if (value === undefined || value === null) return undefined
-    if (typeof value !== 'string') throw this.#wrong(name, 'a string', value)
-    return value
+    return this.#read(name, 'a string', (value) => typeof value === 'string')
   }
 
   textList(name: string): readonly string[] | undefined {
-    const value = this.#fields[name]
-    if (value === undefined || value === null) return undefined
-    if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
-      throw this.#wrong(name, 'a list of strings', value)
-    }
-    return value
+    return this.#read(name, 'a list of strings', (value): value is readonly string[] => {
+      return Array.isArray(value) && value.every((item) => typeof item === 'string')
+    })
   }
 
   list(name: string): readonly unknown[] | undefined {
-    const value = this.#fields[name]
-    if (value === undefined || value === null) return undefined
-    if (!Array.isArray(value)) throw this.#wrong(name, 'a list', value)
-    return value
+    return this.#read(name, 'a list', (value): value is readonly unknown[] => Array.isArray(value))
   }
 
   object(name: string): Readonly<Record<string, unknown>> | undefined {
-    const value = this.#fields[name]
-    if (value === undefined || value === null) return undefined
-    if (!isObject(value)) throw this.#wrong(name, 'an object', value)
-    return value
-  }
-
-  /** An integer within the bounds, inclusive. */
-  integer(
-    name: string,
-    bounds: { readonly min: number; readonly max: number },
-  ): number | undefined {
-    const value = this.#fields[name]
-    if (value === undefined || value === null) return undefined
-    if (typeof value !== 'number') throw this.#wrong(name, 'an integer', value)
-    if (!Number.isInteger(value)) {
-      throw new AppError(this.#code, `Field "${name}" must be an integer; it is ${value}`)
-    }
-    if (value < bounds.min || value > bounds.max) {
-      const allowed = `from ${bounds.min} to ${bounds.max}`
-      throw new AppError(this.#code, `Field "${name}" must be ${allowed}; it is ${value}`)
-    }
-    return value
-  }
-
-  /** A finite number within the bounds, inclusive. */
-  number(
-    name: string,
-    { min, max }: { readonly min: number; readonly max: number },
-  ): number | undefined {
-    const value = this.#fields[name]
-    if (value === undefined || value === null) return undefined
-    if (typeof value !== 'number') throw this.#wrong(name, 'a number', value)
-    if (value >= min && value <= max) return value
-    throw new AppError(this.#code, `Field "${name}" must be from ${min} to ${max}; it is ${value}`)
+    return this.#read(name, 'an object', isObject)
   }
 
   truth(name: string): boolean | undefined {
-    const value = this.#fields[name]
-    if (value === undefined || value === null) return undefined
-    if (typeof value !== 'boolean') throw this.#wrong(name, 'true or false', value)
-    return value
+    return this.#read(name, 'true or false', (value) => typeof value === 'boolean')
+  }
+
+  /** An integer within the bounds, inclusive. */
+  integer(name: string, bounds: Bounds): number | undefined {
+    const value = this.#read(name, 'an integer', (one) => typeof one === 'number')
+    if (value !== undefined && !Number.isInteger(value)) {
+      throw new AppError(this.#code, `Field "${name}" must be an integer; it is ${value}`)
+    }
+    return this.#within(name, value, bounds)
+  }
+
+  /** A finite number within the bounds, inclusive. */
+  number(name: string, bounds: Bounds): number | undefined {
+    const value = this.#read(name, 'a number', (one) => typeof one === 'number')
+    return this.#within(name, value, bounds)
+  }
+
+  #within(name: string, value: number | undefined, { min, max }: Bounds): number | undefined {
+    if (value === undefined || (value >= min && value <= max)) return value
+    throw new AppError(this.#code, `Field "${name}" must be from ${min} to ${max}; it is ${value}`)
   }
 
   /** @throws AppError if there is a field that is not known */
@@ -136,10 +111,18 @@ export class FieldReader {
     }
   }
 
-  #wrong(name: string, expected: string, value: unknown): AppError {
+  #read<T>(name: string, expected: string, fits: (value: unknown) => value is T): T | undefined {
+    const value = this.#fields[name]
+    if (value === undefined || value === null) return undefined
+    if (fits(value)) return value
     const message = `Field "${name}" must be ${expected}, not ${kindOfValue(value)}`
-    return new AppError(this.#code, message)
+    throw new AppError(this.#code, message)
   }
+}
+
+interface Bounds {
+  readonly min: number
+  readonly max: number
 }
 
 const OWN_FIELDS = new Set(['provider', 'model_name', 'api_key', 'base_url'])
@@ -245,7 +228,7 @@ export function maskedModelFields(ref: ModelRef) {
     // Clients expect the field. An empty text means that no key is stored.
     api_key: ref.apiKey === undefined ? '' : MASK,
     ...(ref.baseUrl === undefined ? {} : { base_url: ref.baseUrl }),
-    ...maskedOptions(ref),
+    ...maskedFields(ref.options),
   }
 }
 
@@ -256,14 +239,9 @@ export function mergedFields(stored: ModelRef, sent: Fields): Fields {
     model_name: stored.modelName,
     ...(stored.apiKey === undefined ? {} : { api_key: MASK }),
     ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
-    ...maskedOptions(stored),
+    ...maskedFields(stored.options),
     ...sent,
   }
-}
-
-/** Returns the other options of a reference with masked secrets. */
-function maskedOptions(ref: ModelRef): Fields {
-  return maskedFields(ref.options)
 }
 
 /** A number is a limit such as `max_tokens`, not a secret. */

@@ -1,15 +1,15 @@
 import { findQualified, required } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
-import type { QueryResult, RowStream } from '../../core/domain/query-result.ts'
+import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
+import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { EvaluateAgentStatement } from '../../sql/dialect/object-statements.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions/define-agent.ts'
 import { type Fields, modelRefOf, refuseOptions } from '../definitions/fields.ts'
-import type { QueryDeps } from '../select/query-deps.ts'
+import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { type AskedQuestion, askQuestions, type EvaluationProgress } from './ask-questions.ts'
 import {
@@ -18,8 +18,8 @@ import {
   type Judge,
 } from './evaluate-options.ts'
 import {
-  evaluationTable,
-  rowStreamOf,
+  selectOfRows,
+  selectOver,
   type TableTarget,
   tableName,
   tableTarget,
@@ -37,7 +37,7 @@ import {
   SavedAnswers,
   type SettingName,
 } from './saved-answers.ts'
-import { summaryTable } from './summary.ts'
+import { SUMMARY } from './summaries.ts'
 
 /** The table in the agent's project for runs that name no table. */
 const DEFAULT_TABLE = 'agent_evaluations'
@@ -81,8 +81,9 @@ export async function evaluateAgent(
 ): Promise<QueryResult> {
   const { db, params } = request
   const { agent, options, settings, saved } = await preparedEvaluation(request, deps)
-  const { questions: source, limit } = options
-  const set = await readQuestionSet({ source, limit, db, params }, deps, signal)
+  const { questions: written, limit } = options
+  const source = { written, option: 'questions', db, params, limit }
+  const set = await readQuestionSet(source, deps, signal)
   const warnings: string[] = []
   const judges = await judgesOf(options, { set, agent: settings[0].agent, warnings }, deps)
   const run = options.run ?? timestampOfMillis(Date.now())
@@ -93,9 +94,9 @@ export async function evaluateAgent(
   const work = { asked, judges, concurrency: options.concurrency, saved, progress }
   const rows = await askQuestions(work, deps, signal)
   warnings.push(...failureWarnings(rows, options))
-  const result = options.isSummary
-    ? rowStreamOf(await summaryTable(rowsOfSettings(rows, settings.length), signal))
-    : answerStream(rows)
+  const table = { types: ANSWER_COLUMNS, rows }
+  const select = options.isSummary ? selectOver(table, SUMMARY) : selectOfRows(table)
+  const result = await deps.engine.run(select, runLimits(deps), signal)
   const noted = warnings.length === 0 ? {} : { warnings }
   return { kind: 'table', rows: { ...result, ...noted }, context: { db } }
 }
@@ -284,26 +285,4 @@ function failureWarnings(
       : [`${failed} of ${rows.length} questions failed (column error)${again}`]),
     ...(unjudged === 0 ? [] : [`${unjudged} answers could not be judged (column judge_error)`]),
   ]
-}
-
-function rowsOfSettings(
-  rows: readonly AnswerRow[],
-  settingCount: number,
-): readonly (readonly AnswerRow[])[] {
-  return Array.from({ length: settingCount }, (_, setting) => {
-    return rows.filter((_row, index) => index % settingCount === setting)
-  })
-}
-
-const ROWS_PER_BATCH = 200
-
-/** Yields rows in pieces, because creating thousands at once would block the main thread. */
-function answerStream(rows: readonly AnswerRow[]): RowStream {
-  async function* batches() {
-    for (let at = 0; at < rows.length; at += ROWS_PER_BATCH) {
-      await yieldToEventLoop()
-      yield evaluationTable(ANSWER_COLUMNS, rows.slice(at, at + ROWS_PER_BATCH)).rows
-    }
-  }
-  return { columns: evaluationTable(ANSWER_COLUMNS, []).columns, batches: batches() }
 }

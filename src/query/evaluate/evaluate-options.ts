@@ -7,7 +7,7 @@ import {
 import { AppError } from '../../core/errors.ts'
 import { AGENT_FIELDS } from '../definitions/define-agent.ts'
 import { FieldReader, type Fields } from '../definitions/fields.ts'
-import { isSelect } from './test-set.ts'
+import { isSelect } from './evaluation-table.ts'
 
 /** `doc_id`: one right document; `llm_relevancy`: grades by a model. */
 export type EvaluationVersion = 'judgments' | 'doc_id' | 'llm_relevancy'

@@ -1,49 +1,30 @@
 import { findIn, requireProject } from '../../core/domain/access/catalog-snapshot.ts'
-import { checkedName, FILES_DATABASE, nameKey, quote } from '../../core/domain/names.ts'
+import { checkedName, FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { NewTable } from '../../core/domain/ports/store-ports.ts'
-import type { ResultColumn, ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { rowsJson, unnestSql } from '../information-schema/schema-table.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 
-/** Rows in memory with DuckDB types, to return and to store. */
+/** Rows in memory, with the DuckDB type of each column. */
 export interface EvaluationTable {
-  readonly columns: readonly ResultColumn[]
-  readonly rows: readonly (readonly ResultValue[])[]
+  readonly types: Readonly<Record<string, string>>
+  readonly rows: readonly Readonly<Record<string, ResultValue>>[]
 }
 
-/** With a column per entry of `types`. @param types DuckDB types by column name */
-export function evaluationTable<Name extends string>(
-  types: Readonly<Record<Name, string>>,
-  rows: readonly Readonly<Record<Name, ResultValue>>[],
-): EvaluationTable {
-  const columns = Object.entries<string>(types).map(([name, type]) => ({ name, type }))
-  const values = rows.map((row) => {
-    const byName = new Map<string, ResultValue>(Object.entries(row))
-    return columns.map(({ name }) => byName.get(name) ?? null)
-  })
-  return { columns, rows: values }
+/** A SELECT of the rows, which are bound as one JSON text. */
+export function selectOfRows({ types, rows }: EvaluationTable): BoundSql {
+  const columns = Object.entries(types).map(([name, type]) => ({ name, type }))
+  const sql = unnestSql(columns, '$eider_rows::VARCHAR')
+  return { sql, values: { eider_rows: rowsJson(rows) } }
 }
 
-/** For each column, its DuckDB type name and a function that gives a row's value. */
-export type Columns<Row> = Readonly<
-  Record<string, readonly [type: string, value: (row: Row) => ResultValue]>
->
-
-export function tableOf<Row>(columns: Columns<Row>, rows: readonly Row[]): EvaluationTable {
-  const entries = Object.entries(columns)
-  return {
-    columns: entries.map(([name, [type]]) => ({ name, type })),
-    rows: rows.map((row) => entries.map(([, [, value]]) => value(row))),
-  }
-}
-
-export function rowStreamOf({ columns, rows }: EvaluationTable): RowStream {
-  async function* batches() {
-    if (rows.length > 0) yield rows
-  }
-  return { columns, batches: batches() }
+/** A SELECT over these rows, which are named `answers`. */
+export function selectOver(table: EvaluationTable, select: string): BoundSql {
+  const { sql, values } = selectOfRows(table)
+  return { sql: `WITH answers AS MATERIALIZED (${sql}) ${select}`, values }
 }
 
 export type TableTarget = Omit<NewTable, 'select'>
@@ -80,7 +61,7 @@ export function tableTarget(
 /** Fails early. @throws AppError `invalid_request` */
 export function checkTargetColumns(
   target: TableTarget,
-  columns: readonly ResultColumn[],
+  columns: readonly string[],
   deps: QueryDeps,
 ): void {
   const table = deps.catalog.snapshot().tables.find(({ projectId, name }) => {
@@ -88,27 +69,17 @@ export function checkTargetColumns(
   })
   if (table === undefined) return
   const known = new Set(table.columns.map(({ name }) => nameKey(name)))
-  const missing = columns.filter(({ name }) => !known.has(nameKey(name)))
+  const missing = columns.filter((name) => !known.has(nameKey(name)))
   if (missing.length === 0) return
-  const names = missing.map(({ name }) => name).join(', ')
+  const names = missing.join(', ')
   const has = table.columns.map(({ name }) => name).join(', ')
   const message = `save_to: the table ${table.name} has no column ${names}; it has ${has}`
   throw new AppError('invalid_request', message)
 }
 
-export function selectOfRows({ columns, rows }: EvaluationTable): BoundSql {
-  const list = columns.map(({ name, type }, index) => {
-    return `unnest($column_${index}::${type}[]) AS ${quote(name)}`
-  })
-  const values = columns.map((_, index) => {
-    return [`column_${index}`, rows.map((row) => scalar(row[index]))] as const
-  })
-  return { sql: `SELECT ${list.join(', ')}`, values: Object.fromEntries(values) }
-}
-
-function scalar(value: ResultValue | undefined): string | number | boolean | null {
-  if (value === undefined || value === null) return null
-  return typeof value === 'object' ? JSON.stringify(value) : value
+/** Whether the text is a SELECT, possibly in parentheses, and not a table name. */
+export function isSelect(written: string): boolean {
+  return /^(?:\(|(?:select|with|from|values)[\s(])/i.test(written)
 }
 
 const NAME_PART = '(?:`([^`]+)`|"([^"]+)"|([^.`"]+))'

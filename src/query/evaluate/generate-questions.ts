@@ -13,7 +13,7 @@ import { type Parameters, runSelect } from '../select/run-select.ts'
 import { runComposedSelect } from '../select/views.ts'
 import type { EvaluationVersion, GenerationOptions } from './evaluate-options.ts'
 import { type EvaluationPrompt, questionPrompt } from './evaluation-prompts.ts'
-import { type EvaluationTable, evaluationTable } from './evaluation-table.ts'
+import type { EvaluationTable } from './evaluation-table.ts'
 
 /** Read this many rows of `from_sql` to choose texts from. */
 const SOURCE_ROWS_MAX = 10_000
@@ -53,12 +53,10 @@ export async function generateQuestions(
   const made = await questionsOf(texts, { model, count: options.count }, signal)
   const idColumn = version === 'doc_id' ? 'doc_id' : 'id'
   const types = { text: 'VARCHAR', question: 'VARCHAR', answer: 'VARCHAR', [idColumn]: 'VARCHAR' }
-  return evaluationTable(
-    types,
-    made.map(({ id, text, question, answer }, index) => {
-      return { text, question, answer, [idColumn]: id ?? String(index + 1) }
-    }),
-  )
+  const rows = made.map(({ id, text, question, answer }, index) => {
+    return { text, question, answer, [idColumn]: id ?? String(index + 1) }
+  })
+  return { types, rows }
 }
 
 type MadeQuestion = SourceText & { readonly question: string; readonly answer: string }

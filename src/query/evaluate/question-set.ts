@@ -1,13 +1,184 @@
-import { nameKey } from '../../core/domain/names.ts'
-import type { ResultValue } from '../../core/domain/query-result.ts'
+/** Reads the questions of an evaluation from a table, a file, a view or a SELECT. */
+import { nameKey, quote } from '../../core/domain/names.ts'
+import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { isObject, parsedJson, textOfValue } from '../../core/json.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { Parameters } from '../select/run-select.ts'
 import { runComposedSelect } from '../select/views.ts'
-import { QUESTIONS_MAX } from './evaluate-options.ts'
-import { COLUMN_NAMES, isSelect, questionSource } from './test-set.ts'
+import { type EvaluationVersion, QUESTIONS_MAX } from './evaluate-options.ts'
+import { isSelect, tableName } from './evaluation-table.ts'
 
+/** Possible names for each column. The first one that exists is used. */
+const COLUMN_NAMES = {
+  question: ['question', 'query'],
+  document: ['doc_id', 'document_id', 'document'],
+  grade: ['grade', 'score', 'relevance'],
+  answer: ['answer', 'answers', 'expected', 'expected_answer', 'reference_answer'],
+  documents: ['doc_id', 'document_id', 'document', 'document_ids'],
+  knowledgeBase: ['knowledge_base'],
+  id: ['id', 'question_id'],
+} as const
+
+type Column = keyof typeof COLUMN_NAMES
+
+interface QuestionSource {
+  /** A table name or a SELECT, as the client wrote it. */
+  readonly written: string
+  /** The option it comes from, for messages. */
+  readonly option: string
+  readonly db: string
+  readonly params: Parameters
+}
+
+/** @throws AppError `sql_unknown_name` without such a table */
+async function openQuestions(
+  { written, option, db, params }: QuestionSource,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<RowStream> {
+  const { project, name } = isSelect(written)
+    ? { project: null, name: '' }
+    : tableName(written, option)
+  const sql = name === '' ? written : `SELECT * FROM ${quote(project ?? db)}.${quote(name)}`
+  return runComposedSelect({ sql, database: db, params }, deps, signal)
+}
+
+/** The column's index; -1 if there is none. */
+function placeOf(column: Column, { columns }: Pick<RowStream, 'columns'>): number {
+  const keys = columns.map(({ name }) => nameKey(name))
+  const name = COLUMN_NAMES[column].find((one) => keys.includes(one))
+  return name === undefined ? -1 : keys.indexOf(name)
+}
+
+function shownColumns({ columns }: Pick<RowStream, 'columns'>): string {
+  const names = columns.map(({ name }) => name).join(', ')
+  return names === '' ? 'none' : names.slice(0, 500)
+}
+
+/** The rows with which a knowledge base is measured. */
+export interface TestSet {
+  /** The name as the client wrote it, for messages. */
+  readonly shownName: string
+  readonly rows: RowStream
+}
+
+export async function openTestSet(
+  source: QuestionSource,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<TestSet> {
+  const rows = await openQuestions(source, deps, signal)
+  if (isSelect(source.written)) return { rows, shownName: '(SELECT …)' }
+  const { project, name } = tableName(source.written, source.option)
+  return { rows, shownName: `${project ?? source.db}.${name}` }
+}
+
+/** Ends the read of a test set that is not needed. */
+export async function closeTestSet({ rows }: TestSet): Promise<void> {
+  await rows.batches[Symbol.asyncIterator]().return?.()
+}
+
+type TestColumn = 'question' | 'document' | 'grade'
+
+const TEST_COLUMNS: Readonly<Record<EvaluationVersion, readonly TestColumn[]>> = {
+  judgments: ['question', 'document', 'grade'],
+  doc_id: ['question', 'document'],
+  llm_relevancy: ['question'],
+}
+
+/** The version that the columns are for. */
+export function versionOf({ rows }: TestSet): EvaluationVersion {
+  const isGraded = TEST_COLUMNS.judgments.every((column) => placeOf(column, rows) !== -1)
+  return isGraded ? 'judgments' : 'doc_id'
+}
+
+/** What a column holds, and whether its type can hold it. */
+const HELD: Readonly<Record<TestColumn, readonly [string, (type: string) => boolean]>> = {
+  question: ['a question is a text', (type) => type === 'VARCHAR' || type.startsWith('ENUM')],
+  document: [
+    'a document is named by its id',
+    (type) => !/^(STRUCT|MAP|UNION|JSON|BLOB)|\]$/.test(type),
+  ],
+  grade: [
+    'a grade is a number',
+    (type) => /INT|^FLOAT|^DOUBLE|^DECIMAL|^VARCHAR/.test(type) && !type.endsWith(']'),
+  ],
+}
+
+/** @throws AppError `invalid_request` for a missing column or one of another type */
+export function checkTestColumns({ rows, shownName }: TestSet, version: EvaluationVersion): void {
+  const wanted = TEST_COLUMNS[version]
+  const missing = wanted.filter((column) => placeOf(column, rows) === -1)
+  if (missing.length > 0) {
+    const names = missing.map((column) => `a column ${COLUMN_NAMES[column].join(' or ')}`)
+    const needs = `version '${version}' needs ${names.join(', and ')} in ${shownName}`
+    throw new AppError('invalid_request', `${needs}; its columns are ${shownColumns(rows)}`)
+  }
+  for (const column of wanted) {
+    const { name = '', type = '' } = rows.columns[placeOf(column, rows)] ?? {}
+    const [expected, fits] = HELD[column]
+    if (fits(type)) continue
+    const found = `the column ${quote(name)} of ${shownName} holds ${type}`
+    throw new AppError('invalid_request', `${found}; ${expected}`)
+  }
+}
+
+export type TestRow = Readonly<Record<TestColumn, string>>
+
+/**
+ * Reads at most this many rows, in the order of the table.
+ * @throws AppError `invalid_request` for an empty table or value
+ */
+export async function readTestRows(
+  { rows, shownName }: TestSet,
+  version: EvaluationVersion,
+  rowsMax: number,
+): Promise<readonly TestRow[]> {
+  const found: TestRow[] = []
+  const columns = TEST_COLUMNS[version].map((column) => [column, placeOf(column, rows)] as const)
+  // Leaving the loop ends the statement.
+  reading: for await (const batch of rows.batches) {
+    for (const values of batch) {
+      const row = { question: '', document: '', grade: '' }
+      for (const [column, place] of columns) {
+        row[column] = textOfValue(values[place] ?? null)
+        if (row[column].trim() !== '') continue
+        const where = `${shownName}, row ${found.length + 1}`
+        const name = quote(rows.columns[place]?.name ?? '')
+        throw new AppError('invalid_request', `${where}: the column ${name} is empty`)
+      }
+      found.push(row)
+      if (found.length === rowsMax) break reading
+    }
+  }
+  if (found.length > 0) return found
+  throw new AppError('invalid_request', `The test table ${shownName} has no rows`)
+}
+
+/**
+ * The grades of each distinct question's documents. If a document has several, the highest counts.
+ * @throws AppError `invalid_request` for a grade that is not a number
+ */
+export function gradedQuestions(
+  rows: readonly TestRow[],
+  { shownName }: TestSet,
+): ReadonlyMap<string, ReadonlyMap<string, number>> {
+  const questions = new Map<string, Map<string, number>>()
+  for (const [index, { question, document, grade: written }] of rows.entries()) {
+    const grade = Number(written)
+    if (!Number.isFinite(grade)) {
+      const where = `${shownName}, row ${index + 1}`
+      throw new AppError('invalid_request', `${where}: the grade '${written}' is not a number`)
+    }
+    const grades = questions.get(question) ?? new Map<string, number>()
+    questions.set(question, grades)
+    grades.set(document, Math.max(grade, grades.get(document) ?? Number.NEGATIVE_INFINITY))
+  }
+  return questions
+}
+
+/** A question to an agent. */
 export interface GoldenQuestion {
   /** Counted from 1. */
   readonly position: number
@@ -29,17 +200,6 @@ export interface QuestionSet {
   readonly hasDocuments: boolean
 }
 
-/** Possible names for each column. The first one that exists is used. */
-const QUESTION_COLUMNS = {
-  question: COLUMN_NAMES.question,
-  answer: ['answer', 'answers', 'expected', 'expected_answer', 'reference_answer'],
-  document: [...COLUMN_NAMES.document, 'document_ids'],
-  knowledgeBase: ['knowledge_base'],
-  id: ['id', 'question_id'],
-} as const
-
-type Column = keyof typeof QUESTION_COLUMNS
-
 /** The most characters in a question set, which stays in memory during the run. */
 const QUESTION_SET_CHARS_MAX = 64_000_000
 
@@ -49,96 +209,70 @@ const ACCEPTED_CHARS_MAX = 100_000
 
 /** In row order. @throws AppError `invalid_request` without `question`, or for too many */
 export async function readQuestionSet(
-  given: {
-    readonly source: string
-    readonly limit: number | null
-    readonly db: string
-    readonly params: Parameters
-  },
+  { limit, ...source }: QuestionSource & { readonly limit: number | null },
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QuestionSet> {
-  const { source, limit, db, params } = given
-  const sql = isSelect(source) ? source : `SELECT * FROM ${questionSource(source, 'questions', db)}`
-  const select = { sql, database: db, params }
-  const { columns, batches } = await runComposedSelect(select, deps, signal)
-  const places = columnPlaces(columns.map(({ name }) => name))
+  const rows = await openQuestions(source, deps, signal)
+  const [question, answer, documents, knowledgeBase, id] = [
+    ...(['question', 'answer', 'documents', 'knowledgeBase', 'id'] as const),
+  ].map((column) => placeOf(column, rows))
+  if (question === -1) {
+    const message = `The questions need a column question; their columns are ${shownColumns(rows)}`
+    throw new AppError('invalid_request', message)
+  }
   const questions: GoldenQuestion[] = []
   let chars = 0
   // Leaving the loop ends the statement.
-  reading: for await (const rows of batches) {
-    for (const row of rows) {
+  reading: for await (const batch of rows.batches) {
+    for (const values of batch) {
       if (limit !== null && questions.length >= limit) break reading
       if (questions.length >= QUESTIONS_MAX) throw tooManyQuestions(`${QUESTIONS_MAX} questions`)
-      const question = goldenQuestion(row, places, questions.length + 1)
-      const acceptedChars = question.accepted.join('').length
-      if (acceptedChars > ACCEPTED_CHARS_MAX || question.accepted.length > ACCEPTED_MAX) {
-        const most = `${ACCEPTED_MAX} answers of ${ACCEPTED_CHARS_MAX} characters together`
-        throw new AppError('invalid_request', `Question ${question.position} has more than ${most}`)
-      }
-      chars += question.question.length + acceptedChars
-      if (chars > QUESTION_SET_CHARS_MAX)
+      const at = (place = -1) => values[place] ?? null
+      const [accepted, documentIds] = [textsIn(at(answer)), textsIn(at(documents))]
+      const text = scalarText(at(question))
+      const position = questions.length + 1
+      chars += text.length + checkedChars(accepted, position)
+      if (chars > QUESTION_SET_CHARS_MAX) {
         throw tooManyQuestions(`${QUESTION_SET_CHARS_MAX} characters`)
-      questions.push(question)
+      }
+      questions.push({
+        position,
+        id: scalarText(at(id)) || null,
+        question: text,
+        accepted,
+        documentIds,
+        knowledgeBase: scalarText(at(knowledgeBase)) || null,
+        isUnanswerable: answer !== -1 && accepted.length === 0 && documentIds.length === 0,
+      })
     }
   }
-  if (questions.length === 0)
-    throw new AppError('invalid_request', 'There are no questions: the SELECT has no rows')
-  return { questions, hasAnswers: places.answer !== -1, hasDocuments: places.document !== -1 }
+  if (questions.length > 0) {
+    return { questions, hasAnswers: answer !== -1, hasDocuments: documents !== -1 }
+  }
+  throw new AppError('invalid_request', 'There are no questions: the SELECT has no rows')
 }
 
-type Places = Readonly<Record<Column, number>>
-
-/** @throws AppError `invalid_request` */
-function columnPlaces(names: readonly string[]): Places {
-  const keys = names.map(nameKey)
-  const placeOf = (column: Column) => {
-    const found = QUESTION_COLUMNS[column].find((name) => keys.includes(name))
-    return found === undefined ? -1 : keys.indexOf(found)
-  }
-  if (placeOf('question') === -1) {
-    const has = names.length === 0 ? 'none' : names.join(', ').slice(0, 500)
-    throw new AppError(
-      'invalid_request',
-      `The questions need a column question; their columns are ${has}`,
-    )
-  }
-  return {
-    question: placeOf('question'),
-    answer: placeOf('answer'),
-    document: placeOf('document'),
-    knowledgeBase: placeOf('knowledgeBase'),
-    id: placeOf('id'),
-  }
+/** @returns the number of characters of the accepted answers @throws AppError for too many */
+function checkedChars(accepted: readonly string[], position: number): number {
+  const chars = accepted.join('').length
+  if (chars <= ACCEPTED_CHARS_MAX && accepted.length <= ACCEPTED_MAX) return chars
+  const most = `${ACCEPTED_MAX} answers of ${ACCEPTED_CHARS_MAX} characters together`
+  throw new AppError('invalid_request', `Question ${position} has more than ${most}`)
 }
 
-function goldenQuestion(
-  row: readonly ResultValue[],
-  places: Places,
-  position: number,
-): GoldenQuestion {
-  const textsAt = (column: Column) => textsIn(row[places[column]] ?? null)
-  const [accepted, documentIds] = [textsAt('answer'), textsAt('document')]
-  return {
-    position,
-    id: scalarText(row[places.id]) || null,
-    question: scalarText(row[places.question]),
-    accepted,
-    documentIds,
-    knowledgeBase: scalarText(row[places.knowledgeBase]) || null,
-    isUnanswerable: places.answer !== -1 && accepted.length === 0 && documentIds.length === 0,
-  }
-}
-
-function scalarText(value: ResultValue | undefined): string {
-  if (value === null || value === undefined || typeof value === 'object') return ''
+function scalarText(value: ResultValue): string {
+  if (value === null || typeof value === 'object') return ''
   return String(value).toWellFormed().trim()
 }
 
 /** A text, a number, lists of these, objects with a `text` as in SQuAD, or JSON text. */
 function textsIn(value: ResultValue): readonly string[] {
-  const items = typeof value === 'string' ? (scalarsIn(jsonIn(value)) ?? [value]) : scalarsIn(value)
-  return (items ?? []).map(scalarText).filter((text) => text !== '')
+  const isJson = typeof value === 'string' && /^\s*(?:\[.*\]|\{.*\})\s*$/s.test(value)
+  // Values parsed from JSON are values of results.
+  const parsed = isJson ? (parsedJson(value) as ResultValue | undefined) : value
+  const items = scalarsIn(parsed) ?? (typeof value === 'string' ? [value] : [])
+  return items.map(scalarText).filter((text) => text !== '')
 }
 
 /** Two levels cover `[{"text": "a"}]` and `{"text": ["a", "b"]}`. Undefined for anything else. */
@@ -150,15 +284,6 @@ function scalarsIn(value: ResultValue | undefined): readonly ResultValue[] | und
     return Array.isArray(text) ? text : [text]
   })
   return scalars.every((one) => one === null || typeof one !== 'object') ? scalars : undefined
-}
-
-function jsonIn(text: string): ResultValue | undefined {
-  if (!/^\s*(?:\[.*\]|\{.*\})\s*$/s.test(text)) return undefined
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function tooManyQuestions(what: string): AppError {

@@ -1,6 +1,7 @@
 import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
@@ -19,30 +20,23 @@ import {
 import { runEvaluateAgent } from './evaluation-job.ts'
 import {
   checkTargetColumns,
-  type EvaluationTable,
-  rowStreamOf,
+  isSelect,
   selectOfRows,
+  selectOver,
   type TableTarget,
   tableName,
   tableTarget,
 } from './evaluation-table.ts'
 import { evaluationModel, generateQuestions } from './generate-questions.ts'
 import {
-  gradesColumns,
-  knownItemColumns,
+  type Measured,
   measureByGrades,
   measureByModel,
   measureKnownItems,
-  modelColumns,
+  QUESTION_TYPES,
 } from './measures.ts'
-import {
-  hasColumns,
-  isSelect,
-  openTestSet,
-  requireColumns,
-  type TestColumn,
-  type TestSet,
-} from './test-set.ts'
+import { checkTestColumns, closeTestSet, openTestSet, versionOf } from './question-set.ts'
+import { MEANS } from './summaries.ts'
 
 /** @throws AppError like `evaluateKnowledgeBase` or `runEvaluateAgent` */
 export function runEvaluateStatement(
@@ -73,26 +67,34 @@ async function evaluateKnowledgeBase(
   const saveTo = targetOf(options.saveTo, 'save_to', db, deps)
   refuseOneTable(options, saveTo, db, deps)
   await generate({ ...request, kb }, options, deps, signal)
+  const startedMs = Date.now()
+  const selectOf = (version: EvaluationVersion, measured: Measured) => {
+    const select = selectOfMeasured(measured, version, options)
+    return withRun(select, kb, startedMs)
+  }
+  const limits = runLimits(deps)
   if (!options.evaluates) {
-    const { version, isPerQuestion } = options
-    const columns = emptyTable(version ?? 'doc_id', isPerQuestion)
-    const rows = rowStreamOf(withRun(columns, kb, Date.now()))
+    const rows = await deps.engine.run(
+      empty(selectOf(options.version ?? 'doc_id', NOTHING)),
+      limits,
+      signal,
+    )
     return { kind: 'table', rows, context: { db } }
   }
-  const startedMs = Date.now()
   const { params } = request
-  const { measured, warnings } = await evaluate({ db, params, kb, options, saveTo }, deps, signal)
-  const table = withRun(measured, kb, startedMs)
-  if (saveTo !== null && table.rows.length > 0) {
-    const select = selectOfRows(table)
-    const limits = runLimits(deps)
+  const evaluated = await evaluate({ db, params, kb, options, saveTo, selectOf }, deps, signal)
+  const { select, warnings } = evaluated
+  if (saveTo !== null) {
     await deps.tables.whileLocked(saveTo, limits, signal, () => {
       return deps.tables.appendRows({ ...saveTo, select }, limits, signal)
     })
   }
+  const rows = await deps.engine.run(select, limits, signal)
   const noted = warnings.size === 0 ? {} : { warnings: [...warnings] }
-  return { kind: 'table', rows: { ...rowStreamOf(table), ...noted }, context: { db } }
+  return { kind: 'table', rows: { ...rows, ...noted }, context: { db } }
 }
+
+const NOTHING: Measured = { rows: [], values: { unknown: 0, k: 0 } }
 
 /** @throws AppError `invalid_request` if reranking is requested without a model */
 function refuseReranking({ search }: EvaluateOptions, { name, rerankingModel }: KnowledgeBase) {
@@ -153,12 +155,6 @@ const DEFAULT_K: Readonly<Record<EvaluationVersion, number>> = {
   llm_relevancy: 10,
 }
 
-const TEST_COLUMNS: Readonly<Record<EvaluationVersion, readonly TestColumn[]>> = {
-  judgments: ['question', 'document', 'grade'],
-  doc_id: ['question', 'document'],
-  llm_relevancy: ['question'],
-}
-
 async function evaluate(
   {
     db,
@@ -166,32 +162,45 @@ async function evaluate(
     kb,
     options,
     saveTo,
+    selectOf,
   }: Pick<StatementRequest<EvaluateStatement>, 'db' | 'params'> & {
     readonly kb: KnowledgeBase
     readonly options: EvaluateOptions
     readonly saveTo: TableTarget | null
+    readonly selectOf: (version: EvaluationVersion, measured: Measured) => BoundSql
   },
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<{ measured: EvaluationTable; warnings: ReadonlySet<string> }> {
-  const { search, isPerQuestion } = options
+): Promise<{ readonly select: BoundSql; readonly warnings: ReadonlySet<string> }> {
+  const { search, testTable: written } = options
   // Open the model before the first search, which would be useless without it.
   const judge = options.version === 'llm_relevancy' ? await judgeOf(options, kb, deps) : null
-  const testSet = await openTestSet(options.testTable, { db, params }, deps, signal)
-  const version = versionOf(options, testSet)
-  requireColumns(testSet, TEST_COLUMNS[version], version)
-  const warnings = new Set(unusedModelWarnings(options, version))
-  if (saveTo !== null) {
-    const { columns } = withRun(emptyTable(version, isPerQuestion), kb, 0)
-    checkTargetColumns(saveTo, columns, deps)
+  const testSet = await openTestSet({ written, option: 'test_table', db, params }, deps, signal)
+  try {
+    const version = options.version ?? versionOf(testSet)
+    checkTestColumns(testSet, version)
+    const warnings = new Set(unusedModelWarnings(options, version))
+    if (saveTo !== null) {
+      const { columns } = await deps.engine.run(
+        empty(selectOf(version, NOTHING)),
+        runLimits(deps),
+        signal,
+      )
+      checkTargetColumns(
+        saveTo,
+        columns.map(({ name }) => name),
+        deps,
+      )
+    }
+    const evaluation = { testSet, kb, search, k: search.k ?? DEFAULT_K[version], deps, warnings }
+    const measure = version === 'judgments' ? measureByGrades : measureKnownItems
+    const measured = await (judge === null
+      ? measure(evaluation, signal)
+      : measureByModel(evaluation, judge, signal))
+    return { select: selectOf(version, measured), warnings }
+  } finally {
+    await closeTestSet(testSet)
   }
-  const k = search.k ?? DEFAULT_K[version]
-  const evaluation = { testSet, kb, search, k, isPerQuestion, deps, warnings }
-  if (judge !== null) {
-    return { measured: await measureByModel(evaluation, judge, signal), warnings }
-  }
-  const measure = version === 'judgments' ? measureByGrades : measureKnownItems
-  return { measured: await measure(evaluation, signal), warnings }
 }
 
 /** MindsDB once used a model for `doc_id` to write the questions. */
@@ -210,29 +219,26 @@ function judgeOf(options: EvaluateOptions, kb: KnowledgeBase, deps: QueryDeps) {
   return evaluationModel(options.llm, kb, deps, "version 'llm_relevancy'")
 }
 
-function versionOf({ version }: EvaluateOptions, testSet: TestSet): EvaluationVersion {
-  if (version !== null) return version
-  return hasColumns(testSet, TEST_COLUMNS.judgments) ? 'judgments' : 'doc_id'
+/** One row per question, or one with their means. */
+function selectOfMeasured(
+  { rows, values }: Measured,
+  version: EvaluationVersion,
+  { isPerQuestion }: EvaluateOptions,
+): BoundSql {
+  const table = { types: QUESTION_TYPES[version], rows }
+  if (isPerQuestion) return selectOfRows(table)
+  const { sql, values: own } = selectOver(table, MEANS[version])
+  const used = Object.entries(values).filter(([name]) => MEANS[version].includes(`$${name}`))
+  return { sql, values: { ...own, ...Object.fromEntries(used) } }
 }
 
-function emptyTable(version: EvaluationVersion, isPerQuestion: boolean): EvaluationTable {
-  if (version === 'judgments') return gradesColumns(isPerQuestion)
-  if (version === 'llm_relevancy') return modelColumns(isPerQuestion)
-  return knownItemColumns(isPerQuestion)
+function empty({ sql, values }: BoundSql): BoundSql {
+  return { sql: `SELECT * FROM (${sql}) LIMIT 0`, values, isShort: true }
 }
-
-const RUN_COLUMNS = [
-  { name: 'id', type: 'BIGINT' },
-  { name: 'name', type: 'VARCHAR' },
-  { name: 'created_at', type: 'TIMESTAMP' },
-] as const
 
 /** Adds the run's number, knowledge base and start time to each row, to tell stored runs apart. */
-function withRun(
-  { columns, rows }: EvaluationTable,
-  kb: KnowledgeBase,
-  startedMs: number,
-): EvaluationTable {
-  const run = [startedMs, kb.name, timestampOfMillis(startedMs)]
-  return { columns: [...columns, ...RUN_COLUMNS], rows: rows.map((row) => [...row, ...run]) }
+function withRun({ sql, values }: BoundSql, kb: KnowledgeBase, startedMs: number): BoundSql {
+  const run = `$run_id::BIGINT AS id, $run_name::VARCHAR AS name, $run_at::TIMESTAMP AS created_at`
+  const bound = { run_id: startedMs, run_name: kb.name, run_at: timestampOfMillis(startedMs) }
+  return { sql: `SELECT *, ${run} FROM (${sql})`, values: { ...values, ...bound } }
 }

@@ -4,12 +4,7 @@ import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { runComposedSelect } from '../select/views.ts'
-import {
-  checkTargetColumns,
-  evaluationTable,
-  selectOfRows,
-  type TableTarget,
-} from './evaluation-table.ts'
+import { checkTargetColumns, selectOfRows, type TableTarget } from './evaluation-table.ts'
 import type { GoldenQuestion } from './question-set.ts'
 
 /** The columns of an answer, as returned and stored: one row per question and setting. */
@@ -125,7 +120,7 @@ export class SavedAnswers {
 
   /** @throws AppError `invalid_request` if the table lacks one of the columns */
   constructor(target: TableTarget, deps: QueryDeps) {
-    checkTargetColumns(target, evaluationTable(ANSWER_COLUMNS, []).columns, deps)
+    checkTargetColumns(target, ANSWER_NAMES, deps)
     this.#target = target
     this.#deps = deps
     this.#lastMs = deps.nowMs()
@@ -183,7 +178,7 @@ export class SavedAnswers {
   /** Completes even if the client disconnects, so that answers are kept. */
   async #write(rows: readonly AnswerRow[]): Promise<void> {
     const { tables } = this.#deps
-    const select = selectOfRows(evaluationTable(ANSWER_COLUMNS, rows))
+    const select = selectOfRows({ types: ANSWER_COLUMNS, rows })
     const replaced = { column: 'row_key', values: rows.map((row) => String(row.row_key)) }
     const { signal } = new AbortController()
     const limits = runLimits(this.#deps)

@@ -4,7 +4,6 @@
  */
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { literal, type Project, quote } from '../../core/domain/names.ts'
-import { SYSTEM_VARIABLES, shownVariable } from '../sessions.ts'
 import { OBJECT_ROWS } from './object-tables.ts'
 import { RELATION_ROWS } from './relation-tables.ts'
 import {
@@ -13,7 +12,6 @@ import {
   type Definition,
   liveRowsSql,
   rowsSql,
-  type SchemaRow,
   type SchemaSource,
   type SchemaTable,
   settledCondition,
@@ -52,7 +50,7 @@ function sqlOf(name: string, definition: Definition): (source: SchemaSource) => 
   if (relation !== undefined) return relation
   if (select !== undefined) return (source) => selectSql(name, { ...definition, select }, source)
   if (LIVE.has(name)) return () => liveRowsSql(columns, name)
-  const rows = OBJECT_ROWS[name] ?? (name.endsWith('_VARIABLES') ? systemVariableRows : () => [])
+  const rows = OBJECT_ROWS[name] ?? (() => [])
   return (source) => rowsSql(columns, rows(source))
 }
 
@@ -74,12 +72,6 @@ function selectSql(
   return isStored
     ? `SELECT * FROM (${rows}${visible}) AS t (${names})`
     : `SELECT ${typed.join(', ')} FROM (${rows}) AS t (${names})`
-}
-
-function systemVariableRows(): readonly SchemaRow[] {
-  return Object.entries(SYSTEM_VARIABLES).map(([name, value]) => {
-    return { VARIABLE_NAME: name, VARIABLE_VALUE: shownVariable(value) }
-  })
 }
 
 /** Traces show what an agent can read, so only callers who may ask the agent see them. */

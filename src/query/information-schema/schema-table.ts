@@ -107,14 +107,18 @@ export function rowsSql(columns: readonly SchemaColumn[], rows: readonly SchemaR
   return unnestSql(columns, literal(rowsJson(rows)))
 }
 
-function unnestSql(columns: readonly SchemaColumn[], json: string): string {
+/** @param json SQL of a text with the rows as objects */
+export function unnestSql(
+  columns: readonly { readonly name: string; readonly type: string }[],
+  json: string,
+): string {
   const types = Object.fromEntries(columns.map(({ name, type }) => [name, type]))
   const structure = literal(JSON.stringify([types]))
   return `SELECT unnest(from_json(${json}, ${structure}), recursive := true)`
 }
 
 /** Replaces lone surrogates, because DuckDB cannot read them in JSON. */
-export function rowsJson(rows: readonly SchemaRow[]): string {
+export function rowsJson(rows: readonly object[]): string {
   return JSON.stringify(rows, (_name, value: unknown) => {
     if (value === null) return undefined
     return typeof value === 'string' ? value.toWellFormed() : value

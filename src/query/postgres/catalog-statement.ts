@@ -1,6 +1,7 @@
 /** Recognizes queries of PostgreSQL's catalog and rewrites them for `pg-catalog.sql`. */
 import { literal } from '../../core/domain/names.ts'
-import { closeOf, type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { closeOf } from '../../sql/lexer/brackets.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import script from './pg-catalog.sql' with { type: 'text' }
 
 function namesMade(pattern: RegExp): ReadonlySet<string> {

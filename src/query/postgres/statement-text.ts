@@ -2,25 +2,12 @@
  * Parses statements as PostgreSQL clients send them: several in one text, `$1` for values, cursors
  * and COPY.
  */
+export { statementsOf } from '../../sql/lexer/brackets.ts'
+
 import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { depthsOf, partsOf } from '../../sql/lexer/brackets.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
-
-/** Splits a text at the semicolons between statements. @throws AppError `sql_syntax` */
-export function statementsOf(text: string): readonly string[] {
-  if (!text.includes(';')) return text.trim() === '' ? [] : [text]
-  const statements: string[] = []
-  let from = 0
-  for (const { kind, text: sign, start, end } of [...tokenize(text), END]) {
-    if (start >= 0 && (kind !== 'symbol' || sign !== ';')) continue
-    const statement = text.slice(from, start < 0 ? undefined : start)
-    if (tokenize(statement).length > 0) statements.push(statement)
-    from = end
-  }
-  return statements
-}
-
-const END: Token = { kind: 'symbol', text: ';', value: ';', start: -1, end: -1 }
 
 /** Returns the highest n of any `$n` in the statement. */
 export function parameterCount(sql: string): number {
@@ -138,18 +125,8 @@ export function arrayElements(text: string): readonly (string | null)[] {
 }
 
 export function listParts(text: string): readonly string[] {
-  const parts: string[] = []
-  let from = 0
-  let depth = 0
-  for (const { kind, text: sign, start, end } of [...tokenize(text), END]) {
-    if (kind === 'symbol' && /^[([{]$/.test(sign)) depth += 1
-    if (kind === 'symbol' && /^[)\]}]$/.test(sign)) depth -= 1
-    const isOver = start < 0
-    if (!isOver && (depth !== 0 || sign !== ',' || kind !== 'symbol')) continue
-    parts.push(text.slice(from, isOver ? undefined : start).trim())
-    from = end
-  }
-  return parts.length === 1 && parts[0] === '' ? [] : parts
+  const parts = partsOf(text, ({ text: sign }, depth) => sign === ',' && depth === 0)
+  return parts.length === 1 && parts[0]?.trim() === '' ? [] : parts.map((part) => part.trim())
 }
 
 /** A value for a parameter `$n`. */
@@ -271,15 +248,6 @@ export function copyStatement(sql: string): CopyStatement | undefined {
     columns,
     ...copyOptions(tokens.slice(at + 2)),
   }
-}
-
-function depthsOf(tokens: readonly Token[]): readonly number[] {
-  let depth = 0
-  return tokens.map(({ text }) => {
-    if (text === '(') depth += 1
-    if (text === ')') depth -= 1
-    return text === ')' ? depth + 1 : depth
-  })
 }
 
 function namesIn(tokens: readonly Token[]): readonly string[] {

@@ -12,9 +12,9 @@ import {
   lineAndColumn,
   type Token,
   tokenize,
+  variableOf,
   withoutClosingSemicolons,
 } from '../../sql/lexer/tokens.ts'
-import { variableOf } from '../../sql/lexer/variable-names.ts'
 import { nativeNamed } from '../select/name-scope.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import {
@@ -65,7 +65,7 @@ export async function runQuery(
   const own = request.isLink === true ? forLink(statement, deps) : deps
   if (statement !== undefined) {
     const result = await runStatement({ statement, db, params }, own, signal).catch((error) => {
-      throw inWhole(error, request.sql, statement)
+      throw inWhole(error, request.sql)
     })
     return withEncoding(result, encoding, deps)
   }
@@ -95,8 +95,6 @@ const READING: ReadonlySet<Statement['kind']> = new Set([
   'show',
   'show_create',
   'show_indexes',
-  'show_keys',
-  'show_users',
   'describe',
   'describe_agent',
   'describe_database',

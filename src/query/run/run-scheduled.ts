@@ -9,6 +9,7 @@ import type {
 import { AppError, notFound } from '../../core/errors.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { parseStatement } from '../../sql/dialect/parse-statement.ts'
+import { statementsOf } from '../../sql/lexer/brackets.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { type LastCondition, lastCondition } from '../../sql/lexer/last-value.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
@@ -17,7 +18,6 @@ import { nativeNamed } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
 import { describeSelect } from '../select/views.ts'
-import { needsSomebody } from '../statements/run-definition.ts'
 import { checkStatement, runQuery } from './run-query.ts'
 
 interface Checkpoint {
@@ -37,21 +37,9 @@ interface ScheduledDeps {
   readonly store: Pick<ScheduleStore, 'setMark'>
 }
 
-/** Splits a text at its semicolons. @throws AppError `sql_syntax`, `invalid_schedule` */
-export function statementsOf(text: string): readonly string[] {
-  const statements: string[] = []
-  let start = 0
-  const add = (end: number) => {
-    const statement = text.slice(start, end).trim()
-    if (statement !== '') statements.push(statement)
-  }
-  for (const token of tokenize(text)) {
-    if (token.text !== ';') continue
-    add(token.start)
-    start = token.end
-  }
-  add(text.length)
-  return statements
+/** The statements of a schedule, without the space around them. @throws AppError `sql_syntax` */
+function scheduledStatements(text: string): readonly string[] {
+  return statementsOf(text).map((statement) => statement.trim())
 }
 
 /**
@@ -73,7 +61,7 @@ export async function runScheduled(
     await work.mark({ progress, checkpoint: at })
   }
   const run = { schedule, deps, signal }
-  const statements = statementsOf(schedule.query)
+  const statements = scheduledStatements(schedule.query)
   if (!at.isAllowed && schedule.ifQuery !== null) {
     const { isAllowed, high } = await checkedIf(schedule.ifQuery, run)
     if (!isAllowed) return false
@@ -118,7 +106,7 @@ async function checkedIf(
   ifQuery: string,
   run: Run,
 ): Promise<{ readonly isAllowed: boolean; readonly high: LastMark | null }> {
-  const statements = statementsOf(ifQuery).map((text) => withTimes(text, run.schedule))
+  const statements = scheduledStatements(ifQuery).map((text) => withTimes(text, run.schedule))
   for (const sql of statements.slice(0, -1)) await runWhole(sql, run)
   const sql = statements.at(-1) ?? 'SELECT 1'
   const condition = lastCondition(sql)
@@ -238,9 +226,9 @@ export async function checkScheduled(
   { project, query, ifQuery }: ScheduleDefinition,
   deps: QueryDeps,
 ): Promise<void> {
-  const own = statementsOf(query)
+  const own = scheduledStatements(query)
   if (own.length === 0) throw new AppError('invalid_schedule', 'A job has at least one statement')
-  const all = [...(ifQuery === null ? [] : statementsOf(ifQuery)), ...own]
+  const all = [...(ifQuery === null ? [] : scheduledStatements(ifQuery)), ...own]
   if (all.length > STATEMENTS_MAX) {
     throw new AppError('invalid_schedule', `A job has at most ${STATEMENTS_MAX} statements`)
   }
@@ -281,7 +269,6 @@ async function planStatement(
   const whole = condition === undefined ? sql : withoutLast(sql, condition)
   const named = nativeNamed(whole, snapshot)
   const statement = parseStatement(named, tokenize(named))
-  if (/_(?:key|user)s?$/.test(statement?.kind ?? '')) throw needsSomebody()
   if (statement !== undefined && statement.kind !== 'insert') return false
   if (statement?.kind === 'insert') {
     const { project: qualifier, name } = statement.table

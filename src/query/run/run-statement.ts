@@ -9,7 +9,6 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError, hasCode } from '../../core/errors.ts'
 import type {
-  AccessStatement,
   EvaluateAgentStatement,
   EvaluateStatement,
   IndexStatement,
@@ -27,7 +26,6 @@ import type { QueryDeps } from '../select/query-deps.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
 import { alterView, createView, enclosed, runComposedSelect } from '../select/views.ts'
 import {
-  runAccessStatement,
   runAgentStatement,
   runDatabaseStatement,
   runJobStatement,
@@ -50,7 +48,6 @@ export async function runStatement(
 ): Promise<QueryResult> {
   const { statement } = request
   if (isEvaluation(statement)) return runEvaluateStatement({ ...request, statement }, deps, signal)
-  if (isOfAccess(statement)) return runAccessStatement({ ...request, statement }, deps, signal)
   switch (statement.kind) {
     case 'create_knowledge_base':
     case 'alter_knowledge_base':
@@ -108,10 +105,6 @@ type Evaluation = EvaluateAgentStatement | EvaluateStatement
 
 function isEvaluation(statement: Statement): statement is Evaluation {
   return statement.kind === 'evaluate_agent' || statement.kind === 'evaluate_knowledge_base'
-}
-
-function isOfAccess(statement: Statement): statement is AccessStatement {
-  return /_(?:key|user)s?$/.test(statement.kind)
 }
 
 async function runSessionStatement(

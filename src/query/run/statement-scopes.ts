@@ -67,14 +67,6 @@ const SCOPES: {
   // A job runs without a user, with all rights.
   create_job: ['everything'],
   drop_job: ['everything'],
-  // The definitions check that users grant no more rights than they have.
-  create_key: ['admin'],
-  drop_key: ['admin'],
-  show_keys: ['admin'],
-  create_user: ['admin'],
-  alter_user: ['admin'],
-  drop_user: ['admin'],
-  show_users: ['admin'],
   // A source fetches documents from folders and addresses.
   sources: ['everything'],
   evaluate_knowledge_base: ({ options }) => {

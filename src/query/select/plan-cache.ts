@@ -49,7 +49,6 @@ export interface SelectPlan {
    * Set if the answer never changes. The answer is stored here once known. Null if it can change.
    */
   readonly constant: { answer: Pick<RowStream, 'columns' | 'ready'> | null } | null
-  readonly counted: CountedChunks | null
   /** Set if the statement only shows the chunks of one document. */
   readonly document: DocumentRows | null
   /** Reads of remote databases that must run first. The plan has parameters for their results. */
@@ -61,11 +60,6 @@ export interface SelectPlan {
   }[]
   /** Where a value changes only the result but not the plan; unset if there are none. */
   readonly marks?: ReadonlyMap<string, number>
-}
-
-export interface CountedChunks {
-  readonly knowledgeBase: KnowledgeBase
-  columns: RowStream['columns'] | null
 }
 
 export interface DocumentRows extends DocumentAnswer {

@@ -113,13 +113,8 @@ async function planTree(
   const collected = { searches, agents, thresholds, scans, rerankings, ...read }
   const isShort = isShortAnswer(queryNode(statementOf(tree)))
   const constant = isConstantQuery(queryNode(statementOf(tree))) ? { answer: null } : null
-  const isCounted = inputs.counted?.select === queryNode(statementOf(tree))
-  const counted =
-    inputs.counted !== null && isCounted
-      ? { knowledgeBase: inputs.counted.knowledgeBase, columns: null }
-      : null
   const document = documentRows(inputs.document, queryNode(statementOf(tree)))
-  const made = { sql, innerPlans, parameters, parameterNames, isShort, constant, counted }
+  const made = { sql, innerPlans, parameters, parameterNames, isShort, constant }
   const plan = { ...collected, ...made, document }
   // Comes last, because it changes the tree.
   return { ...plan, candidates: await candidatePlan(tree, candidates, engine) }

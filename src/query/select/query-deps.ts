@@ -29,7 +29,6 @@ import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { Chunker } from '../../ingest/chunking/chunker.ts'
 import type { InsertLog } from '../../ingest/sources/insert-request.ts'
 import type { DatabaseDeps } from '../definitions/define-database.ts'
-import type { AccessDeps, UserDeps } from '../definitions/define-user.ts'
 import type { LiveTables } from '../information-schema/schema-table.ts'
 import type { VariableScope } from '../sessions.ts'
 import type { PlanCache } from './plan-cache.ts'
@@ -67,7 +66,6 @@ export interface QueryDeps extends DatabaseDeps {
   /** The information_schema tables that are not derived from the catalog. */
   readonly live: LiveTables
   readonly schedules: Schedules
-  readonly access: StatementAccess
   /** The caller's rights; unset if everything may be read. The catalog is limited accordingly. */
   readonly rights?: Rights
   readonly variables: VariableScope
@@ -83,11 +81,6 @@ export interface QueryDeps extends DatabaseDeps {
   readonly readingMs?: number
   /** A monotonic clock in milliseconds, for time differences. */
   readonly nowMs: () => number
-}
-
-export interface StatementAccess extends Omit<AccessDeps, 'snapshot'>, Omit<UserDeps, 'snapshot'> {
-  /** Ends a login's sessions and drops their variables. */
-  readonly dropSessions: (login: string) => void
 }
 
 /** Running work, for the information_schema tables that show it. */

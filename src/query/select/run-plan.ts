@@ -1,4 +1,3 @@
-import { isHere } from '../../core/domain/access/catalog-snapshot.ts'
 import { conditionValue } from '../../core/domain/column-condition.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { NearestChunk, ShownChunk } from '../../core/domain/ports/search-ports.ts'
@@ -9,7 +8,7 @@ import type { ParameterValues } from '../sessions.ts'
 import { bindKeywords } from './bind-keywords.ts'
 import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, type FoundSearch, findCandidates } from './find-candidates.ts'
-import type { CandidatePlan, CountedChunks, DocumentRows, SelectPlan } from './plan-cache.ts'
+import type { CandidatePlan, DocumentRows, SelectPlan } from './plan-cache.ts'
 import { type RunContext, runLimits } from './query-deps.ts'
 import { requireCopies } from './source-reads.ts'
 
@@ -30,13 +29,11 @@ export async function runPlan(
   /** False if the database scanned, or if nothing is searched. */
   readonly isFromMemory: boolean
 }> {
-  const { candidates, constant, counted } = plan
+  const { candidates, constant } = plan
   if (context.isShown === true && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
     return { rows: { columns, ready, batches: oneBatch(ready) }, isFromMemory: false }
   }
-  const count = context.isShown === true ? await countedRows(counted, context) : null
-  if (count !== null) return { rows: count, isFromMemory: false }
   const chunks = context.isShown === true ? await documentRows(plan.document, bound, context) : null
   if (chunks !== null) return { rows: chunks, isFromMemory: false }
   let current = bound
@@ -47,7 +44,6 @@ export async function runPlan(
     if (near !== STALE) return { rows: near, isFromMemory: true }
   }
   const rows = await scan(plan, current, context)
-  if (counted !== null) counted.columns = rows.columns
   if (plan.document !== null) plan.document.known.columns = rows.columns
   if (constant !== null && isSmall(rows)) {
     constant.answer = { columns: rows.columns, ready: rows.ready ?? [] }
@@ -86,20 +82,6 @@ const KEPT_CHARS_MAX = 2_000
 
 function isSmall({ columns, ready }: RowStream): boolean {
   return ready !== undefined && JSON.stringify([columns, ready]).length <= KEPT_CHARS_MAX
-}
-
-/** Returns the chunk count if it is known; null if the statement must run. */
-async function countedRows(
-  counted: CountedChunks | null,
-  { deps }: RunContext,
-): Promise<RowStream | null> {
-  const columns = counted?.columns ?? null
-  if (counted === null || columns === null) return null
-  if (!isHere(counted.knowledgeBase)) return null
-  const count = await deps.known.chunkCount(counted.knowledgeBase)
-  if (count === null) return null
-  const ready = [[count]]
-  return { columns, ready, batches: oneBatch(ready) }
 }
 
 /** Returns the rows of a document's chunks if they are known; null if the statement must run. */

@@ -12,8 +12,7 @@ import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,
 } from '../../sql/lexer/statement-shape.ts'
-import type { Token } from '../../sql/lexer/tokens.ts'
-import { displayedName } from '../../sql/lexer/variable-names.ts'
+import { displayedName, type Token } from '../../sql/lexer/tokens.ts'
 import { BOUND, type GivenSearch } from '../../sql/search/plan-inputs.ts'
 import { requestValues } from '../sessions.ts'
 import type { BoundKeywords } from './bind-keywords.ts'

@@ -12,7 +12,6 @@ import { nameScope } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { runComposedSelect } from '../select/views.ts'
-import { SYSTEM_VARIABLES } from '../sessions.ts'
 import {
   columnsCondition,
   givenRows,
@@ -78,15 +77,15 @@ function showCreateSelect(
   const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
   switch (relation.kind) {
     case 'view':
-      return viewSelect(name.name, `CREATE VIEW ${path} AS (${relation.sql})`)
+      return createSelect('View', name.name, `CREATE VIEW ${path} AS (${relation.sql})`)
     default:
       if (scope.isView) throw notFound('view', name.name)
   }
   switch (relation.kind) {
     case 'knowledge_base':
-      return tableSelect(name.name, knowledgeBaseText(relation.knowledgeBase))
+      return createSelect('Table', name.name, knowledgeBaseText(relation.knowledgeBase))
     case 'agent':
-      return tableSelect(name.name, agentText(relation.agent))
+      return createSelect('Table', name.name, agentText(relation.agent))
     case 'table':
     case 'query':
     case 'source':
@@ -94,15 +93,8 @@ function showCreateSelect(
   }
 }
 
-function viewSelect(name: string, text: string): string {
-  const { character_set_client: charset, collation_connection: collation } = SYSTEM_VARIABLES
-  return `SELECT ${literal(name)} AS "View", ${literal(text)} AS "Create View",
-    ${literal(String(charset))} AS character_set_client,
-    ${literal(String(collation))} AS collation_connection`
-}
-
-function tableSelect(name: string, text: string): string {
-  return `SELECT ${literal(name)} AS "Table", ${literal(text)} AS "Create Table"`
+function createSelect(what: 'Table' | 'View', name: string, text: string): string {
+  return `SELECT ${literal(name)} AS "${what}", ${literal(text)} AS "Create ${what}"`
 }
 
 function columnsSelect(path: string, condition: string): string {

@@ -24,7 +24,6 @@ import { sourceTableColumns, sourceTableRows } from '../information-schema/sourc
 import { nameScope } from '../select/name-scope.ts'
 import type { GivenRows } from '../select/planning-protocol.ts'
 import { enclosed } from '../select/views.ts'
-import selects from './show.sql' with { type: 'text' }
 
 export interface ShowScope {
   readonly snapshot: CatalogSnapshot
@@ -74,19 +73,15 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
   const database = statement.from ?? scope.db
   switch (subject) {
     case 'databases':
-      return shown(isFull ? 'full_databases' : 'databases')
+      return databases(isFull ? ', TYPE AS "TYPE", ENGINE AS "ENGINE"' : '', 'true')
     case 'projects':
-      return shown('databases', "TYPE = 'project'")
+      return databases('', "TYPE = 'project'")
     case 'files':
       return shownTables(FILES_DATABASE, scope, isFull)
     case 'tables':
       return shownTables(database, scope, isFull)
-    case 'table_status':
-      return shown('table_status', schemaCondition(database, scope))
     case 'columns':
-      return shown(isFull ? 'full_columns' : 'columns', shownCondition(statement, scope))
-    case 'indexes':
-      return shown('indexes', shownCondition(statement, scope))
+      return columnsOfTable(statement, scope)
     case 'agents':
     case 'chatbots':
     case 'jobs':
@@ -102,8 +97,6 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
       return objects(subject, 'true')
     case 'queries':
       return { ...objects(subject, 'true'), likeColumn: 'SQL' }
-    default:
-      return shown(subject)
   }
 }
 
@@ -121,36 +114,30 @@ function objects(table: string, condition: string): Shown {
   return { sql, likeColumn: 'NAME' }
 }
 
-const SHOWN: ReadonlyMap<string, Shown> = new Map(
-  selects.split(/;\n/).flatMap((text) => {
-    const [, name, sql = ''] = /-- (\w+)\n(SELECT[\s\S]*)$/.exec(text) ?? []
-    const likeColumn = / AS "([^"]+)"/.exec(sql)?.[1] ?? ''
-    return name === undefined ? [] : [[name, { sql, likeColumn }] as const]
-  }),
-)
-
-function shown(name: string, condition?: string): Shown {
-  const found = SHOWN.get(name)
-  if (found === undefined) throw new Error(`show.sql has no ${name}`)
-  return condition === undefined ? found : { ...found, sql: `${found.sql} WHERE ${condition}` }
+function databases(details: string, condition: string): Shown {
+  const sql = `SELECT NAME AS "Database"${details} FROM information_schema.databases WHERE ${condition}`
+  return { sql, likeColumn: 'Database' }
 }
 
 /** Clients expect the column `Tables_in_<database>`, spelled as they wrote it. */
 function shownTables(database: string, scope: ShowScope, isFull: boolean): Shown {
   const likeColumn = `Tables_in_${database}`
   const columns = `TABLE_NAME AS ${quote(likeColumn)}${isFull ? ', TABLE_TYPE AS "Table_type"' : ''}`
-  const condition = schemaCondition(database, scope)
+  const condition = `TABLE_SCHEMA = ${literal(schemaNamed(database, scope))}`
   const sql = `SELECT ${columns} FROM information_schema.tables WHERE ${condition}`
   return { sql, likeColumn }
 }
 
-function schemaCondition(database: string, scope: ShowScope): string {
-  return `TABLE_SCHEMA = ${literal(schemaNamed(database, scope))}`
-}
-
-function shownCondition({ table, from }: ShowRows, scope: ShowScope): string {
-  if (table === null) throw new Error('columns and indexes are those of a table')
-  return columnsCondition({ ...table, project: table.project ?? from }, scope)
+/** The columns of a table, under the names that clients of MySQL's dialect expect. */
+function columnsOfTable({ table, from, isFull }: ShowRows, scope: ShowScope): Shown {
+  if (table === null) throw new Error('columns are those of a table')
+  const collation = isFull ? ', COLLATION_NAME AS "Collation"' : ''
+  const details = isFull ? ', PRIVILEGES AS "Privileges", COLUMN_COMMENT AS "Comment"' : ''
+  const condition = columnsCondition({ ...table, project: table.project ?? from }, scope)
+  const sql = `SELECT COLUMN_NAME AS "Field", COLUMN_TYPE AS "Type"${collation},
+      IS_NULLABLE AS "Null", COLUMN_KEY AS "Key", COLUMN_DEFAULT AS "Default", EXTRA AS "Extra"${details}
+    FROM information_schema.columns WHERE ${condition}`
+  return { sql, likeColumn: 'Field' }
 }
 
 /**
@@ -182,7 +169,7 @@ export function shownSource(statement: ShowStatement, scope: StatementScope): Sh
     case 'show': {
       const { subject, table, from } = statement
       if (table !== null) return tableIn({ ...table, project: table.project ?? from }, scope)
-      if (subject !== 'tables' && subject !== 'table_status') return null
+      if (subject !== 'tables') return null
       const source = findDataSource(scope.snapshot, from ?? scope.db)
       return source === undefined ? null : { source, table: null }
     }

@@ -77,7 +77,6 @@ function listIn(value: unknown, key: string): readonly unknown[] {
 function firstHeading(cells: readonly unknown[]): string | null {
   for (const cell of cells) {
     const source = textIn(cell, 'source')
-    if (textIn(cell, 'cell_type') === 'heading' && source !== '') return source.trim()
     const isText = textIn(cell, 'cell_type') === 'markdown' && /^[ ]{0,3}(#|=|-)/m.test(source)
     const heading = isText ? cleanMarkdown(source).firstHeading : null
     if (heading !== null) return heading
@@ -85,21 +84,16 @@ function firstHeading(cells: readonly unknown[]): string | null {
   return null
 }
 
-/** Before version 4, cells were inside worksheets. */
+/** Before version 4 of the format, which is from 2014, cells were inside worksheets. */
 function cellsOf(notebook: unknown): readonly unknown[] {
   if (Array.isArray(valueIn(notebook, 'cells'))) return listIn(notebook, 'cells')
-  const sheets = listIn(notebook, 'worksheets')
-  if (sheets.length === 0) {
-    throw unreadable('The notebook has no cells')
-  }
-  return sheets.flatMap((sheet) => listIn(sheet, 'cells'))
+  throw unreadable('The notebook has no cells; if it is very old, save it with a current Jupyter')
 }
 
 function languageOf(notebook: unknown): string {
   const named =
     textIn(notebook, 'metadata', 'language_info', 'name') ||
     textIn(notebook, 'metadata', 'kernelspec', 'language') ||
-    textIn(cellsOf(notebook)[0], 'language') ||
     /^[a-z]+/.exec(textIn(notebook, 'metadata', 'kernelspec', 'name'))?.[0] ||
     ''
   return /^[\w+#.-]{1,40}$/.test(named) ? named.toLowerCase() : ''
@@ -111,11 +105,7 @@ function markdownOfCell(
   shorten: (output: string) => string,
 ): string {
   const type = textIn(cell, 'cell_type')
-  const source = textIn(cell, 'source') || textIn(cell, 'input')
-  if (type === 'heading') {
-    const level = Number(valueIn(cell, 'level')) || 1
-    return `${'#'.repeat(Math.min(Math.max(level, 1), 6))} ${source.trim()}`
-  }
+  const source = textIn(cell, 'source')
   if (type !== 'code') return type === 'raw' ? source.trim() : cleanMarkdown(source).content
   const outputs = listIn(cell, 'outputs').map((output) => fence(shorten(outputText(output)), ''))
   return [fence(source, language), ...outputs].filter((part) => part !== '').join('\n\n')
@@ -129,9 +119,7 @@ function outputText(output: unknown): string {
   const type = textIn(output, 'output_type')
   const error = `${textIn(output, 'ename')}: ${textIn(output, 'evalue')}`
   const text =
-    type === 'error' || type === 'pyerr'
-      ? error
-      : textIn(output, 'text') || textIn(output, 'data', 'text/plain')
+    type === 'error' ? error : textIn(output, 'text') || textIn(output, 'data', 'text/plain')
   // Placeholders for pictures and widgets are not text.
   const isStandIn = /^\s*\[?<[\w.]+[^\n]*>\]?\s*$/.test(text) || /^\s*(Figure|Image)\b/.test(text)
   return isStandIn ? '' : text.replace(TERMINAL_CODES, '').trim()

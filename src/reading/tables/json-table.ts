@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/names.ts'
@@ -7,8 +6,7 @@ import { AppError } from '../../core/errors.ts'
 import { jsonMistake } from '../../core/json.ts'
 import { couldNotRead, type ReadingNotes } from '../document-format.ts'
 import { counted, shown } from './column-types.ts'
-import { BlockWriter } from './plain-csv.ts'
-import { checkJsonShape, EXACT_DIGITS } from './table-shape.ts'
+import { checkJsonShape } from './table-shape.ts'
 import { writtenTable } from './written-table.ts'
 
 interface Column {
@@ -28,27 +26,24 @@ export async function readJson(
   try {
     const rows = rowsSql(path, format, null)
     const columns = await describedColumns(connection, rows)
-    let source: JsonRows = {
-      columns,
-      rows: (types, from) => rowsSql(from, format, types),
-    }
+    let source: JsonRows = { columns, rows: (types) => rowsSql(path, format, types) }
     const list = format === 'json' ? await onlyList(connection, rows, columns) : null
     if (list !== null) {
       const beside = columns.filter(({ name }) => name !== list).map(({ name }) => shown(name))
       notes.warn(
         `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; values next to the list are left out: ${beside.join(', ')}`}`,
       )
-      const listed = (fields: readonly Column[] | null, from: string) => {
+      const listed = (fields: readonly Column[] | null) => {
         const struct = fields?.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')
         const column = struct === undefined ? null : [{ name: list, type: `STRUCT(${struct})[]` }]
-        return `(SELECT unnest(row) FROM (SELECT unnest(${quote(list)}) AS row FROM ${rowsSql(from, format, column)}))`
+        return `(SELECT unnest(row) FROM (SELECT unnest(${quote(list)}) AS row FROM ${rowsSql(path, format, column)}))`
       }
-      source = { columns: await describedColumns(connection, listed(null, path)), rows: listed }
+      source = { columns: await describedColumns(connection, listed(null)), rows: listed }
     }
-    const from = hasLongFractions ? await textualCopy(path, folder, notes) : path
-    const exact = hasLongIntegers
-      ? await exactSql(connection, source, from, notes)
-      : source.rows(null, path)
+    if (hasLongFractions) {
+      notes.warn('Numbers of more than 15 digits before a fraction may be rounded')
+    }
+    const exact = hasLongIntegers ? await exactSql(connection, source, notes) : source.rows(null)
     return await writtenTable(connection, withPlainText(source.columns, exact), target)
   } catch (error) {
     if (error instanceof AppError) throw error
@@ -93,7 +88,7 @@ function withPlainText(columns: readonly Column[], rows: string): string {
 interface JsonRows {
   readonly columns: readonly Column[]
   /** Returns the FROM clause for columns of these types; null: the types that DuckDB detects. */
-  rows(types: readonly Column[] | null, path: string): string
+  rows(types: readonly Column[] | null): string
 }
 
 async function describedColumns(
@@ -117,17 +112,6 @@ async function onlyList(
   return Number(counted.getRows()[0]?.[0]) === 1 ? list.name : null
 }
 
-/** Larger files are not copied. */
-const COPIED_BYTES_MAX = 256 * 1024 * 1024
-
-async function textualCopy(path: string, folder: string, notes: ReadingNotes): Promise<string> {
-  if (Bun.file(path).size <= COPIED_BYTES_MAX) {
-    return await withLongFractionsAsText(path, join(folder, 'exact.json'))
-  }
-  notes.warn('Numbers of more than 15 digits with a fraction may be rounded in a file of this size')
-  return path
-}
-
 const LONG = '-?[0-9]{16,}([.].*)?'
 const LONGEST_DIGITS = 38
 
@@ -135,7 +119,6 @@ const LONGEST_DIGITS = 38
 async function exactSql(
   connection: DuckDBConnection,
   { columns, rows: rowsOf }: JsonRows,
-  path: string,
   { warn }: ReadingNotes,
 ): Promise<string> {
   const isOpen = ({ type }: Column) => type === 'DOUBLE' || type === 'HUGEINT' || type === 'UBIGINT'
@@ -143,9 +126,9 @@ async function exactSql(
   if (columns.some(({ type }) => type.includes('DOUBLE') && type !== 'DOUBLE')) {
     warn('Numbers of more than 15 digits within objects and lists are DOUBLE: they may be rounded')
   }
-  if (open.length === 0) return rowsOf(null, path)
+  if (open.length === 0) return rowsOf(null)
   const asText = columns.map((one) => (isOpen(one) ? { name: one.name, type: 'VARCHAR' } : one))
-  const rows = rowsOf(asText, path)
+  const rows = rowsOf(asText)
   const checks = open.flatMap(({ name }) => {
     const value = quote(name)
     return [
@@ -171,32 +154,6 @@ async function exactSql(
     return type === undefined ? quote(name) : `CAST(${quote(name)} AS ${type}) AS ${quote(name)}`
   })
   return `(SELECT ${selected.join(', ')} FROM ${rows})`
-}
-
-const STRING_OR_NUMBER = /"(?:[^"\\\n]|\\.)*"|-?\d+\.\d+(?:[eE][+-]?\d+)?/g
-const LONG_FRACTION = new RegExp(`^-?\\d{${EXACT_DIGITS + 1},}\\.`)
-
-/** DuckDB reads each number with a fraction as a DOUBLE, even into text, so quotes it. */
-async function withLongFractionsAsText(path: string, copy: string): Promise<string> {
-  const writer = new BlockWriter(copy)
-  const encoder = new TextEncoder()
-  const decoder = new TextDecoder()
-  let rest = ''
-  const write = (text: string) => {
-    const quoted = text.replace(STRING_OR_NUMBER, (found) =>
-      LONG_FRACTION.test(found) ? `"${found}"` : found,
-    )
-    writer.write(encoder.encode(quoted))
-  }
-  for await (const piece of createReadStream(path, { highWaterMark: 1024 * 1024 })) {
-    rest += decoder.decode(piece, { stream: true })
-    const end = rest.lastIndexOf('\n') + 1
-    write(rest.slice(0, end))
-    rest = rest.slice(end)
-  }
-  write(rest + decoder.decode())
-  writer.close()
-  return copy
 }
 
 /** Larger files are not searched for a mistake. */

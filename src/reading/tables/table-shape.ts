@@ -24,7 +24,7 @@ const CLOSE_LIST = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-export const EXACT_DIGITS = 15
+const EXACT_DIGITS = 15
 
 const BYTES_PER_READ = 1024 * 1024
 

@@ -7,8 +7,7 @@ import {
   detectedEncoding,
   guessedEncoding,
   markedEncoding,
-  streamingDecoder,
-  type TextEncoding,
+  wholeUtf8,
 } from '../text-encoding.ts'
 
 const BLOCK_BYTES = 4 * 1024 * 1024
@@ -44,7 +43,7 @@ export async function utf8File(
   }
 }
 
-function namedEncoding(name: string): TextEncoding {
+function namedEncoding(name: string): Bun.Encoding {
   const encoding = declaredEncoding(name)
   if (encoding !== null) return encoding
   if (/^utf-?8$/i.test(name.trim())) return 'utf-8'
@@ -53,7 +52,7 @@ function namedEncoding(name: string): TextEncoding {
   )
 }
 
-function encodingOf(file: number): TextEncoding {
+function encodingOf(file: number): Bun.Encoding {
   const begin = new Uint8Array(SAMPLE_BYTES)
   const sample = begin.subarray(0, readSync(file, begin, 0, begin.length, 0))
   const marked = markedEncoding(sample)
@@ -80,17 +79,8 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
     const size = readSync(file, buffer, 0, buffer.length, at)
     if (size === 0) return
     // A character cut off at the end becomes part of the next block.
-    let end = size
-    if (size === buffer.length) {
-      for (let back = 1; back <= 3; back += 1) {
-        const byte = buffer[size - back] ?? 0
-        if (byte < 0x80) break
-        if (byte >= 0xc0) {
-          end = size - back
-          break
-        }
-      }
-    }
+    const block = buffer.subarray(0, size)
+    const end = size === buffer.length ? wholeUtf8(block).length : size
     yield buffer.subarray(0, end)
     at += end
   }
@@ -106,8 +96,8 @@ function isAllUtf8(file: number): boolean {
 }
 
 /** @returns the number of invalid positions */
-function transcode(file: number, path: string, encoding: TextEncoding): number {
-  const decoder = streamingDecoder(encoding)
+function transcode(file: number, path: string, encoding: Bun.Encoding): number {
+  const decoder = new TextDecoder(encoding)
   const encoder = new TextEncoder()
   const target = openSync(path, 'wx', 0o600)
   let replacedCount = 0
@@ -123,10 +113,10 @@ function transcode(file: number, path: string, encoding: TextEncoding): number {
     for (let at = 0; ; ) {
       const size = readSync(file, buffer, 0, buffer.length, at)
       if (size === 0) break
-      write(decoder.decode(buffer.subarray(0, size)))
+      write(decoder.decode(buffer.subarray(0, size), { stream: true }))
       at += size
     }
-    write(decoder.end())
+    write(decoder.decode())
   } finally {
     closeSync(target)
   }

@@ -1,26 +1,26 @@
 /**
- * CREATE, ALTER, DROP, DESCRIBE and EVALUATE of knowledge bases, agents, jobs, views, vector
- * indexes, keys and users.
+ * CREATE, ALTER, DROP, DESCRIBE and EVALUATE of knowledge bases, agents, jobs, views and vector
+ * indexes.
  */
 import { type Narrowing, narrowing } from './parse-show.ts'
 import { type SourceSelect, takeSourceSelect } from './source-select.ts'
 import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
 
-interface Named<Kind, Name = QualifiedName> {
+interface Named<Kind> {
   readonly kind: Kind
-  readonly name: Name
+  readonly name: QualifiedName
 }
 
-interface Created<Kind, Name = QualifiedName> extends Named<Kind, Name> {
+interface Created<Kind> extends Named<Kind> {
   readonly ifNotExists: boolean
   readonly options: Options
 }
 
-interface Altered<Kind, Name = QualifiedName> extends Named<Kind, Name> {
+interface Altered<Kind> extends Named<Kind> {
   readonly options: Options
 }
 
-interface Dropped<Kind, Name = QualifiedName> extends Named<Kind, Name> {
+interface Dropped<Kind> extends Named<Kind> {
   readonly ifExists: boolean
 }
 
@@ -86,16 +86,7 @@ export type ViewStatement =
   | (Named<'alter_view'> & { readonly source: SourceSelect })
   | Dropped<'drop_view'>
 
-export type AccessStatement =
-  | Altered<'create_key', string>
-  | Dropped<'drop_key', string>
-  | Created<'create_user', string>
-  | Altered<'alter_user', string>
-  | Dropped<'drop_user', string>
-  | { readonly kind: 'show_keys' | 'show_users'; readonly narrowing: Narrowing }
-
 export type ObjectStatement =
-  | AccessStatement
   | AgentStatement
   | EvaluateAgentStatement
   | EvaluateStatement
@@ -109,8 +100,6 @@ const SHOWN = {
   agent: 'an agent',
   job: 'a job',
   view: 'a view',
-  key: 'the name of a key',
-  user: 'the name of a user',
 } as const
 
 const SOURCE = 'the name of a source'
@@ -122,7 +111,6 @@ const READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)
   jobStatement,
   viewStatement,
   indexStatement,
-  accessStatement,
 ]
 
 export function objectStatement(read: StatementReader): ObjectStatement | undefined {
@@ -181,11 +169,6 @@ function droppedObject(read: StatementReader): ObjectStatement | undefined {
     if (!isModel && !read.takeWords('drop', what)) continue
     const ifExists = read.takeWords('if', 'exists')
     return { kind: `drop_${what}`, name: read.qualifiedName(SHOWN[what]), ifExists }
-  }
-  for (const what of ['key', 'user'] as const) {
-    if (!read.takeWords('drop', what)) continue
-    const ifExists = read.takeWords('if', 'exists')
-    return { kind: `drop_${what}`, name: read.name(SHOWN[what]), ifExists }
   }
   return undefined
 }
@@ -275,10 +258,7 @@ function expectKnowledgeBase(read: StatementReader): void {
   read.expectWord('knowledge_base')
 }
 
-/** `SHOW INDEXES FROM t` is another statement, about a table's columns. */
 function showIndexes(read: StatementReader): IndexStatement | undefined {
-  const isOfTable = read.peekWord(2) === 'from' || read.peekWord(2) === 'in'
-  if (isOfTable) return undefined
   if (!read.takeWords('show', 'indexes') && !read.takeWords('show', 'index')) return undefined
   if (!read.takeWords('on')) {
     return { kind: 'show_indexes', knowledgeBase: null, narrowing: narrowing(read) }
@@ -286,26 +266,4 @@ function showIndexes(read: StatementReader): IndexStatement | undefined {
   read.takeWords('knowledge_base')
   const knowledgeBase = read.qualifiedName(SHOWN.knowledge_base)
   return { kind: 'show_indexes', knowledgeBase, narrowing: narrowing(read) }
-}
-
-/** `SHOW KEYS FROM t` is another statement, about a table's columns, as in MySQL. */
-function accessStatement(read: StatementReader): AccessStatement | undefined {
-  if (read.takeWords('create', 'key')) {
-    return { kind: 'create_key', name: read.name(SHOWN.key), options: requiredOptions(read) }
-  }
-  const isNew = read.takeWords('create', 'user')
-  if (isNew || read.takeWords('alter', 'user')) {
-    read.hideTexts()
-    const ifNotExists = isNew && read.takeWords('if', 'not', 'exists')
-    const name = read.name(SHOWN.user)
-    const options = requiredOptions(read)
-    return isNew
-      ? { kind: 'create_user', name, ifNotExists, options }
-      : { kind: 'alter_user', name, options }
-  }
-  if (read.peekWord(2) === 'from' || read.peekWord(2) === 'in') return undefined
-  for (const what of ['keys', 'users'] as const) {
-    if (read.takeWords('show', what)) return { kind: `show_${what}`, narrowing: narrowing(read) }
-  }
-  return undefined
 }

@@ -16,7 +16,7 @@ export interface ShowRows {
   readonly kind: 'show'
   readonly subject: ShowSubject
   readonly isFull: boolean
-  /** The table whose columns or indexes are shown. */
+  /** The table whose columns are shown, or the knowledge base whose sources. */
   readonly table: QualifiedName | null
   /** The project, or `files`. */
   readonly from: string | null
@@ -34,35 +34,21 @@ export interface Narrowing {
 /** The SQL keywords for each subject. */
 const SUBJECTS = {
   agents: ['agents'],
-  character_sets: ['charset', 'character set'],
   chatbots: ['chatbots'],
-  collations: ['collation', 'collations'],
   columns: ['columns', 'fields'],
   databases: ['databases', 'schemas'],
-  engines: ['engines', 'storage engines'],
-  errors: ['errors'],
   files: ['files'],
-  functions: ['function status'],
   handlers: ['handlers'],
-  indexes: ['index', 'indexes', 'keys'],
   jobs: ['jobs'],
   knowledge_bases: ['knowledge_bases'],
   ml_engines: ['ml_engines'],
   models: ['models', 'predictors'],
-  plugins: ['plugins'],
-  privileges: ['privileges'],
-  procedures: ['procedure status'],
-  processlist: ['processlist'],
   projects: ['projects'],
   queries: ['queries'],
   sources: ['sources'],
-  status: ['status'],
-  table_status: ['table status'],
   tables: ['tables'],
   triggers: ['triggers'],
-  variables: ['variables'],
   views: ['views'],
-  warnings: ['warnings'],
 } as const
 
 type ShowSubject = keyof typeof SUBJECTS
@@ -82,7 +68,6 @@ const IN_DATABASES: ReadonlySet<ShowSubject> = new Set<ShowSubject>([
   'jobs',
   'knowledge_bases',
   'models',
-  'table_status',
   'tables',
   'triggers',
   'views',
@@ -105,19 +90,15 @@ function show(read: StatementReader): ShowStatement {
   if (read.takeWords('create')) return showCreate(read)
   read.takeWords('extended')
   const isFull = read.takeWords('full')
-  const isScoped = ['session', 'global', 'local'].some((scope) => read.takeWords(scope))
   const found = WRITTEN.find(({ words }) => read.takeWords(...words))
   if (found === undefined) throw unknown(read)
   const { subject } = found
-  if (isScoped && subject !== 'variables' && subject !== 'status') {
-    throw read.expected('VARIABLES or STATUS', subject.toUpperCase())
-  }
   const shown = { kind: 'show', subject, isFull } as const
   if (subject === 'sources') {
     const table = takeFrom(read) ? read.qualifiedName('a knowledge base') : null
     return { ...shown, table, from: null, narrowing: narrowing(read) }
   }
-  if (subject === 'columns' || subject === 'indexes') {
+  if (subject === 'columns') {
     if (!takeFrom(read)) throw read.expected('FROM and the name of a table')
     const table = read.tableName(WHAT)
     const from = table.project === null && takeFrom(read) ? read.name('a project') : null

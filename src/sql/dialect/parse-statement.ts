@@ -3,8 +3,7 @@
  * own file.
  */
 import { AppError } from '../../core/errors.ts'
-import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
-import { variableOf } from '../lexer/variable-names.ts'
+import { type Token, variableOf, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type ObjectStatement, objectStatement } from './object-statements.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'
@@ -85,38 +84,14 @@ export interface ExplainStatement {
   readonly kind: 'explain'
   /** True for EXPLAIN ANALYZE, which runs the SELECT and shows where its time went. */
   readonly isAnalyzed: boolean
-  /** `json` returns the plan as a tree, for programs. */
-  readonly format: 'text' | 'json'
   readonly select: string
 }
 
-/** `EXPLAIN [ANALYZE] SELECT …`, or options: `EXPLAIN (ANALYZE, FORMAT JSON) SELECT …`. */
+/** `EXPLAIN [ANALYZE] SELECT …` */
 function explainStatement(read: StatementReader): ExplainStatement | undefined {
   if (!read.takeWords('explain')) return undefined
-  const hasOptions = read.isAt('(') && ['analyze', 'format'].includes(read.peekWord(1) ?? '')
-  const { isAnalyzed, format } = hasOptions
-    ? explainOptions(read)
-    : { isAnalyzed: read.takeWords('analyze'), format: 'text' as const }
-  return { kind: 'explain', isAnalyzed, format, select: read.restAsSelect() }
-}
-
-function explainOptions(read: StatementReader): Pick<ExplainStatement, 'isAnalyzed' | 'format'> {
-  let isAnalyzed = false
-  let format: ExplainStatement['format'] = 'text'
-  read.expectSymbol('(')
-  do {
-    if (read.takeWords('analyze')) isAnalyzed = true
-    else {
-      read.expectWord('format')
-      if (read.takeWords('json')) format = 'json'
-      else {
-        read.expectWord('text')
-        format = 'text'
-      }
-    }
-  } while (read.takeSymbol(','))
-  read.expectSymbol(')')
-  return { isAnalyzed, format }
+  const isAnalyzed = read.takeWords('analyze')
+  return { kind: 'explain', isAnalyzed, select: read.restAsSelect() }
 }
 
 /** `SELECT query_cancel(id)` and `query_resume(id)`, with which clients control inserts. */
@@ -211,7 +186,7 @@ const WRITING_WORDS = new Set(
 )
 
 const KNOWN =
-  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, TRUNCATE, EVALUATE KNOWLEDGE_BASE, EVALUATE AGENT, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE, KEY, USER and INDEX ON KNOWLEDGE_BASE'
+  'SELECT, EXPLAIN, SHOW, DESCRIBE, USE, SET @name, INSERT, UPDATE, DELETE, TRUNCATE, EVALUATE KNOWLEDGE_BASE, EVALUATE AGENT, REFRESH KNOWLEDGE_BASE, VACUUM, and CREATE / ALTER / DROP of KNOWLEDGE_BASE, AGENT, DATABASE, PROJECT, JOB, VIEW, TABLE and INDEX ON KNOWLEDGE_BASE'
 
 /**
  * Refuses statements that DuckDB would misread, or refuse with a message about its own features.

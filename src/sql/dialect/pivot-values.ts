@@ -4,7 +4,8 @@
  * into the text.
  */
 import { literal } from '../../core/domain/names.ts'
-import { depthChange, isWord, type Token, tokenize } from '../lexer/tokens.ts'
+import { closeAround, depthsOf, nextWithin } from '../lexer/brackets.ts'
+import { isWord, type Token, tokenize } from '../lexer/tokens.ts'
 
 interface PivotColumn {
   /** Where to insert `IN (…)` in the statement. */
@@ -44,18 +45,19 @@ export function withPivotValues(
 const CLAUSES = ['using', 'group', 'order', 'limit', 'offset', 'union', 'except', 'intersect']
 
 function columnsOf(sql: string, tokens: readonly Token[], pivot: number): readonly PivotColumn[] {
-  const on = nextAtDepth(tokens, pivot + 1, (token) => isWord(token, 'on'))
+  const on = nextWithin(tokens, pivot + 1, (token) => isWord(token, 'on'))
   const first = tokens[pivot + 1]
   if (on === undefined || first === undefined) return []
-  const end = nextAtDepth(tokens, on + 1, (token) => isWord(token, ...CLAUSES)) ?? endOf(tokens, on)
+  const isOver = (token: Token) => token.text === ';' || isWord(token, ...CLAUSES)
+  const end = nextWithin(tokens, on + 1, isOver) ?? closeAround(tokens, on) ?? tokens.length
   const source = sql.slice(first.start, tokens[on - 1]?.end)
   // The PIVOT may use CTEs that come before it.
-  const isMain = depthAt(tokens, pivot) === 0 && isWord(tokens[0], 'with')
+  const isMain = depthsOf(tokens)[pivot] === 0 && isWord(tokens[0], 'with')
   const ctes = isMain ? sql.slice(0, tokens[pivot]?.start) : ''
   const columns: PivotColumn[] = []
   let start = on + 1
   while (start < end) {
-    const comma = nextAtDepth(tokens, start, (token) => token.text === ',') ?? end
+    const comma = nextWithin(tokens, start, (token) => token.text === ',') ?? end
     const stop = Math.min(comma, end)
     const hasValues = tokens.slice(start, stop).some((token) => isWord(token, 'in'))
     const [from, to] = [tokens[start], tokens[stop - 1]]
@@ -67,36 +69,4 @@ function columnsOf(sql: string, tokens: readonly Token[], pivot: number): readon
     start = stop + 1
   }
   return columns
-}
-
-/** Returns the next such token at this depth, before the surrounding parentheses close. */
-function nextAtDepth(
-  tokens: readonly Token[],
-  from: number,
-  isMeant: (token: Token) => boolean,
-): number | undefined {
-  let depth = 0
-  for (let index = from; index < tokens.length; index += 1) {
-    const token = tokens[index]
-    if (token === undefined) return undefined
-    if (depth === 0 && isMeant(token)) return index
-    depth += depthChange(token)
-    if (depth < 0) return undefined
-  }
-  return undefined
-}
-
-function endOf(tokens: readonly Token[], from: number): number {
-  let depth = 0
-  for (let index = from; index < tokens.length; index += 1) {
-    const token = tokens[index]
-    if (token?.text === ';') return index
-    depth += token === undefined ? 0 : depthChange(token)
-    if (depth < 0) return index
-  }
-  return tokens.length
-}
-
-function depthAt(tokens: readonly Token[], index: number): number {
-  return tokens.slice(0, index).reduce((depth, token) => depth + depthChange(token), 0)
 }

@@ -1,4 +1,5 @@
-import { closeOf, type Token, tokenize } from '../lexer/tokens.ts'
+import { closeOf } from '../lexer/brackets.ts'
+import { type Token, tokenize } from '../lexer/tokens.ts'
 import { type Options, StatementReader } from './statement-reader.ts'
 
 export interface SourceSelect {

@@ -13,7 +13,7 @@ import {
   walk,
 } from '../ast/select-ast.ts'
 import { isLiteralParameter } from '../lexer/statement-shape.ts'
-import { variableOf } from '../lexer/variable-names.ts'
+import { variableOf } from '../lexer/tokens.ts'
 import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 import { checkDepth, checkExpandedSize } from './statement-limits.ts'
 

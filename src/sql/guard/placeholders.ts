@@ -8,7 +8,7 @@ import {
   textValue,
   walk,
 } from '../ast/select-ast.ts'
-import { displayedName, variableParameter } from '../lexer/variable-names.ts'
+import { displayedName, variableParameter } from '../lexer/tokens.ts'
 import type { UnnamedItem } from './limit-steps.ts'
 
 /** Functions that return the request's database, under all the names that clients use. */

@@ -2,6 +2,7 @@
  * Finds `column > LAST` in a scheduled statement, which selects the rows added since the last run.
  */
 import { AppError } from '../../core/errors.ts'
+import { closeAround, depthsOf, nextWithin } from './brackets.ts'
 import { isWord, type Token, tokenize } from './tokens.ts'
 
 /** A condition with LAST, as positions in its statement. */
@@ -63,7 +64,7 @@ function isLast(tokens: readonly Token[], at: number): boolean {
 function coalesceAround(tokens: readonly Token[], at: number) {
   if (tokens[at - 1]?.text !== '(') return undefined
   if (tokens[at + 1]?.text !== ',') throw wrongLast('COALESCE(LAST, value) has two parts')
-  const last = closeAfter(tokens, at + 1)
+  const last = closeAround(tokens, at + 1)
   if (last === undefined) throw wrongLast('COALESCE(LAST, value) is not closed')
   return { first: at - 2, valueStart: at + 2, last }
 }
@@ -98,13 +99,13 @@ const AFTER_WHERE = [
 
 /** Returns the FROM and WHERE of the SELECT whose WHERE contains this position. */
 function sourceAround(tokens: readonly Token[], at: number, length: number) {
-  const select = placeBefore(tokens, at, 'select')
-  const from = select === undefined ? undefined : placeAfter(tokens, select, ['from'])
-  const where = from === undefined ? undefined : placeAfter(tokens, from, ['where'])
+  const select = selectBefore(tokens, at)
+  const from = select === undefined ? undefined : wordAfter(tokens, select, ['from'])
+  const where = from === undefined ? undefined : wordAfter(tokens, from, ['where'])
   if (from === undefined || where === undefined || where > at) {
     throw wrongLast('LAST belongs in the WHERE of a SELECT over a table')
   }
-  const end = placeAfter(tokens, where, AFTER_WHERE) ?? closeAfter(tokens, where)
+  const end = wordAfter(tokens, where, AFTER_WHERE) ?? closeAround(tokens, where + 1)
   return {
     start: tokens[from]?.start ?? 0,
     end: end === undefined ? length : (tokens[end - 1]?.end ?? length),
@@ -112,43 +113,18 @@ function sourceAround(tokens: readonly Token[], at: number, length: number) {
 }
 
 /** Skips parentheses that are closed before the position. */
-function placeBefore(tokens: readonly Token[], at: number, word: string): number | undefined {
-  let depth = 0
+function selectBefore(tokens: readonly Token[], at: number): number | undefined {
+  const depths = depthsOf(tokens)
+  let depth = depths[at] ?? 0
   for (let index = at; index >= 0; index -= 1) {
-    const token = tokens[index]
-    if (token?.text === ')') depth += 1
-    if (token?.text === '(') depth = Math.max(0, depth - 1)
-    if (depth === 0 && isWord(token, word)) return index
+    depth = Math.min(depth, depths[index] ?? 0)
+    if (depths[index] === depth && isWord(tokens[index], 'select')) return index
   }
   return undefined
 }
 
-/** The nearest of these words to the right, up to the end of the surrounding parentheses. */
-function placeAfter(
-  tokens: readonly Token[],
-  at: number,
-  words: readonly string[],
-): number | undefined {
-  let depth = 0
-  for (let index = at + 1; index < tokens.length; index += 1) {
-    const token = tokens[index]
-    if (token?.text === '(') depth += 1
-    if (token?.text === ')') depth -= 1
-    if (depth < 0) return undefined
-    if (depth === 0 && isWord(token, ...words)) return index
-  }
-  return undefined
-}
-
-function closeAfter(tokens: readonly Token[], at: number): number | undefined {
-  let depth = 0
-  for (let index = at + 1; index < tokens.length; index += 1) {
-    const text = tokens[index]?.text
-    if (text === '(') depth += 1
-    if (text === ')') depth -= 1
-    if (depth < 0) return index
-  }
-  return undefined
+function wordAfter(tokens: readonly Token[], at: number, words: readonly string[]) {
+  return nextWithin(tokens, at + 1, (token) => isWord(token, ...words))
 }
 
 function wrongLast(why: string): AppError {

@@ -1,6 +1,5 @@
 import { AppError } from '../../core/errors.ts'
 import { escapeAt, type StringEscapes } from './string-escapes.ts'
-import { variableParameter } from './variable-names.ts'
 
 type TokenKind = 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
 
@@ -350,44 +349,35 @@ function chainEnd(tokens: readonly Token[], index: number): number {
   }
 }
 
-/** How many parentheses, brackets or braces a token opens; negative if it closes one. */
-export function depthChange({ kind, text }: Token): number {
-  if (kind !== 'symbol') return 0
-  return '([{'.includes(text) ? 1 : ')]}'.includes(text) ? -1 : 0
+// `@name` and `@@name`, whose values are known only when a statement runs. In the text for DuckDB
+// and in cached plans, each is a parameter with a generated name.
+
+const USER_PREFIX = 'eider_variable_'
+const SYSTEM = 'eider_system_'
+
+interface VariableName {
+  /** `user`: set by SET @name. `system`: `@@name`, and values of the request itself. */
+  readonly kind: 'user' | 'system'
+  /** In lower case. */
+  readonly name: string
 }
 
-/** Where the parenthesis that opens at an index closes; -1 if it does not. */
-export function closeOf(tokens: readonly Token[], open: number): number {
-  let depth = 0
-  for (let at = open; at < tokens.length; at += 1) {
-    const text = tokens[at]?.text
-    if (text === '(') depth += 1
-    if (text === ')') depth -= 1
-    if (depth === 0) return at
-  }
-  return -1
+/** Returns the parameter for `@name`. Names are compared ignoring case. */
+export function variableParameter(kind: VariableName['kind'], name: string): string {
+  // Lower-casing İ adds a combining mark, which parameter names may not contain.
+  const key = name.toLowerCase().replaceAll(/\p{M}/gu, '')
+  return `${kind === 'user' ? USER_PREFIX : SYSTEM}${key}`
 }
 
-/** A keyword, symbol or phrase outside of parentheses, or an unmatched closing one. */
-export function endOfText(tokens: readonly Token[], from: number, ends: readonly string[]): number {
-  const phrases = ends.map((end) => end.split(' '))
-  let depth = 0
-  for (let at = from; at < tokens.length; at += 1) {
-    const { kind, text = '' } = tokens[at] ?? {}
-    const isClose = kind === 'symbol' && ')]}'.includes(text)
-    if (depth === 0 && (isClose || phrases.some((words) => isPhrase(tokens, at, words)))) return at
-    if (kind === 'symbol' && '([{'.includes(text)) depth += 1
-    if (isClose) depth -= 1
-  }
-  return tokens.length
+/** Returns the variable of a parameter; undefined for a client's own parameter. */
+export function variableOf(parameter: string): VariableName | undefined {
+  if (parameter.startsWith(USER_PREFIX))
+    return { kind: 'user', name: parameter.slice(USER_PREFIX.length) }
+  if (parameter.startsWith(SYSTEM)) return { kind: 'system', name: parameter.slice(SYSTEM.length) }
+  return undefined
 }
 
-/** The FROM of `a IS DISTINCT FROM b` does not start a clause. */
-function isPhrase(tokens: readonly Token[], at: number, words: readonly string[]): boolean {
-  const isWithin = words[0] === 'from' && tokens[at - 1]?.text.toLowerCase() === 'distinct'
-  if (isWithin) return false
-  return words.every((word, index) => {
-    const { kind, text } = tokens[at + index] ?? {}
-    return (kind === 'word' || kind === 'symbol') && text?.toLowerCase() === word
-  })
+/** Returns the name of a result column with variables as they were written. */
+export function displayedName(column: string): string {
+  return column.replaceAll(`$${USER_PREFIX}`, '@').replaceAll(`$${SYSTEM}`, '@@')
 }

@@ -3,6 +3,7 @@
  * left out, so too many rows may arrive, but never too few.
  */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
+import { parameterOf } from '../guard/placeholders.ts'
 import { type ColumnKind, columnKind, isSameDecimal, type SourceText } from './column-kinds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 
@@ -60,6 +61,8 @@ function render(condition: SourceCondition, rendering: Rendering): RenderedCondi
     }
     case 'like':
       return like(condition, rendering)
+    case 'certain':
+    case 'in_list':
     case 'other':
       return null
   }
@@ -249,7 +252,8 @@ type Given = Exclude<Operand, { readonly kind: 'parameter' }>
 /** Undefined for a type that is not sent, such as NULL. */
 export function givenValue(operand: Operand, params: GivenValues): Given | undefined {
   if (operand.kind !== 'parameter') return operand
-  const value = params.get(operand.name)
+  if (operand.cast !== undefined) return undefined
+  const value = params.get(parameterOf(operand.name))
   if (typeof value === 'string') return { kind: 'text', text: value }
   if (typeof value === 'boolean') return { kind: 'truth', value }
   if (typeof value !== 'number') return undefined

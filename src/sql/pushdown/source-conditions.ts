@@ -18,7 +18,6 @@ import {
   treeNumber,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { parameterOf } from '../guard/placeholders.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
 
 export type ColumnOf = (node: TreeNode) => SourceColumn | undefined
@@ -58,6 +57,14 @@ export function sourceCondition(node: TreeNode, columnOf: ColumnOf): SourceCondi
 }
 
 function comparison({ type, left, right }: TreeNode, columnOf: ColumnOf): SourceCondition {
+  if (type === 'COMPARE_DISTINCT_FROM' || type === 'COMPARE_NOT_DISTINCT_FROM') {
+    const equal = comparison(
+      { type: 'COMPARE_EQUAL', left: left ?? null, right: right ?? null },
+      columnOf,
+    )
+    const same: SourceCondition = { kind: 'certain', condition: equal }
+    return type === 'COMPARE_DISTINCT_FROM' ? { kind: 'not', condition: same } : same
+  }
   const operators = COMPARISONS[textValue(type)]
   if (operators === undefined || !isNode(left) || !isNode(right)) return OTHER
   const [written, turned] = operators
@@ -91,6 +98,10 @@ function operator({ type, children }: TreeNode, columnOf: ColumnOf): SourceCondi
   const [first, ...others] = nodesOf(children)
   if (first === undefined) return OTHER
   if (type === 'OPERATOR_NOT') return { kind: 'not', condition: sourceCondition(first, columnOf) }
+  if (type === 'OPERATOR_COALESCE') {
+    const isCertain = others.length === 1 && constantTruth(others[0]) === false
+    return isCertain ? { kind: 'certain', condition: sourceCondition(first, columnOf) } : OTHER
+  }
   const column = isColumn(first) ? columnOf(first) : undefined
   if (column === undefined) return OTHER
   if (type === 'OPERATOR_IS_NULL' || type === 'OPERATOR_IS_NOT_NULL') {
@@ -102,9 +113,15 @@ function operator({ type, children }: TreeNode, columnOf: ColumnOf): SourceCondi
   return { kind: 'in', column, values, isNegated: type === 'COMPARE_NOT_IN' }
 }
 
+/** `a LIKE 'b%'`, and `contains($list, a)` as DuckDB parses `a IN $list`. */
 function like({ function_name: name, children }: TreeNode, columnOf: ColumnOf): SourceCondition {
-  if (name !== '~~' && name !== '!~~') return OTHER
   const [text, pattern] = nodesOf(children)
+  if (name === 'contains') {
+    const listed = isColumn(pattern) ? columnOf(pattern) : undefined
+    const list = operandOf(text)
+    return listed && list ? { kind: 'in_list', column: listed, list } : OTHER
+  }
+  if (name !== '~~' && name !== '!~~') return OTHER
   const column = isColumn(text) ? columnOf(text) : undefined
   const value = operandOf(pattern)
   if (column === undefined || value === undefined) return OTHER
@@ -121,7 +138,7 @@ const CASTS: Readonly<Record<string, 'date' | 'timestamp' | 'timestamptz'>> = {
 export function operandOf(node: TreeValue | undefined): Operand | undefined {
   if (!isNode(node)) return undefined
   if (node.class === 'PARAMETER') {
-    return { kind: 'parameter', name: parameterOf(textValue(node.identifier)) }
+    return { kind: 'parameter', name: textValue(node.identifier) }
   }
   if (node.class === 'CAST') return castOperand(node)
   if (node.class !== 'CONSTANT' || !isNode(node.value)) return undefined
@@ -146,6 +163,7 @@ function castOperand({ child, cast_type: type, try_cast: isTry }: TreeNode): Ope
   }
   // A constant with more digits than DuckDB can print; see `keepConstants`.
   if (id === 'DECIMAL') return inner?.kind === 'number' ? inner : undefined
+  if (inner?.kind === 'parameter') return { ...inner, cast: id }
   if (inner?.kind !== 'text') return undefined
   if (id === 'DOUBLE') {
     const value = inner.text.trim() === '' ? Number.NaN : Number(inner.text)

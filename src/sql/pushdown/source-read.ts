@@ -79,13 +79,16 @@ export type SourceCondition =
     }
   | { readonly kind: 'truth'; readonly column: SourceColumn }
   | { readonly kind: 'and' | 'or'; readonly conditions: readonly SourceCondition[] }
-  | { readonly kind: 'not'; readonly condition: SourceCondition }
+  /** `certain` turns unknown into false. */
+  | { readonly kind: 'not' | 'certain'; readonly condition: SourceCondition }
+  | { readonly kind: 'in_list'; readonly column: SourceColumn; readonly list: Operand }
   /** Anything that is left to DuckDB. */
   | { readonly kind: 'other' }
 
 /** A value in a condition, with its type as written. */
 export type Operand =
-  | { readonly kind: 'parameter'; readonly name: string }
+  /** `cast` is the DuckDB type that it is cast to, if any. */
+  | { readonly kind: 'parameter'; readonly name: string; readonly cast?: string }
   | { readonly kind: 'text'; readonly text: string }
   /** Digits with an optional sign, for an integer or decimal. */
   | { readonly kind: 'number'; readonly digits: string }

@@ -5,18 +5,9 @@ import type {
 } from '../../core/domain/column-condition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { literal } from '../../core/domain/names.ts'
-import {
-  constantText,
-  constantTruth,
-  isNode,
-  isNumber,
-  nodesOf,
-  type TreeNode,
-  type TreeValue,
-  textValue,
-  treeNumber,
-  truthNode,
-} from '../ast/select-ast.ts'
+import type { TreeNode } from '../ast/select-ast.ts'
+import { operandOf, sourceCondition } from '../pushdown/source-conditions.ts'
+import type { CompareOperator, Operand, SourceCondition } from '../pushdown/source-read.ts'
 import { metadataName, ownColumnName } from './search-options.ts'
 
 /** The most nodes in a condition, because each costs one pass over all chunks in memory. */
@@ -28,142 +19,101 @@ const KINDS: Readonly<Record<string, ConditionColumn['kind']>> = {
   ...{ BOOLEAN: 'truth', VARCHAR: 'word', DATE: 'day', TIMESTAMP: 'time' },
 }
 
-const CAST_KINDS: Readonly<Record<string, ConditionColumn['kind']>> = {
-  ...{ VARCHAR: 'word', DATE: 'day', TIMESTAMP: 'time' },
-}
-
 /** null if it does more than compare metadata. @param condition over chunk columns alone */
 export function memoryCondition(
   condition: TreeNode,
   alias: string,
-  kb: KnowledgeBase,
+  { storedMetadata }: KnowledgeBase,
 ): ColumnCondition | null {
-  return new ConditionReader(alias, kb).read(condition)
+  const columns = new Map(
+    storedMetadata.map(({ name, column, type }) => {
+      const key = metadataName({ name, column, type }).toLowerCase()
+      return [key, { name: column, type, nativeType: '', isNullable: true }] as const
+    }),
+  )
+  const read = sourceCondition(condition, (node) => {
+    return columns.get(ownColumnName(node, { alias, isOnly: true }) ?? '')
+  })
+  return nodeCount(read) > NODES_MAX ? null : inMemory(read)
 }
 
-class ConditionReader {
-  readonly #alias: string
-  readonly #columns: ReadonlyMap<string, ConditionColumn>
-  #nodeCount = 0
-
-  constructor(alias: string, { storedMetadata }: KnowledgeBase) {
-    this.#alias = alias
-    this.#columns = new Map(
-      storedMetadata.flatMap((column) => {
-        const kind = KINDS[column.type]
-        const name = metadataName(column).toLowerCase()
-        return kind === undefined ? [] : [[name, { name: column.column, kind }] as const]
-      }),
-    )
-  }
-
-  read(node: TreeNode | undefined): ColumnCondition | null {
-    this.#nodeCount += 1
-    if (node === undefined || this.#nodeCount > NODES_MAX) return null
-    const children = nodesOf(node.children)
-    const [first, second] = children
-    switch (textValue(node.type)) {
-      case 'CONJUNCTION_AND':
-        return joined('and', this.#readAll(children))
-      case 'CONJUNCTION_OR':
-        return joined('or', this.#readAll(children))
-      case 'OPERATOR_NOT':
-        return negated(this.read(first))
-      case 'OPERATOR_COALESCE': {
-        const isCertain = children.length === 2 && constantTruth(second) === false
-        return isCertain ? certain(this.read(first)) : null
-      }
-      case 'OPERATOR_IS_NULL':
-        return this.#isNull(first)
-      case 'OPERATOR_IS_NOT_NULL':
-        return negated(this.#isNull(first))
-      case 'COMPARE_IN':
-        return this.#isOneOf(children)
-      case 'COMPARE_NOT_IN':
-        return negated(this.#isOneOf(children))
-      case 'COMPARE_BETWEEN': {
-        const below = this.#compared('<', node.input, node.lower)
-        return joined('and', [negated(below), this.#compared('<=', node.input, node.upper)])
-      }
-      case 'FUNCTION':
-        return textValue(node.function_name) === 'contains'
-          ? this.#compared('in', second, first)
-          : null
-      case 'COLUMN_REF':
-        return this.#columnOf(node)?.kind === 'truth' ? this.#compared('=', node, TRUE) : null
-      default:
-        return this.#comparison(node)
-    }
-  }
-
-  #comparison({ type, left, right }: TreeNode): ColumnCondition | null {
-    const isFlipped = this.#columnOf(left) === undefined
-    const [column, value] = isFlipped ? [right, left] : [left, right]
-    const written = textValue(type)
-    switch (isFlipped ? (FLIPPED[written] ?? written) : written) {
-      case 'COMPARE_EQUAL':
-        return this.#compared('=', column, value)
-      case 'COMPARE_NOTEQUAL':
-        return negated(this.#compared('=', column, value))
-      case 'COMPARE_DISTINCT_FROM':
-        return negated(certain(this.#compared('=', column, value)))
-      case 'COMPARE_NOT_DISTINCT_FROM':
-        return certain(this.#compared('=', column, value))
-      case 'COMPARE_LESSTHAN':
-        return this.#compared('<', column, value)
-      case 'COMPARE_LESSTHANOREQUALTO':
-        return this.#compared('<=', column, value)
-      case 'COMPARE_GREATERTHAN':
-        return negated(this.#compared('<=', column, value))
-      case 'COMPARE_GREATERTHANOREQUALTO':
-        return negated(this.#compared('<', column, value))
-      default:
-        return null
-    }
-  }
-
-  #readAll(nodes: readonly TreeNode[]): readonly (ColumnCondition | null)[] {
-    return nodes.map((node) => this.read(node))
-  }
-
-  #isOneOf([column, ...values]: readonly TreeNode[]): ColumnCondition | null {
-    this.#nodeCount += values.length
-    if (this.#nodeCount > NODES_MAX) return null
-    const parts = values.map((value) => this.#compared('=', column, value))
-    return joined('or', parts)
-  }
-
-  #isNull(node: TreeNode | undefined): ColumnCondition | null {
-    const column = this.#columnOf(node)
-    return column === undefined ? null : { kind: 'null', column }
-  }
-
-  #compared(
-    kind: '=' | '<' | '<=' | 'in',
-    node: TreeValue | undefined,
-    valueNode: TreeValue | undefined,
-  ): ColumnCondition | null {
-    const column = this.#columnOf(node)
-    if (column === undefined || !isNode(valueNode)) return null
-    const isOrdered = column.kind !== 'word' && column.kind !== 'truth'
-    if ((kind === '<' || kind === '<=') && !isOrdered) return null
-    const value = comparedValue(valueNode, column.kind)
-    const isList = kind === 'in'
-    return value === null || (isList && !('parameter' in value)) ? null : { kind, column, value }
-  }
-
-  #columnOf(node: TreeValue | undefined): ConditionColumn | undefined {
-    if (!isNode(node)) return undefined
-    const name = ownColumnName(node, { alias: this.#alias, isOnly: true })
-    return name === undefined ? undefined : this.#columns.get(name)
+function nodeCount(condition: SourceCondition): number {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return condition.conditions.reduce((sum, one) => sum + nodeCount(one), 1)
+    case 'not':
+    case 'certain':
+      return 1 + nodeCount(condition.condition)
+    case 'in':
+      return 1 + condition.values.length
+    default:
+      return 1
   }
 }
 
-const FLIPPED: Readonly<Record<string, string>> = {
-  COMPARE_LESSTHAN: 'COMPARE_GREATERTHAN',
-  COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
-  COMPARE_GREATERTHAN: 'COMPARE_LESSTHAN',
-  COMPARE_GREATERTHANOREQUALTO: 'COMPARE_LESSTHANOREQUALTO',
+/** Null for conditions that only the database can check. */
+function inMemory(condition: SourceCondition): ColumnCondition | null {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return joined(condition.kind, condition.conditions.map(inMemory))
+    case 'not':
+      return negated(inMemory(condition.condition))
+    case 'certain': {
+      const part = inMemory(condition.condition)
+      return part && { kind: 'certain', part }
+    }
+    case 'compare':
+      return compared(condition.column, condition.operator, condition.value)
+    case 'in': {
+      const { column, values, isNegated } = condition
+      const any = joined(
+        'or',
+        values.map((value) => compared(column, '=', value)),
+      )
+      return isNegated ? negated(any) : any
+    }
+    case 'in_list': {
+      const column = columnOf(condition.column)
+      const value = column && comparedValue(condition.list, column.kind)
+      const isList = column !== null && value !== null && 'parameter' in value
+      return isList ? { kind: 'in', column, value } : null
+    }
+    case 'null': {
+      const column = columnOf(condition.column)
+      const isNull = column && ({ kind: 'null', column } as const)
+      return condition.isNegated ? negated(isNull) : isNull
+    }
+    case 'truth': {
+      const column = columnOf(condition.column)
+      const isTruth = column?.kind === 'truth'
+      return isTruth ? { kind: '=', column, value: { written: 'true' } } : null
+    }
+    default:
+      return null
+  }
+}
+
+function columnOf({ name, type }: { readonly name: string; readonly type: string }) {
+  const kind = KINDS[type]
+  return kind === undefined ? null : { name, kind }
+}
+
+function compared(
+  written: Parameters<typeof columnOf>[0],
+  operator: CompareOperator,
+  operand: Operand,
+): ColumnCondition | null {
+  const column = columnOf(written)
+  const value = column && comparedValue(operand, column.kind)
+  if (column === null || value === null) return null
+  if (operator === '=') return { kind: '=', column, value }
+  if (operator === '<>') return negated({ kind: '=', column, value })
+  if (column.kind === 'word' || column.kind === 'truth') return null
+  const isTurned = operator === '>' || operator === '>='
+  const kind = operator === '<' || operator === '>=' ? '<' : '<='
+  return isTurned ? negated({ kind, column, value }) : { kind, column, value }
 }
 
 /** Null if one of them is. */
@@ -179,53 +129,38 @@ function negated(part: ColumnCondition | null): ColumnCondition | null {
   return part && { kind: 'not', part }
 }
 
-function certain(part: ColumnCondition | null): ColumnCondition | null {
-  return part && { kind: 'certain', part }
-}
-
-const TRUE = truthNode(true)
-
 /** Returns a text to compare with; null if it is not a plain value. */
 export function wordOf(node: TreeNode): ConditionValue | null {
-  return comparedValue(node, 'word')
+  const operand = operandOf(node)
+  return operand === undefined ? null : comparedValue(operand, 'word')
 }
 
-function comparedValue(node: TreeNode, kind: ConditionColumn['kind']): ConditionValue | null {
-  if (kind === 'truth') {
-    const truth = constantTruth(node)
-    if (truth !== undefined) return { written: String(truth) }
+const CASTS: Readonly<Record<string, ConditionColumn['kind']>> = {
+  ...{ VARCHAR: 'word', DATE: 'day', TIMESTAMP: 'time' },
+}
+
+function comparedValue(operand: Operand, kind: ConditionColumn['kind']): ConditionValue | null {
+  const isMoment = kind === 'day' || kind === 'time'
+  switch (operand.kind) {
+    case 'parameter': {
+      // DuckDB would compare the date as text with an uncast parameter.
+      const fits = operand.cast === undefined ? !isMoment : CASTS[operand.cast] === kind
+      return fits ? { parameter: operand.name } : null
+    }
+    case 'text':
+      return kind === 'word' || isMoment ? { written: literal(operand.text) } : null
+    case 'date':
+      return kind === 'day' ? { written: literal(operand.text) } : null
+    case 'timestamp':
+      return kind === 'time' ? { written: literal(operand.text) } : null
+    case 'number': {
+      // Numbers with more digits than JavaScript represents exactly are left to the database.
+      const isExact = operand.digits.replaceAll(/\D/g, '').length <= 15
+      return kind === 'number' && isExact ? { written: operand.digits } : null
+    }
+    case 'truth':
+      return kind === 'truth' ? { written: String(operand.value) } : null
+    default:
+      return null
   }
-  if (node.class === 'CAST') {
-    const type = isNode(node.cast_type) ? textValue(node.cast_type.id) : ''
-    const isSame = CAST_KINDS[type] === kind && isNode(node.child)
-    return isSame ? (textOf(node.child) ?? parameterOf(node.child)) : null
-  }
-  if (kind === 'number') return numberOf(node) ?? parameterOf(node)
-  // DuckDB would cast the date to text and compare it with the bound text, so a parameter cannot be
-  // used.
-  return textOf(node) ?? (kind === 'day' || kind === 'time' ? null : parameterOf(node))
-}
-
-function parameterOf(node: TreeValue | undefined): ConditionValue | null {
-  if (!isNode(node) || node.class !== 'PARAMETER') return null
-  return { parameter: textValue(node.identifier) }
-}
-
-function textOf(node: TreeValue | undefined): ConditionValue | null {
-  const text = constantText(node)
-  return text === undefined ? null : { written: literal(text) }
-}
-
-function numberOf({ class: kind, value: constant }: TreeNode): ConditionValue | null {
-  if (kind !== 'CONSTANT' || !isNode(constant) || !isNode(constant.type)) return null
-  const { value, type } = constant
-  // Numbers with more digits than JavaScript represents exactly are left to the database.
-  if (!isNumber(value) || !/^-?\d{1,15}$/.test(value.rawJSON)) return null
-  if (type.id === 'INTEGER' || type.id === 'BIGINT') return { written: value.rawJSON }
-  const scale =
-    type.id === 'DECIMAL' && isNode(type.type_info) ? treeNumber(type.type_info.scale) : 0
-  if (!(scale > 0)) return null
-  const digits = value.rawJSON.replace('-', '').padStart(scale + 1, '0')
-  const sign = value.rawJSON.startsWith('-') ? '-' : ''
-  return { written: `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}` }
 }

@@ -129,8 +129,6 @@ export class PlanInputs {
   readonly reads: SourceRead[] = []
   /** SELECT items to name as they were written. */
   readonly unnamed: UnnamedItem[] = []
-  /** Set if a SELECT does nothing but count the chunks of a knowledge base. */
-  counted: { readonly select: TreeNode; readonly knowledgeBase: KnowledgeBase } | null = null
   /** Set if a SELECT does nothing but show the chunks of one document. */
   document: (DocumentAnswer & { readonly select: TreeNode }) | null = null
 

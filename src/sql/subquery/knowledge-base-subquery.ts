@@ -49,7 +49,7 @@ import {
 import { nearestCountOf, orderByDistance, type SelectPlace } from '../search/top-k.ts'
 import { type ChunkSubqueryShape, chunkSubqueryOf, prefilterSql } from './chunk-subquery.ts'
 import { compareAsText, fixMetadataPaths, hideColumns } from './knowledge-base-columns.ts'
-import { documentAnswerOf, isPlainCount, plainAnswerOf } from './plain-answer.ts'
+import { documentAnswerOf, plainAnswerOf } from './plain-answer.ts'
 import { answerableIn, judgedSearchOf, rerankedSearchOf } from './reranked-search.ts'
 
 /** Inserts a search into the tree, and possibly a second form of it that uses candidates. */
@@ -112,9 +112,6 @@ export function putKnowledgeBase(
   const { place, usedNames } = context
   const { alias, knowledgeBase: kb, ref } = source
   context.inputs.knowledgeBases.set(kb.id, kb)
-  if (context.inputs.search === null && isPlainCount(select, ref)) {
-    context.inputs.counted = { select, knowledgeBase: kb }
-  }
   fixMetadataPaths(select, source, kb)
   compareAsText(select, source, kb)
   const search = searchOf(select, source, context)

@@ -1,16 +1,9 @@
 /**
- * Recognizes results that need no statement: the rows of a search's nearest chunks, and the chunk
- * count.
+ * Recognizes results that need no statement: the rows of a search's nearest chunks, or of one
+ * document.
  */
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import {
-  isColumn,
-  isNode,
-  nodesOf,
-  type TreeNode,
-  type TreeValue,
-  textValue,
-} from '../ast/select-ast.ts'
+import { isColumn, isNode, nodesOf, type TreeNode, textValue } from '../ast/select-ast.ts'
 import { wordOf } from '../search/memory-condition.ts'
 import type { DocumentAnswer, PlainAnswer, PlainColumn } from '../search/plan-inputs.ts'
 import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
@@ -115,39 +108,3 @@ export function documentAnswerOf(
   const limit = isLimited(select) ? plain.limit : Number.POSITIVE_INFINITY
   return { knowledgeBase: source.knowledgeBase, id, plain: { ...plain, limit } }
 }
-
-/** Whether it is `SELECT count(*) FROM <ref>` and nothing else. The column may have an alias. */
-export function isPlainCount(select: TreeNode, ref: TreeNode): boolean {
-  const [item, ...others] = nodesOf(select.select_list)
-  return (
-    select.type === 'SELECT_NODE' &&
-    select.aggregate_handling === 'STANDARD_HANDLING' &&
-    select.from_table === ref &&
-    isBare(select, OF_SELECT) &&
-    isBare(ref, OF_TABLE) &&
-    others.length === 0 &&
-    item?.class === 'FUNCTION' &&
-    item.function_name === 'count_star' &&
-    isBare(item, OF_CALL)
-  )
-}
-
-const OF_SELECT = new Set(['type', 'select_list', 'from_table', 'aggregate_handling'])
-const OF_TABLE = new Set([
-  ...['type', 'alias', 'query_location', 'column_name_alias'],
-  ...['table_name', 'schema_name', 'catalog_name'],
-])
-const OF_CALL = new Set(['class', 'type', 'alias', 'query_location', 'function_name'])
-
-/** Whether all other fields are empty. */
-function isBare(node: TreeNode, fields: ReadonlySet<string>): boolean {
-  return Object.entries(node).every(([field, value]) => fields.has(field) || isEmpty(value))
-}
-
-function isEmpty(value: TreeValue): boolean {
-  if (value === null || value === false || value === '') return true
-  if (Array.isArray(value)) return value.length === 0
-  return isNode(value) && isBare(value, NAMES_OF_NODES)
-}
-
-const NAMES_OF_NODES = new Set(['type'])

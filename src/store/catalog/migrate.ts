@@ -21,6 +21,7 @@ import skippedRowsSql from '../../../drizzle/0016_skipped_rows.sql' with { type:
 import storagesSql from '../../../drizzle/0017_storages.sql' with { type: 'text' }
 import evidenceSql from '../../../drizzle/0018_evidence.sql' with { type: 'text' }
 import attachmentsSql from '../../../drizzle/0019_attachments.sql' with { type: 'text' }
+import { literal } from '../../core/domain/names.ts'
 import { StartError } from '../../core/errors.ts'
 import type { Database } from '../duckdb/database.ts'
 
@@ -80,20 +81,16 @@ export async function migrate(
   }
   const missing = hashed.filter(({ number }) => !applied.has(number))
   if (applied.size > 0) {
-    for (const migration of missing) await database.write((c) => apply(c, migration))
+    for (const migration of missing) await database.write((c) => c.run(statementsOf(migration)))
     return
   }
-  await database.write(async (connection) => {
-    await createMigrations(connection)
-    for (const migration of missing) await apply(connection, migration)
-  })
+  const all = [CREATE_MIGRATIONS, ...missing.map(statementsOf)]
+  await database.write((connection) => connection.run(all.join('\n')))
 }
 
-async function createMigrations(connection: DuckDBConnection): Promise<void> {
-  await connection.run('CREATE SCHEMA IF NOT EXISTS eider')
-  await connection.run(`CREATE TABLE IF NOT EXISTS eider.migrations (
-    number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, hash VARCHAR NOT NULL)`)
-}
+const CREATE_MIGRATIONS = `CREATE SCHEMA IF NOT EXISTS eider;
+  CREATE TABLE IF NOT EXISTS eider.migrations (
+    number INTEGER PRIMARY KEY, name VARCHAR NOT NULL, hash VARCHAR NOT NULL);`
 
 /** Returns the hash of each applied migration; empty for a new data folder. */
 async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<number, string>> {
@@ -104,13 +101,9 @@ async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<
   return new Map(reader.getRows().map(([number, hash]) => [Number(number), String(hash)]))
 }
 
-async function apply(
-  connection: DuckDBConnection,
-  migration: Migration & { readonly hash: string },
-): Promise<void> {
-  const { number, name, sql, hash } = migration
-  await connection.run(sql)
-  await connection.run('INSERT INTO eider.migrations VALUES ($1, $2, $3)', [number, name, hash])
+function statementsOf({ number, name, sql, hash }: Migration & { readonly hash: string }): string {
+  const row = `${number}, ${literal(name)}, ${literal(hash)}`
+  return `${sql}\n;\nINSERT INTO eider.migrations VALUES (${row});`
 }
 
 /** Ignores line endings, which git may change on checkout. */

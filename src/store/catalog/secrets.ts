@@ -21,8 +21,6 @@ const CIPHER = 'aes-256-gcm'
 const FORMAT = 'v1'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-const KEY_FILE = 'eider.key'
-const SIGNING_KEY_FILE = 'eider-signing.key'
 /** Permission bits for the group and other users. */
 const OTHERS_MODE = 0o077
 
@@ -124,7 +122,7 @@ function newKey(path: string): Buffer {
 export function modeWarnings(directory: string): readonly string[] {
   // Windows does not have Unix file modes.
   if (process.platform === 'win32') return []
-  const keys = [KEY_FILE, SIGNING_KEY_FILE].map((name) => join(directory, name))
+  const keys = KEY_FILES.map((name) => join(directory, name))
   return [
     ...(isOpenToOthers(directory) ? [warning('data folder', directory, '700')] : []),
     ...keys.filter(isOpenToOthers).map((path) => warning('key file', path, '600')),

@@ -10,6 +10,7 @@ import {
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { CutChunk } from '../../core/domain/ports/document-ports.ts'
+import { notFound } from '../../core/errors.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
@@ -71,6 +72,20 @@ function movedValue(from: MetadataColumn, to: MetadataColumn): string {
 async function createContextTable(connection: DuckDBConnection, ids: TableIds): Promise<void> {
   await connection.run(`CREATE TABLE IF NOT EXISTS ${chunkTables(ids).contexts} (
     chunk_key BIGINT NOT NULL, context VARCHAR NOT NULL, is_cut BOOLEAN NOT NULL, layout VARCHAR)`)
+}
+
+/** Reads a knowledge base's tables. @throws AppError `knowledge_base_not_found` if it is dropped */
+export async function readTablesOf<T>(
+  database: Pick<Database, 'lease'>,
+  kb: KnowledgeBase,
+  work: (connection: DuckDBConnection) => Promise<T>,
+): Promise<T> {
+  try {
+    return await database.lease(work)
+  } catch (error) {
+    const isGone = error instanceof Error && /^Catalog Error: Table/.test(error.message)
+    throw isGone ? notFound('knowledge_base', kb.name) : error
+  }
 }
 
 /** The columns `chunk_key, context, is_cut, layout`. */
@@ -141,14 +156,8 @@ export async function contextsOf(
   ids: TableIds,
   chunkKeys: readonly bigint[],
 ): Promise<ReadonlyMap<bigint, string>> {
-  if (chunkKeys.length === 0) return new Map()
-  const result = await runWithKeys(
-    connection,
-    `SELECT chunk_key, context FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,
-    { keys: chunkKeys },
-  )
-  const rows = await result.getRows()
-  return new Map(rows.map(([key, context]) => [BigInt(String(key)), String(context)]))
+  const cuts = await cutsOf(connection, ids, chunkKeys)
+  return new Map([...cuts].map(([key, { context }]) => [key, context]))
 }
 
 /** What is known about how a chunk was cut from its text. */
@@ -161,6 +170,7 @@ export async function cutsOf(
   ids: TableIds,
   chunkKeys: readonly bigint[],
 ): Promise<ReadonlyMap<bigint, Cut>> {
+  if (chunkKeys.length === 0) return new Map()
   const result = await runWithKeys(
     connection,
     `SELECT chunk_key, context, layout FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,

@@ -11,13 +11,12 @@ import type {
   StoredDocument,
   StoredDocuments,
 } from '../../core/domain/ports/document-ports.ts'
-import { notFound } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { columnBatchOf, countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
-import { cutsOf, NOTHING_KNOWN } from './chunk-columns.ts'
+import { cutsOf, NOTHING_KNOWN, readTablesOf } from './chunk-columns.ts'
 import { keysOfDocuments } from './document-ids.ts'
 import { readMetadata } from './stored-metadata.ts'
 
@@ -88,7 +87,7 @@ export class ListedDocuments implements StoredDocuments {
   }
 
   #counted(kb: KnowledgeBase): Promise<ContentCounts> {
-    return this.#read(kb, async (connection) => {
+    return readTablesOf(this.#database, kb, async (connection) => {
       const sql = `SELECT count(DISTINCT document_id), count(*) FROM ${chunkTables(kb).chunks}`
       const [row = []] = (await connection.runAndReadAll(sql)).getRows()
       return { documents: Number(row[0]), chunks: Number(row[1]) }
@@ -96,13 +95,13 @@ export class ListedDocuments implements StoredDocuments {
   }
 
   chunkCount(kb: KnowledgeBase): Promise<number> {
-    return this.#read(kb, (connection) =>
+    return readTablesOf(this.#database, kb, (connection) =>
       countOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
     )
   }
 
   async page(kb: KnowledgeBase, { afterKey, limit }: KeyPage): Promise<readonly StoredDocument[]> {
-    return this.#read(kb, async (connection) => {
+    return readTablesOf(this.#database, kb, async (connection) => {
       const documents: StoredDocument[] = []
       const seen = new Set<string>()
       for await (const places of placesAfter(connection, kb, { afterKey, limit })) {
@@ -126,7 +125,7 @@ export class ListedDocuments implements StoredDocuments {
     kb: KnowledgeBase,
     documentIds: readonly string[],
   ): Promise<readonly StoredDocument[]> {
-    return this.#read(kb, async (connection) => {
+    return readTablesOf(this.#database, kb, async (connection) => {
       const keys = await keysOfDocuments(connection, kb, documentIds)
       return (await documentsOfKeys(connection, kb, keys)).toSorted(byFirstKey)
     })
@@ -136,7 +135,7 @@ export class ListedDocuments implements StoredDocuments {
     kb: KnowledgeBase,
     { afterKey, limit }: KeyPage,
   ): Promise<readonly StoredChunk[]> {
-    return this.#read(kb, async (connection) => {
+    return readTablesOf(this.#database, kb, async (connection) => {
       const chunks: StoredChunk[] = []
       for await (const range of keyRanges(connection, kb, { afterKey, limit })) {
         const sql = `${chunkSelect(kb)} WHERE ${range} ORDER BY chunk_key LIMIT ${limit}`
@@ -149,7 +148,7 @@ export class ListedDocuments implements StoredDocuments {
 
   async chunks(kb: KnowledgeBase, keys: readonly bigint[]): Promise<readonly StoredChunk[]> {
     if (keys.length === 0) return []
-    return this.#read(kb, async (connection) => {
+    return readTablesOf(this.#database, kb, async (connection) => {
       const sql = `${chunkSelect(kb)} WHERE chunk_key IN ($keys) ORDER BY chunk_key`
       const result = await runWithKeys(connection, sql, { keys })
       return (await result.getRows()).map(chunkOf)
@@ -157,14 +156,14 @@ export class ListedDocuments implements StoredDocuments {
   }
 
   async chunksOf(kb: KnowledgeBase, documentId: string): Promise<readonly StoredChunk[]> {
-    return this.#read(kb, (connection) => {
+    return readTablesOf(this.#database, kb, (connection) => {
       const sql = `${chunkSelect(kb)} WHERE document_id = $id ORDER BY chunk_key`
       return chunksIn(connection, sql, { id: documentId })
     })
   }
 
   async cutChunks(kb: KnowledgeBase, documentIds: readonly string[]): Promise<readonly CutChunk[]> {
-    return this.#read(kb, async (connection) => {
+    return readTablesOf(this.#database, kb, async (connection) => {
       const keys = await keysOfDocuments(connection, kb, documentIds)
       if (keys.length === 0) return []
       const known = await cutsOf(connection, kb, keys)
@@ -188,7 +187,7 @@ export class ListedDocuments implements StoredDocuments {
     const vectors = new Map<bigint, Float32Array>()
     const { dimensions } = kb
     if (dimensions === null || keys.length === 0) return vectors
-    return this.#read(kb, async (connection) => {
+    return readTablesOf(this.#database, kb, async (connection) => {
       const sql = `SELECT chunk_key, vector FROM ${chunkTables(kb).vectors} WHERE chunk_key IN ($keys)`
       const result = await runWithKeys(connection, sql, { keys })
       for (let index = 0; index < result.chunkCount; index += 1) {
@@ -200,18 +199,6 @@ export class ListedDocuments implements StoredDocuments {
       }
       return vectors
     })
-  }
-
-  async #read<T>(
-    kb: KnowledgeBase,
-    work: (connection: DuckDBConnection) => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await this.#database.lease(work)
-    } catch (error) {
-      const isGone = error instanceof Error && /^Catalog Error: Table/.test(error.message)
-      throw isGone ? notFound('knowledge_base', kb.name) : error
-    }
   }
 }
 

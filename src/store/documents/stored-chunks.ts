@@ -1,4 +1,3 @@
-import type { DuckDBConnection } from '@duckdb/node-api'
 import type { Document } from '../../core/domain/document.ts'
 import {
   type ChunkChange,
@@ -26,7 +25,7 @@ import {
   preparedChunks,
   preparedDocuments,
 } from './chunk-changes.ts'
-import { contextsOf, cutCounts } from './chunk-columns.ts'
+import { contextsOf, cutCounts, readTablesOf } from './chunk-columns.ts'
 import { chunkRowsOf, type Incoming } from './chunk-rows.ts'
 import { ChunkWrites, type JobMarks, NOTHING_COMES, type RowsWritten } from './chunk-writes.ts'
 import { DocumentIds, keysOfDocuments, storedTexts } from './document-ids.ts'
@@ -69,7 +68,9 @@ export class StoredChunks implements ChunkStore {
   ): Promise<readonly StoredChunkText[]> {
     const possible = this.#documentIds.possible(kb.id, documentIds)
     if (possible.length === 0) return []
-    return this.#read(kb, (connection) => storedTexts(connection, kb, possible))
+    return readTablesOf(this.#parts.database, kb, (connection) =>
+      storedTexts(connection, kb, possible),
+    )
   }
 
   withoutCaching<T>(work: () => Promise<T>): Promise<T> {
@@ -88,7 +89,7 @@ export class StoredChunks implements ChunkStore {
 
   /** Returns the number of stored chunks. @throws AppError `knowledge_base_not_found` */
   async chunkCount(kb: KnowledgeBase): Promise<number> {
-    return this.#read(kb, (connection) =>
+    return readTablesOf(this.#parts.database, kb, (connection) =>
       countOf(connection, `SELECT count(*) FROM ${chunkTables(kb).chunks}`),
     )
   }
@@ -97,14 +98,18 @@ export class StoredChunks implements ChunkStore {
     kb: KnowledgeBase,
     chunkKeys: readonly bigint[],
   ): Promise<ReadonlyMap<bigint, string>> {
-    return this.#read(kb, (connection) => contextsOf(connection, kb, chunkKeys))
+    return readTablesOf(this.#parts.database, kb, (connection) =>
+      contextsOf(connection, kb, chunkKeys),
+    )
   }
 
   /** Counts chunks longer than the model's input limit. Counted again after each write. */
   async cutCounts(kb: KnowledgeBase): Promise<CutCounts> {
     const known = this.#cutCounts.get(kb.id)
     if (known?.revision === kb.revision) return known
-    const counts = await this.#read(kb, (connection) => cutCounts(connection, kb))
+    const counts = await readTablesOf(this.#parts.database, kb, (connection) =>
+      cutCounts(connection, kb),
+    )
     this.#cutCounts.set(kb.id, { ...counts, revision: kb.revision })
     return counts
   }
@@ -197,18 +202,6 @@ export class StoredChunks implements ChunkStore {
       return { result: { kind: 'stored', documentCount, chunkCount } as const, marks, ...written }
     }
     return this.#writes.write(kb, incoming, change).catch(staleOutcome)
-  }
-
-  async #read<T>(
-    kb: KnowledgeBase,
-    work: (connection: DuckDBConnection) => Promise<T>,
-  ): Promise<T> {
-    try {
-      return await this.#parts.database.lease(work)
-    } catch (error) {
-      const isGone = error instanceof Error && /^Catalog Error: Table/.test(error.message)
-      throw isGone ? notFound('knowledge_base', kb.name) : error
-    }
   }
 }
 

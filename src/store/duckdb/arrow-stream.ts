@@ -8,7 +8,6 @@ import {
   type ArrowNode,
   type ArrowType,
   batchMessage,
-  dictionaryMessage,
   END_OF_STREAM,
   fieldsOf,
   schemaMessage,
@@ -28,7 +27,7 @@ export async function* arrowPieces(
   first: DuckDBDataChunk | null,
 ): AsyncGenerator<Uint8Array, void, void> {
   const fields = fieldsOf(names, types)
-  let waiting = [schemaMessage(fields), ...fields.flatMap(dictionariesOf)]
+  let waiting = [schemaMessage(fields)]
   let batch: ChunkRows[] = []
   let rowCount = 0
   let bytes = 0
@@ -51,11 +50,6 @@ export async function* arrowPieces(
   }
   const rest = rowCount === 0 ? [] : [batchMessage(batchOf(fields, batch))]
   yield joined([...waiting, ...rest, END_OF_STREAM])
-}
-
-function dictionariesOf({ dictionary, children }: ArrowField): readonly Uint8Array[] {
-  const own = dictionary === undefined ? [] : [dictionaryMessage(dictionary.id, dictionary.texts)]
-  return [...own, ...children.flatMap(dictionariesOf)]
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

@@ -41,25 +41,33 @@ type Batch<T> = readonly (readonly T[])[]
 /** Converts a non-null value for the row of a batch. */
 type Converter<T> = (value: DuckDBValue) => T
 
-/** Lets other work run. Its `return` frees the connection even if nothing was read. */
-export function rowBatches<T>(
-  types: readonly DuckDBType[],
-  converterFor: (type: DuckDBType) => Converter<T>,
-  { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
-): AsyncIterable<Batch<T | null>> {
+/** Unlike a generator's, its `return` frees the connection even if nothing was read. */
+function stoppable<T>(
+  source: ChunkSource,
+  start: () => AsyncGenerator<T, void, void>,
+): AsyncIterable<T> {
   return {
     [Symbol.asyncIterator]: () => {
-      const batches = batchesOf(types.map(converterFor), source, first)
+      const items = start()
       return {
-        next: () => batches.next(),
+        next: () => items.next(),
         return: async () => {
           await source.stop()
-          await batches.return(undefined)
+          await items.return(undefined)
           return { done: true, value: undefined }
         },
       }
     },
   }
+}
+
+/** Lets other work run. */
+export function rowBatches<T>(
+  types: readonly DuckDBType[],
+  converterFor: (type: DuckDBType) => Converter<T>,
+  { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
+): AsyncIterable<Batch<T | null>> {
+  return stoppable(source, () => batchesOf(types.map(converterFor), source, first))
 }
 
 /** null if not a single chunk, or if converting would block for too long. */
@@ -136,7 +144,8 @@ export function resultStream(
     exactBatches: rowBatches(types, exactConverterOf, rows),
     typedBatches: rowBatches(types, cellConverterOf, rows),
     encoded: (encoding, names, isExact) => {
-      return encodedRows({ encoding, names, types, isExact: isExact === true }, rows)
+      const how = { encoding, names, types, isExact: isExact === true }
+      return stoppable(rows.source, () => piecesOf(how, rows.source, rows.first))
     },
   }
 }
@@ -163,26 +172,6 @@ export interface Encoding {
   readonly isExact: boolean
 }
 
-/** Unlike a generator's, its `return` frees the connection even if nothing was read. */
-function encodedRows(
-  encoding: Encoding,
-  { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
-): AsyncIterable<Uint8Array> {
-  return {
-    [Symbol.asyncIterator]: () => {
-      const pieces = piecesOf(encoding, source, first)
-      return {
-        next: () => pieces.next(),
-        return: async () => {
-          await source.stop()
-          await pieces.return(undefined)
-          return { done: true, value: undefined }
-        },
-      }
-    },
-  }
-}
-
 async function* piecesOf(
   { encoding, names, types, isExact }: Encoding,
   source: ChunkSource,
@@ -201,7 +190,7 @@ async function* piecesOf(
   }
 }
 
-/** Like `encodedRows`, for rows of JSON values. */
+/** Like `piecesOf`, for rows of JSON values. */
 export async function* encodedValues(
   { encoding, names }: Omit<Encoding, 'types' | 'isExact'>,
   { batches }: RowStream,

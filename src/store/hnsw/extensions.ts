@@ -27,7 +27,7 @@ type Found =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'none'; readonly reason: string }
 
-/** Reads only the file's ends to start fast. DuckDB checks the whole signature. */
+/** Reads only the file's end to start fast. DuckDB checks the whole file when it loads it. */
 export class Extensions {
   readonly #options: ExtensionsOptions
   readonly #closing = new AbortController()
@@ -151,7 +151,7 @@ type ExtensionFile =
   | { readonly kind: 'right' | 'missing' }
   | { readonly kind: 'wrong'; readonly what: string }
 
-/** Reads a little at both ends. DuckDB checks the signature when it loads the file. */
+/** Reads only the end. DuckDB checks the rest and the signature when it loads the file. */
 function extensionFile(path: string, wanted: WantedBuild): ExtensionFile {
   let file: number | undefined
   try {
@@ -161,8 +161,7 @@ function extensionFile(path: string, wanted: WantedBuild): ExtensionFile {
     if (stat.size === 0) return wrong('empty')
     if (stat.size < FOOTER_BYTES) return wrong(DAMAGED)
     file = openSync(path, 'r')
-    const opened = { file, sizeBytes: stat.size }
-    const what = wrongFooter(opened, wanted) ?? wrongProgram(opened, wanted)
+    const what = wrongFooter(file, stat.size, wanted)
     return what === null ? { kind: 'right' } : wrong(what)
   } catch (error) {
     const isMissing = ['ENOENT', 'ENOTDIR'].includes(systemCodeOf(error) ?? '')
@@ -178,24 +177,14 @@ function wrong(what: string): ExtensionFile {
   return { kind: 'wrong', what }
 }
 
-interface OpenedFile {
-  readonly file: number
-  readonly sizeBytes: number
-}
-
-/** Reads at most this many bytes at the position. */
-function bytesAt({ file }: OpenedFile, at: number, sizeBytes: number): Buffer {
-  const bytes = Buffer.alloc(sizeBytes)
-  return bytes.subarray(0, readSync(file, bytes, 0, sizeBytes, at))
-}
-
 /** The end of an extension file (DuckDB 1.5): eight fields in reverse order, then a signature. */
 const FOOTER_BYTES = 512
 const FIELD_BYTES = 32
 const FOOTER_FIELDS = { version: 5, platform: 6, format: 7 } as const
 
-function wrongFooter(opened: OpenedFile, wanted: WantedBuild): string | null {
-  const footer = bytesAt(opened, opened.sizeBytes - FOOTER_BYTES, FOOTER_BYTES)
+function wrongFooter(file: number, sizeBytes: number, wanted: WantedBuild): string | null {
+  const footer = Buffer.alloc(FOOTER_BYTES)
+  readSync(file, footer, 0, FOOTER_BYTES, sizeBytes - FOOTER_BYTES)
   const field = (index: number) => {
     const bytes = footer.subarray(index * FIELD_BYTES, (index + 1) * FIELD_BYTES)
     return bytes.toString('latin1').replace(/\0+$/, '')
@@ -206,46 +195,4 @@ function wrongFooter(opened: OpenedFile, wanted: WantedBuild): string | null {
   if (!isWanted) return `for DuckDB ${version}, ${platform}`
   const signature = footer.subarray(FOOTER_BYTES / 2)
   return signature.every((byte) => byte === 0) ? 'not signed by DuckDB' : null
-}
-
-/** The first bytes of executables by platform: ELF, Mach-O (for one or several CPU types), PE. */
-const BEGINNINGS: readonly (readonly [platform: string, beginnings: readonly string[]])[] = [
-  ['linux', ['7f454c46']],
-  ['osx', ['cffaedfe', 'cafebabe']],
-  ['windows', ['4d5a']],
-]
-
-const ELF_HEADER_BYTES = 64
-
-function wrongProgram(opened: OpenedFile, { platform }: WantedBuild): string | null {
-  const header = bytesAt(opened, 0, ELF_HEADER_BYTES)
-  const [system, beginnings] = BEGINNINGS.find(([name]) => platform.startsWith(name)) ?? []
-  if (beginnings === undefined) return null
-  const isProgram = beginnings.some((hex) => header.toString('hex').startsWith(hex))
-  if (!isProgram || header.length < ELF_HEADER_BYTES) return 'damaged: it is not a program'
-  return system === 'linux' ? wrongElf(opened, header) : null
-}
-
-/** Fields of the 64-bit ELF header that locate the section table, the file's last part. */
-const SECTIONS = { offset: 0x28, entryBytes: 0x3a, count: 0x3c } as const
-
-function wrongElf(opened: OpenedFile, header: Buffer): string | null {
-  const start = Number(header.readBigUInt64LE(SECTIONS.offset))
-  const sizeBytes = header.readUInt16LE(SECTIONS.entryBytes) * header.readUInt16LE(SECTIONS.count)
-  if (start + sizeBytes > opened.sizeBytes - FOOTER_BYTES) return 'damaged: a part of it is missing'
-  return fileHolds(opened, ENTRY) ? null : 'another extension'
-}
-
-/** DuckDB calls it to load the extension. Its name is near the start of the file. */
-const ENTRY = Buffer.from('vss_duckdb_cpp_init\0')
-const PIECE_BYTES = 1024 * 1024
-const PIECES_MAX = 64
-
-function fileHolds(opened: OpenedFile, text: Buffer): boolean {
-  for (let piece = 0; piece < PIECES_MAX; piece += 1) {
-    const bytes = bytesAt(opened, piece * PIECE_BYTES, PIECE_BYTES + text.length)
-    if (bytes.includes(text)) return true
-    if (bytes.length <= text.length) return false
-  }
-  return false
 }

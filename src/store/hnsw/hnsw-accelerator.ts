@@ -73,10 +73,6 @@ export class HnswFactory implements AcceleratorFactory {
 }
 
 const PAGE_ROWS = 1024
-/** Measures recall with this many searches, whose query vectors are taken at this distance. */
-const QUESTIONS = 100
-const QUESTION_ROWS = 50
-const NEIGHBOURS = 10
 const PAGE_LIMITS = { timeoutMs: 60_000 }
 
 interface HnswAcceleratorParts {
@@ -96,8 +92,6 @@ class HnswAccelerator implements Accelerator {
   #graph: HnswIndex | null = null
   #building: Promise<void> | null = null
   #failure: string | null = null
-  readonly #questions: Float32Array[] = []
-  #recall: number | null = null
 
   constructor(parts: HnswAcceleratorParts) {
     this.#parts = parts
@@ -133,8 +127,7 @@ class HnswAccelerator implements Accelerator {
     }
     const waiting = this.#graph.waitingCount
     const size = `${(this.#graph.bytes / 1e6).toFixed(0)} MB`
-    const recall = this.#recall === null ? '' : `, recall@10 ${this.#recall.toFixed(3)} on its own`
-    const detail = `searches without a condition use the graph of ${size}${recall}; ${waiting} vectors wait for it`
+    const detail = `searches without a condition use the graph of ${size}; ${waiting} vectors wait for it`
     return { state: 'ready', vectorCount: count, detail }
   }
 
@@ -174,39 +167,13 @@ class HnswAccelerator implements Accelerator {
     // From here on, the graph gets all changes. What it reads later includes the earlier ones.
     this.#graph = graph
     await graph.load(this.#batches(), vectors.revision)
-    this.#recall = await this.#measured(graph)
-  }
-
-  #takeQuestions(vectors: Float32Array, dimensions: number): void {
-    const step = QUESTION_ROWS * dimensions
-    for (let at = 0; at < vectors.length && this.#questions.length < QUESTIONS; at += step) {
-      this.#questions.push(vectors.slice(at, at + dimensions))
-    }
-  }
-
-  /** Measures recall@10 with some of the stored vectors. Null if no search succeeded. */
-  async #measured(graph: HnswIndex): Promise<number | null> {
-    const { vectors } = this.#parts
-    const { signal } = this.#closing
-    let wanted = 0
-    let found = 0
-    for (const queryVector of this.#questions.splice(0)) {
-      const search = { queryVector, k: NEIGHBOURS }
-      const near = await graph.search(search, signal)
-      if (near === null) continue
-      const keys = new Set(near.map(({ key }) => key))
-      const exact = await vectors.search(search, signal)
-      wanted += exact.length
-      found += exact.filter(({ key }) => keys.has(key)).length
-    }
-    return wanted === 0 ? null : found / wanted
   }
 
   /**
    * Yields all vectors page by page: building a graph takes minutes, too long for one transaction.
    */
   async *#batches(): AsyncGenerator<VectorBatch, void, void> {
-    const { columns, ids, dimensions } = this.#parts
+    const { columns, ids } = this.#parts
     const sql = `SELECT chunk_key, vector FROM ${chunkTables(ids).vectors}
       WHERE chunk_key > $after ORDER BY chunk_key LIMIT ${PAGE_ROWS}`
     let after: bigint | undefined = -1n
@@ -215,7 +182,6 @@ class HnswAccelerator implements Accelerator {
       after = undefined
       for await (const batch of columns.columns(page, PAGE_LIMITS, this.#closing.signal)) {
         const [keys, vectors] = [batch.keys(0), batch.floats(1)]
-        this.#takeQuestions(vectors, dimensions)
         after = keys.at(-1)
         yield { keys: keys.slice(), vectors: vectors.slice() }
       }

@@ -21,6 +21,7 @@ import type {
 } from '../../core/domain/ports/search-ports.ts'
 import type { RunRemote, StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { DAY_MS } from '../../core/time.ts'
 import { DISTANCE_PLACE, type FoundRow, FoundRows } from './found-rows.ts'
 import { listOf } from './remote-rows.ts'
 import { remoteState, remoteTables } from './remote-tables.ts'
@@ -228,7 +229,9 @@ async function hybridOf(
     if (isBest === 't') best.push(found)
     if (isNear === 't') near.push(found)
   }
+  // In PostgreSQL, sorting would keep several nodes from answering at the same time.
   best.sort((one, other) => other.score - one.score)
+  near.sort((one, other) => one.distance - other.distance)
   const neighbours = exactlyNearest(query, near, vector, fetched)
   // If all requested rows came back, rows beyond the last may have the same score.
   if (neighbours === null || (best.length > 0 && best.length >= hitsFetched)) {
@@ -273,6 +276,9 @@ async function vectorsOf(
   const vectors = keys.map((key) => [key, known.get(key)?.vector] as const)
   return new Map(vectors.flatMap(([key, vector]) => (vector ? [[key, vector]] : [])))
 }
+
+/** Creating an index for a million chunks takes longer than all other work. */
+export const INDEX_LIMITS: RunLimits = { timeoutMs: DAY_MS }
 
 /** @throws AppError `invalid_request` for another index type, or chunks on several nodes */
 export async function indexRemote(

@@ -21,7 +21,7 @@ import type { StoredChunks } from '../documents/stored-chunks.ts'
 import { rowOfKnowledgeBase } from '../documents/stored-vectors.ts'
 import { remoteHashes } from './move-tables.ts'
 import { sendChange } from './remote-rows.ts'
-import { indexRemote } from './remote-search.ts'
+import { INDEX_LIMITS, indexRemote } from './remote-search.ts'
 import { type RemoteState, remoteState, setDefinition } from './remote-tables.ts'
 import type { WorkingCopies } from './working-copies.ts'
 
@@ -121,7 +121,8 @@ export class RowSender {
   /** Creates the pgvector index if searches will run in PostgreSQL. */
   async index({ vectorIndex }: KnowledgeBase, { place, isCopied }: MoveTarget): Promise<void> {
     if (isCopied || vectorIndex?.type !== 'hnsw') return
-    await this.#copies.transaction(place, 'write', (run) => indexRemote(run, place, vectorIndex))
+    const work = (run: RunRemote) => indexRemote(run, place, vectorIndex)
+    await this.#copies.transaction(place, 'write', work, INDEX_LIMITS)
   }
 
   async rowOf(kb: KnowledgeBase): Promise<KnowledgeBaseRow> {

@@ -117,8 +117,7 @@ export function hybridStatement(
         (SELECT ${rounded(`sum(weight) * ${BM25.k1 + 1}`)} FROM weights)
       FROM ${chunks} AS c LEFT JOIN best AS b ON b.chunk_key = c.chunk_key
         LEFT JOIN near AS n ON n.chunk_key = c.chunk_key
-      WHERE c.chunk_key = ANY(ARRAY(SELECT chunk_key FROM best UNION SELECT chunk_key FROM near))
-      ORDER BY distance`
+      WHERE c.chunk_key = ANY(ARRAY(SELECT chunk_key FROM best UNION SELECT chunk_key FROM near))`
   return statement
 }
 

@@ -6,7 +6,7 @@ import { findDataSource, isHere } from '../../core/domain/access/catalog-snapsho
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
-import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
+import type { RunLimits, SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import type {
   KnowledgeBaseStorages,
   RemoteBegin,
@@ -25,6 +25,7 @@ import { requireComplete } from './move-tables.ts'
 import { adoptLeftovers, remoteCounts, sendChange, type TouchedRows } from './remote-rows.ts'
 import {
   efSearch,
+  INDEX_LIMITS,
   indexRemote,
   type RemotePlace,
   SEARCH_SETTINGS,
@@ -184,7 +185,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   async index(kb: KnowledgeBase, definition: VectorIndexDefinition | null): Promise<void> {
     if (isHere(kb)) return
     const place = this.placeOf(kb)
-    await this.transaction(place, 'write', (run) => indexRemote(run, place, definition))
+    const work = (run: RunRemote) => indexRemote(run, place, definition)
+    await this.transaction(place, 'write', work, INDEX_LIMITS)
     noteChange(this.#copyOf(kb))
   }
 
@@ -333,9 +335,11 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     place: StoragePlace,
     mode: RemoteBegin['mode'],
     work: (run: RunRemote) => Promise<T>,
+    limits?: RunLimits,
   ): Promise<T> {
     const { databases, ...begin } = this.#begin(place)
-    return databases.transaction(place.source, { ...begin, mode }, this.#closing.signal, work)
+    const all = { ...begin, mode, ...(limits && { limits }) }
+    return databases.transaction(place.source, all, this.#closing.signal, work)
   }
 
   async #select(

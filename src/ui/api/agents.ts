@@ -121,9 +121,6 @@ export function readTrace(traceId: string, signal: AbortSignal): Promise<Trace> 
 }
 
 /** Replaces any earlier rating of this answer. */
-export function rateTrace(
-  traceId: string,
-  feedback: { readonly rating: number; readonly comment?: string },
-): Promise<void> {
-  return request(path`/api/traces/${traceId}/feedback`, { method: 'POST', json: feedback })
+export function rateTrace(traceId: string, rating: number): Promise<void> {
+  return request(path`/api/traces/${traceId}/feedback`, { method: 'POST', json: { rating } })
 }

@@ -1,14 +1,8 @@
-/** Lists jobs, watches them while they run, and changes them. */
-import { seen } from './connection.ts'
+/** Lists, reads and changes jobs. */
 import type { Job, JobList } from './records.ts'
-import { ApiError, path, request } from './request.ts'
-
-const ASK_AGAIN_MS = 700
-/** The most ids in one request, because the length of a URL is limited. */
-const IDS_MAX = 200
+import { path, request } from './request.ts'
 
 interface JobFilters {
-  readonly ids?: readonly number[]
   readonly state?: Job['state']
   readonly kind?: Job['kind']
   readonly project?: string
@@ -54,54 +48,9 @@ export function isUnchangedSync({ kind, state, documents, error_count: leftOut }
   return kind === 'sync' && state === 'done' && documents + leftOut === 0
 }
 
-/** Until it ends, over lost connections; not while hidden. @throws ApiError; the reason */
-export async function watchJob(
-  id: number,
-  show: (job: Job) => void,
-  signal: AbortSignal,
-): Promise<void> {
-  for (;;) {
-    const job = await askedTogether(id).catch((error: unknown) => {
-      if (error instanceof ApiError && error.code === 'unreachable') return null
-      throw error
-    })
-    signal.throwIfAborted()
-    // Requested again for the server's error message.
-    if (job === undefined) await request(addressOfJob(id), { signal })
-    else if (job !== null) show(job)
-    if (job != null && isJobOver(job)) return
-    await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS))
-    await seen()
-    signal.throwIfAborted()
-  }
-}
-
-type JobsById = ReadonlyMap<number, Job>
-
-/** Jobs to be read with the next request. */
-const together: { ids: Set<number>; answer: Promise<JobsById> | undefined } = {
-  ids: new Set(),
-  answer: undefined,
-}
-
-/** Returns undefined for an unknown job. @throws ApiError */
-async function askedTogether(id: number): Promise<Job | undefined> {
-  together.ids.add(id)
-  together.answer ??= askForAll()
-  return (await together.answer).get(id)
-}
-
-async function askForAll(): Promise<JobsById> {
-  // Calls from one view happen in the same turn of the event loop, so waiting one turn collects
-  // them.
-  await new Promise((resolve) => setTimeout(resolve))
-  const ids = [...together.ids]
-  together.ids = new Set()
-  together.answer = undefined
-  const parts: (readonly number[])[] = []
-  for (let at = 0; at < ids.length; at += IDS_MAX) parts.push(ids.slice(at, at + IDS_MAX))
-  const lists = await Promise.all(parts.map((part) => listJobs({ ids: part, limit: part.length })))
-  return new Map(lists.flatMap(({ items }) => items.map((job) => [job.id, job])))
+/** @throws ApiError */
+export function readJob(id: number): Promise<Job> {
+  return request(addressOfJob(id))
 }
 
 function addressOfJob(id: number): string {

@@ -7,7 +7,7 @@ import { ApiError, request } from './request.ts'
 import { type Account, account, isLeaving, noteStatus } from './session.ts'
 
 /** Settings that are kept for all users. */
-const OF_NOBODY: readonly string[] = ['eider.theme', 'eider.plain-keys']
+const OF_NOBODY: readonly string[] = ['eider.theme']
 
 /** The user that the other stored values belong to. */
 const OWNER = 'eider.owner'
@@ -96,7 +96,6 @@ function keptNames(): readonly string[] {
 function forgetKept(): void {
   for (const name of keptNames()) localStorage.removeItem(name)
   sessionStorage.clear()
-  indexedDB.deleteDatabase('eider.uploads')
 }
 
 /** Nothing of the previous user stays in memory or in the back/forward cache. */

@@ -1,21 +1,20 @@
 /** Shows a job: its progress, rate, remaining time, skipped items and buttons. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { changeJob, isJobOver, watchJob } from '../api/jobs.ts'
+import { changeJob, isJobOver, readJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
-import { asError } from '../api/request.ts'
+import { ApiError, asError } from '../api/request.ts'
 import { may } from '../api/session.ts'
 import { Button } from './button.tsx'
-import { Failure, Loading } from './failure.tsx'
+import { Failure } from './failure.tsx'
 import { counted, shownCount, shownDuration, timeOf } from './numbers.ts'
 import { useAction, usePolling } from './resource.ts'
 
-const TICK_MS = 1000
+const ASK_AGAIN_MS = 700
 
 interface JobProgressProps {
-  readonly id: number
   /** The last known state. */
-  readonly job?: Job | undefined
+  readonly job: Job
   /** Called once if the job ends while it is shown. */
   readonly onOver?: ((job: Job) => void) | undefined
   /** Called after a button has changed the job. */
@@ -28,22 +27,10 @@ interface JobProgressProps {
 }
 
 export function JobProgress(props: JobProgressProps) {
-  const { id, job: known, onOver, onChanged, isWatched = true, about, children } = props
-  const { job, failure, watchAgain } = useJob({ id, known, onOver, isWatched })
+  const { about, children } = props
+  const { job, failure, look, change } = useJob(props)
   const { act, failure: refusal, isBusy } = useAction()
-  const change = async (how: 'cancel' | 'retry' | 'resume') => {
-    await act(async () => {
-      watchAgain(await changeJob(id, how))
-      onChanged?.()
-    })
-  }
-  // Renders again to update the elapsed time.
-  const [, setTick] = useState(0)
-  usePolling(() => {
-    if (job?.state === 'running') setTick((before) => before + 1)
-  }, TICK_MS)
-  if (failure) return <Failure error={failure} onRetry={() => watchAgain(job)} />
-  if (job === undefined) return <Loading what="the job" />
+  if (failure) return <Failure error={failure} onRetry={look} />
   const mayChange = may('write')
   const canEnd = job.state === 'queued' || job.state === 'running'
   const canGoOn = job.state === 'failed' || job.state === 'cancelled'
@@ -61,7 +48,7 @@ export function JobProgress(props: JobProgressProps) {
             icon="stop"
             label="Cancel"
             aria-disabled={isBusy}
-            onClick={() => change('cancel')}
+            onClick={() => act(() => change('cancel'))}
           />
         )}
         {mayChange && canGoOn && (
@@ -72,14 +59,14 @@ export function JobProgress(props: JobProgressProps) {
               label="Continue"
               aria-disabled={isBusy}
               title="Continues after the last stored batch"
-              onClick={() => change('resume')}
+              onClick={() => act(() => change('resume'))}
             />
             <Button
               look="small"
               label="Start over"
               aria-disabled={isBusy}
               title="Starts from the beginning; nothing is stored twice"
-              onClick={() => change('retry')}
+              onClick={() => act(() => change('retry'))}
             />
           </>
         )}
@@ -181,47 +168,37 @@ export function LeftOut({ job }: { readonly job: Job }) {
   )
 }
 
-/** The current state of a job. After a retry, `watchAgain` watches it again. */
-function useJob(props: {
-  readonly id: number
-  readonly known: Job | undefined
-  readonly onOver: ((job: Job) => void) | undefined
-  readonly isWatched: boolean
-}) {
-  const { id, known, onOver, isWatched } = props
+/** The state of a job, read again until it is over. */
+function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgressProps) {
   const [job, setJob] = useState(known)
   const [failure, setFailure] = useState<Error>()
-  const [turn, setTurn] = useState(0)
-  const told = useRef(onOver)
-  told.current = onOver
-  useEffect(() => {
-    if (!isWatched) setJob(known)
-  }, [known, isWatched])
-  const isKnownOver = known !== undefined && isJobOver(known)
-  const wasKnownOver = useRef(isKnownOver)
-  useEffect(() => {
-    const isBegunElsewhere = wasKnownOver.current && !isKnownOver
-    wasKnownOver.current = isKnownOver
-    if (isBegunElsewhere && isWatched) watchAgain(known)
-  }, [isKnownOver])
-  useEffect(() => {
-    // A finished job does not change by itself.
-    if (!isWatched || (turn === 0 && isKnownOver)) return
-    const abort = new AbortController()
-    const show = (next: Job) => {
-      setJob(next)
-      if (isJobOver(next)) told.current?.(next)
-    }
-    watchJob(id, show, abort.signal).catch((error: unknown) => {
-      if (!abort.signal.aborted) setFailure(asError(error))
-    })
-    return () => abort.abort(new DOMException('The view went', 'AbortError'))
-  }, [id, turn, isWatched])
-  const watchAgain = (next: Job | undefined) => {
+  const isAsking = useRef(false)
+  const show = (next: Job) => {
     setFailure(undefined)
     setJob(next)
-    if (!isWatched && next !== undefined && isJobOver(next)) told.current?.(next)
-    setTurn((before) => before + 1)
+    if (isJobOver(next)) onOver?.(next)
   }
-  return { job, failure, watchAgain }
+  useEffect(() => setJob(known), [known])
+  const look = async () => {
+    isAsking.current = true
+    try {
+      show(await readJob(known.id))
+    } catch (error) {
+      // It goes on when the server is back.
+      if (!(error instanceof ApiError && error.code === 'unreachable')) setFailure(asError(error))
+    }
+    isAsking.current = false
+  }
+  // Renders again to update the elapsed time.
+  const [, setTick] = useState(0)
+  usePolling(() => {
+    if (isJobOver(job) || failure !== undefined) return
+    setTick((before) => before + 1)
+    if (isWatched && !isAsking.current) void look()
+  }, ASK_AGAIN_MS)
+  const change = async (how: 'cancel' | 'retry' | 'resume') => {
+    show(await changeJob(known.id, how))
+    onChanged?.()
+  }
+  return { job, failure, look, change }
 }

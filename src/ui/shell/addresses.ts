@@ -10,9 +10,10 @@ const inAgent = (project: string, name: string) => path`/projects/${project}/age
 
 export const addressOf = {
   newKnowledgeBase: () => '/create/knowledge-base',
-  /** Opens and runs a statement, with a chart beside its rows if `form` is `Both`. */
-  statement: (sql: string, form: 'Table' | 'Both' = 'Table') =>
-    `/sql?${new URLSearchParams({ q: sql, run: '1', as: form })}`,
+  /** Opens and runs a statement. */
+  statement: (sql: string) => `/sql?${new URLSearchParams({ q: sql, run: '1' })}`,
+  /** The same with a chart beside the rows. */
+  chart: (sql: string) => `/sql?${new URLSearchParams({ q: sql, run: '1', as: 'Chart' })}`,
   /** Opens a statement, to be run from there. */
   written: (sql: string) => `/sql?${new URLSearchParams({ q: sql })}`,
   newAgent: () => '/create/agent',

@@ -1,23 +1,20 @@
 /** Links to all views: the tools, and each project with its contents. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type ProjectContents, projects } from '../api/catalog.ts'
 import { may } from '../api/session.ts'
 import { Icon, type IconName } from '../components/button.tsx'
 import { shownProject } from '../components/numbers.ts'
 import { addressOf } from './addresses.ts'
+import { PALETTE_KEYS } from './palette.tsx'
 
-/** With more entries than this, a filter field appears. */
-const UNFILTERED_MAX = 12
-/** The most entries shown per project; the others appear only when filtering. */
+/** The most entries shown per project. The palette finds the others. */
 const SHOWN_MAX = 200
 
 export function Navigation() {
-  const [typed, setTyped] = useState('')
   const here = useRef<HTMLElement>(null)
   const { path } = useLocation()
   const all = projects.value ?? []
-  const count = all.reduce((sum, one) => sum + one.knowledgeBases.length + one.agents.length, 0)
   useEffect(() => {
     here.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
   }, [path, all])
@@ -29,21 +26,8 @@ export function Navigation() {
         <Entry href={addressOf.connections()} icon="link" label="Connections" />
         <Entry href="/operations" icon="gauge" label="Operations" />
       </ul>
-      {count > UNFILTERED_MAX && (
-        <input
-          type="search"
-          aria-label="Show names with"
-          placeholder={`Find in ${count}`}
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
-      )}
       {all.map((project) => (
-        <ProjectEntries
-          key={project.name}
-          project={project}
-          typed={count > UNFILTERED_MAX ? typed : ''}
-        />
+        <ProjectEntries key={project.name} project={project} />
       ))}
       {may('write') && (
         <ul>
@@ -55,8 +39,7 @@ export function Navigation() {
   )
 }
 
-function ProjectEntries(props: { readonly project: ProjectContents; readonly typed: string }) {
-  const { project, typed } = props
+function ProjectEntries({ project }: { readonly project: ProjectContents }) {
   const { name } = project
   const entries = [
     ...project.knowledgeBases.map((one) => {
@@ -70,20 +53,19 @@ function ProjectEntries(props: { readonly project: ProjectContents; readonly typ
       return { href: addressOf.agent(name, one.name), label: one.name, icon: 'agent' as const }
     }),
   ]
-  const words = typed.toLowerCase().split(/\s+/)
-  const matching = entries.filter(({ label }) => {
-    return words.every((word) => label.toLowerCase().includes(word))
-  })
-  if (typed !== '' && matching.length === 0) return null
-  const moreCount = matching.length - SHOWN_MAX
+  const moreCount = entries.length - SHOWN_MAX
   return (
     <div role="group" aria-label={`Project ${shownProject(name)}`}>
       <h2 dir="auto">{shownProject(name)}</h2>
       <ul>
-        {matching.slice(0, SHOWN_MAX).map((entry) => (
+        {entries.slice(0, SHOWN_MAX).map((entry) => (
           <Entry key={entry.href} {...entry} />
         ))}
-        {moreCount > 0 && <li class="small quiet">and {moreCount} more: type to find them</li>}
+        {moreCount > 0 && (
+          <li class="small quiet">
+            and {moreCount} more: find them with {PALETTE_KEYS}
+          </li>
+        )}
         {entries.length === 0 && <li class="small quiet">Empty</li>}
       </ul>
     </div>

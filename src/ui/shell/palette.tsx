@@ -6,14 +6,11 @@ import { signal } from '@preact/signals'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type ProjectContents, projects } from '../api/catalog.ts'
-import { request } from '../api/request.ts'
 import { may } from '../api/session.ts'
 import { Icon, type IconName } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { shownProject } from '../components/numbers.ts'
-import { useResource } from '../components/resource.ts'
 import { addressOf, isForWriting } from './addresses.ts'
-import { EVERYWHERE, useShortcuts } from './keyboard.tsx'
 
 const SHOWN_MAX = 50
 
@@ -23,13 +20,25 @@ export function openPalette(): void {
   isOpen.value = true
 }
 
+const isMac = /mac|iphone|ipad/i.test(navigator.platform)
+
+/** The keys that open the palette, as people write them. */
+export const PALETTE_KEYS = isMac ? '⌘ K' : 'Ctrl K'
+
 export function Palette() {
-  const change = () => {
-    // If another dialog is open, the palette stays closed.
-    if (isOpen.value || document.querySelector('dialog[open]') === null)
-      isOpen.value = !isOpen.value
-  }
-  useShortcuts([{ keys: 'Mod+k', does: 'Go to anything by its name', run: change }], EVERYWHERE)
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const hasMod = event.ctrlKey || event.metaKey
+      // With Caps Lock on, letters arrive as capitals.
+      if (!hasMod || event.altKey || event.shiftKey || event.key.toLowerCase() !== 'k') return
+      event.preventDefault()
+      // If another dialog is open, the palette stays closed.
+      if (isOpen.value || document.querySelector('dialog[open]') === null)
+        isOpen.value = !isOpen.value
+    }
+    document.addEventListener('keydown', pressed)
+    return () => document.removeEventListener('keydown', pressed)
+  }, [])
   return isOpen.value ? <OpenPalette /> : null
 }
 
@@ -39,9 +48,7 @@ function OpenPalette() {
   const [at, setAt] = useState(0)
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
-  const docs = useResource((signal) => listDocSections(signal), [])
-  const places = destinations(projects.value ?? [], may('write'))
-  const shown = found([...places, ...(docs.data ?? [])], typed, SHOWN_MAX)
+  const shown = found(destinations(projects.value ?? [], may('write')), typed, SHOWN_MAX)
   const close = () => (isOpen.value = false)
   const go = ({ href }: Destination) => {
     close()
@@ -64,7 +71,7 @@ function OpenPalette() {
       <input
         type="text"
         role="combobox"
-        aria-label="Name of a view, a knowledge base, an agent, or words of the documentation"
+        aria-label="Name of a view, a knowledge base or an agent"
         aria-expanded="true"
         aria-controls={`${id}-list`}
         aria-activedescendant={shown.length > 0 ? `${id}-${at}` : undefined}
@@ -101,16 +108,6 @@ function OpenPalette() {
       </p>
     </Dialog>
   )
-}
-
-/** The address, page, heading and text of a section, as in the documentation's search index. */
-type DocSection = readonly [href: string, page: string, heading: string, text: string]
-
-async function listDocSections(signal: AbortSignal): Promise<readonly Destination[]> {
-  const sections = await request<readonly DocSection[]>('/docs/search.json', { signal })
-  return sections.map(([href, page, heading]) => {
-    return { href, label: heading, about: `documentation, ${page}`, icon: 'book', isPart: true }
-  })
 }
 
 /** The list position that a key leads to; undefined for other keys. */

@@ -14,14 +14,13 @@ import { Field } from '../components/form/field.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
 import { PageHeader } from '../components/page-header.tsx'
 import { isForWriting } from './addresses.ts'
-import { EVERYWHERE, Keyboard, useShortcuts } from './keyboard.tsx'
 import { Navigation } from './navigation.tsx'
 import { Notices, tellFailed } from './notices.tsx'
 import { Palette } from './palette.tsx'
 import { ThemeButton, TopBar, useMenu } from './top-bar.tsx'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
-  const { route, path } = useLocation()
+  const { path } = useLocation()
   const back = reconnections.value
   const menu = useMenu()
   const isIn = loginState.value === 'on' || loginState.value === 'off'
@@ -43,12 +42,6 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
     if (!isFirst.current) awaitHeading()
     isFirst.current = false
   }, [path])
-  const goTo = [
-    { keys: 'g h', does: 'Go home', run: () => route('/') },
-    { keys: 'g s', does: 'Go to SQL', run: () => route('/sql') },
-    { keys: 'g o', does: 'Go to operations', run: () => route('/operations') },
-  ]
-  useShortcuts(goTo, EVERYWHERE)
   return (
     <LoginGate>
       <div class="shell">
@@ -72,7 +65,6 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           )}
         </main>
         <Notices />
-        <Keyboard />
         <Palette />
       </div>
     </LoginGate>

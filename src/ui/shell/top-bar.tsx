@@ -12,12 +12,10 @@ import { type Account, account, loginState, roleOf } from '../api/session.ts'
 import { remember, remembered } from '../components/browser-storage.ts'
 import { Button, Icon } from '../components/button.tsx'
 import { ConfirmDialog } from '../components/dialog.tsx'
-import { nameOf, showKeys } from './keyboard.tsx'
 import { tellFailed } from './notices.tsx'
-import { openPalette } from './palette.tsx'
+import { openPalette, PALETTE_KEYS } from './palette.tsx'
 
 export function TopBar({ menu }: { readonly menu: Menu }) {
-  const goToKeys = `${nameOf('Mod')} ${nameOf('k')}`
   return (
     <header class="top-bar">
       <button
@@ -36,22 +34,15 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
         <span class="brand-name">Eider</span>
       </a>
       <span class="grow" />
-      <Button look="quiet" icon="search" title={`Go to (${goToKeys})`} onClick={openPalette}>
+      <Button look="quiet" icon="search" title={`Go to (${PALETTE_KEYS})`} onClick={openPalette}>
         <span class="wide-words">
-          Go to <kbd>{goToKeys}</kbd>
+          Go to <kbd>{PALETTE_KEYS}</kbd>
         </span>
       </Button>
       <a class="button quiet" href="/docs">
         <Icon name="book" />
         <span class="wide-words">Documentation</span>
       </a>
-      <Button
-        look="quiet icon-only"
-        icon="keyboard"
-        aria-label="Keyboard shortcuts"
-        title="Keyboard shortcuts (?)"
-        onClick={showKeys}
-      />
       <ThemeButton />
       <AccountButton />
     </header>

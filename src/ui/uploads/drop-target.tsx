@@ -61,7 +61,7 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
       first ??= file?.sheets[0]?.table ?? file?.name
       if (file === undefined) throw new Error(stored.failed[0]?.detail ?? 'Nothing was stored')
     }
-    leave(addressOf.statement(`SELECT * FROM files.${quote(first ?? '')} LIMIT 100`, 'Both'))
+    leave(addressOf.chart(`SELECT * FROM files.${quote(first ?? '')} LIMIT 100`))
   }
   const button = (label: string, isFirst: boolean, work: () => Promise<void>) => (
     <Button

@@ -24,20 +24,3 @@ test('its key is made, and its statement shows that', async () => {
   ])
   await app.close()
 })
-
-test('its statements make, show and remove a key and a user', async () => {
-  const environment = { EIDER_USERNAME: 'ada', EIDER_PASSWORD: 'secret' }
-  const app = await createTestApp({ environment })
-  const login = { username: 'ada', password: 'secret' }
-  const { body: session } = await app.send('POST', '/api/login', login)
-  const headers = { authorization: `Bearer ${Object(session).token}` }
-  const statements = blockOf('sql', page.slice(page.indexOf('## In SQL'))).split(';')
-  const shown: unknown[] = []
-  for (const query of statements.filter((one) => one.trim() !== '')) {
-    const { body } = await app.send('POST', '/api/sql/query', { query }, headers)
-    const { type, data } = Object(body)
-    shown.push(type === 'table' ? data[0].find((cell: unknown) => typeof cell === 'string') : type)
-  }
-  expect(shown).toEqual(['notebook', 'notebook', 'ok', 'ok', 'ok', 'ann', 'ok'])
-  await app.close()
-})

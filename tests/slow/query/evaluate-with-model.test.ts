@@ -2,7 +2,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   type ModelScoredRanking,
-  meanRelevance,
   modelScoredRanking,
 } from '../../../src/query/evaluate/retrieval-metrics.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
@@ -227,20 +226,21 @@ describe('llm_relevancy', () => {
     expect(Object.keys(row ?? {}).join(' ')).toBe(
       'avg_relevancy avg_relevance_score_by_k avg_first_relevant_position mean_mrr hit_at_k bin_precision_at_k avg_entropy avg_ndcg avg_query_time id name created_at',
     )
-    const means = meanRelevance([
-      await judged('black tea from india', 2),
-      await judged('leaves', 2),
-    ])
+    const both = [await judged('black tea from india', 2), await judged('leaves', 2)]
+    const mean = (value: (ranking: ModelScoredRanking) => number | null) => {
+      return both.reduce((sum, ranking) => sum + (value(ranking) ?? 0), 0) / both.length
+    }
     expect(row).toMatchObject({
-      avg_relevancy: means.relevance,
-      avg_relevance_score_by_k: JSON.stringify(means.relevanceAt),
-      avg_first_relevant_position: means.firstRelevantPosition,
-      mean_mrr: means.reciprocalRank,
+      avg_relevancy: mean(({ relevance }) => relevance),
+      avg_first_relevant_position: mean((ranking) => ranking.firstRelevantPosition),
+      mean_mrr: mean(({ reciprocalRank }) => reciprocalRank),
       hit_at_k: 1,
-      bin_precision_at_k: means.precision,
-      avg_entropy: means.entropy,
-      avg_ndcg: means.ndcg,
+      bin_precision_at_k: mean(({ precision }) => precision),
+      avg_entropy: mean(({ entropy }) => entropy),
+      avg_ndcg: mean(({ ndcg }) => ndcg),
     })
+    const byPlace = [0, 1].map((place) => mean(({ scores }) => scores[place] ?? 0))
+    expect(JSON.parse(String(row?.avg_relevance_score_by_k))).toEqual(byPlace)
     expect(server.prompts).toHaveLength(4)
   })
 

@@ -115,6 +115,26 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
     expect((await remote.send('GET', `${KB}/documents`)).text).toContain('copy')
   })
 
+  // A million chunks need more than the ten minutes of other work.
+  test('creating an index in PostgreSQL may take hours', async () => {
+    await sql(`
+      CREATE TABLE public.allowed (ms text);
+      CREATE FUNCTION note_allowed() RETURNS event_trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO public.allowed VALUES (current_setting('statement_timeout')); END $$;
+      CREATE EVENT TRIGGER note_allowed ON ddl_command_start WHEN TAG IN ('CREATE INDEX')
+        EXECUTE FUNCTION note_allowed()`)
+    try {
+      await must(remote, 'CREATE INDEX ON KNOWLEDGE_BASE kb WITH (type = hnsw)')
+      await must(remote, 'DROP INDEX ON KNOWLEDGE_BASE kb')
+    } finally {
+      await sql('DROP EVENT TRIGGER note_allowed')
+    }
+    const [allowed] = await sql(
+      `SELECT extract(epoch FROM ms::interval) / 3600 AS hours FROM public.allowed`,
+    )
+    expect(Number(allowed?.hours)).toBeGreaterThan(10)
+  })
+
   test('an HNSW index in PostgreSQL answers, and its EXPLAIN says so', async () => {
     const search = `SELECT id FROM kb WHERE content = 'green tea' AND price < 30 LIMIT 5`
     const exact = await remote.rows(search)

@@ -39,7 +39,7 @@ const KEY_PROJECTS = projectsOf('the key')
 const USER_PROJECTS = projectsOf('the user')
 const SCOPE = t.Union(SCOPES.map((scope) => t.Literal(scope)))
 
-/** `createKey`, which SQL uses too, checks the values. */
+/** `createKey` checks the values. */
 const CREATE_KEY = bodySchema(
   strict({
     name: t.String({
@@ -119,7 +119,7 @@ const ROLE_NAME = t.String({ enum: Object.keys(ROLE_SCOPES) })
 const PASSWORD = t.String({ description: '8 to 1024 characters' })
 
 const CHANGED = { password: PASSWORD, role: ROLE_NAME, projects: USER_PROJECTS }
-/** `define-user.ts`, which SQL uses too, checks the values. */
+/** `define-user.ts` checks the values. */
 const CREATE_USER = bodySchema(
   strict({ name: t.String(), ...CHANGED, projects: t.Optional(USER_PROJECTS) }),
   limits,

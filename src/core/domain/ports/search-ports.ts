@@ -141,8 +141,6 @@ export interface DocumentRequest {
 
 /** Which chunks exist as of the last committed state, without asking the database. */
 export interface KnownChunks {
-  /** Returns null if unknown. */
-  chunkCount(knowledgeBase: KnowledgeBase): Promise<number | null>
   /**
    * The keys of a document's chunks, ascending, possibly with keys of other documents among them;
    * null if unknown.

@@ -25,7 +25,7 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
-import { bare, idsIn, optionsIn } from './wanted-form.ts'
+import { bare, documentNames, idsIn, optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -36,7 +36,9 @@ const SCHEMA_TOOL = 'sql_db_schema'
 const ROWS_ID = 'rows'
 /** For chunks with an option from the question, and within documents that it names. */
 const OPTION_ID = 'option-'
+const FILE_ID = 'file-'
 const NAMED_ID = 'named-'
+const FURTHER_IDS = new RegExp(`^(?:${OPTION_ID}|${FILE_ID}|${NAMED_ID})`)
 /** Ids of the calls in the last turn before the answer. */
 const LAST_IDS = new RegExp(`^(?:${NAMED_ID}|${AROUND_ID})`)
 
@@ -152,26 +154,38 @@ interface Found {
   readonly failure: BaseFailure | null
 }
 
-/** A search also finds words that only mention an option, such as `-v`. */
+/**
+ * A search also finds words that only mention an option, such as `-v`, and documents about similar
+ * things may hide the one that the question names.
+ */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
+  const files = idsIn(question).filter((word) => FILE_NAME.test(word))
+  const inFiles = files.map((word) => `id LIKE ${literal(`%${word}%`)}`)
+  const conditions = [
+    [SEARCH_ID, ''],
+    ...(option === undefined ? [] : [[OPTION_ID, holding(option)]]),
+    ...(files.length === 0 ? [] : [[FILE_ID, ` AND (${inFiles.join(' OR ')})`]]),
+  ]
   return names.flatMap((name, index) => {
-    const search = { id: `${SEARCH_ID}${index + 1}`, name: QUERY_TOOL }
-    const call = { ...search, input: searchOf(question, name) }
-    if (option === undefined) return [call]
-    const id = `${OPTION_ID}${index + 1}`
-    return [call, { id, name: QUERY_TOOL, input: searchOf(question, name, holding(option)) }]
+    return conditions.map(([id, condition]) => {
+      const input = searchOf(question, name, condition)
+      return { id: `${id}${index + 1}`, name: QUERY_TOOL, input }
+    })
   })
 }
+
+/** Matches `pino-abstract-transport`, `invoice_2024.pdf`. */
+const FILE_NAME = /^(?=(?:.*\p{L}){4})[\p{L}\p{N}@]+(?:[-_./]+[\p{L}\p{N}]+)+$/u
 
 /** The best passage of a document that the question names may rank lower elsewhere. */
 function namedCalls({ question, choice }: Turn, found: readonly Found[]): readonly ToolCall[] {
   const named = new Set(idsIn(question).map(bare))
   return found.flatMap(({ passages }, index) => {
-    const ids = new Set(passages.map(({ documentId }) => documentId))
-    const asked = [...ids].filter((id) => named.has(bare(id)))
+    const asked = passages.filter((one) => documentNames(one).some((name) => named.has(name)))
     if (asked.length === 0) return []
-    const condition = ` AND id IN (${asked.map(literal).join(', ')})`
+    const ids = new Set(asked.map(({ documentId }) => documentId))
+    const condition = ` AND id IN (${[...ids].map(literal).join(', ')})`
     const input = searchOf(question, choice.chosen[index] ?? '', condition)
     return [{ id: `${NAMED_ID}${index + 1}`, name: QUERY_TOOL, input }]
   })
@@ -224,7 +238,7 @@ function withFurther(found: readonly Passage[], { calls, choice }: Turn): readon
   const keyOf = ({ knowledgeBase, chunkId }: Passage) => `${knowledgeBase} ${chunkId}`
   const known = new Set(found.map(keyOf))
   const further = calls.flatMap(({ id, observation }) => {
-    if (!id.startsWith(OPTION_ID) && !id.startsWith(NAMED_ID)) return []
+    if (!FURTHER_IDS.test(id)) return []
     const outcome = passagesIn(observation)
     const name = choice.chosen[Number(id.split('-')[1]) - 1] ?? ''
     return outcome.kind === 'passages' ? ofBase(name, outcome.passages) : []

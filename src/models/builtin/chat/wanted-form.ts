@@ -1,6 +1,6 @@
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import { UNSPACED } from '../../../core/text/words.ts'
-import type { AnswerUnit } from './answer-unit.ts'
+import type { AnswerUnit, Passage } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
 
 /** Scores a unit by whether its position and form fit the question, regardless of its words. */
@@ -8,7 +8,7 @@ export class WantedForm {
   /** The subjects of "What is X?" and of comparisons. */
   readonly #subjects: readonly string[]
   readonly #options: readonly RegExp[]
-  /** Words that may be document ids. */
+  /** Words that may be names of documents. */
   readonly #ids: ReadonlySet<string>
   readonly #asked: ReadonlySet<string>
   readonly #asksForAll: boolean
@@ -33,7 +33,8 @@ export class WantedForm {
     const isHeaded = this.#isAsked(unit.site.heading, unit) || this.#isAsked(label, unit)
     // A title, a single word or half a sentence explains less than an equally good whole sentence.
     const cost = unit.isFragment && !isHeaded ? WORTH.fragment : 0
-    const named = this.#ids.has(bare(unit.passage.documentId)) ? WORTH.named : 0
+    const isNamed = documentNames(unit.passage).some((name) => this.#ids.has(name))
+    const named = isNamed ? WORTH.named : 0
     const isFirst = this.#isFirst(unit)
     const headed = isHeaded ? WORTH.headed + Number(isFirst) : 0
     const list = this.#worthOfList(unit, isHeaded)
@@ -92,7 +93,9 @@ export class WantedForm {
     if (site.kind === 'row' || isFragment) return 0
     const heading = bare(site.heading.replace(WHAT_IS, ''))
     if (this.#subjects.some((subject) => definesIt(text, subject))) return WORTH.definition
-    const isBegin = passage.place?.number === 1 && this.#subjects.includes(bare(passage.documentId))
+    const names = documentNames(passage)
+    const isBegin =
+      passage.place?.number === 1 && this.#subjects.some((subject) => names.includes(subject))
     return isFirst && (this.#subjects.includes(heading) || isBegin) ? WORTH.opening : 0
   }
 }
@@ -130,7 +133,27 @@ const ASKS_HOW = /^(?:how (?:do|can|should|would|to)\b|wie (?:kann|mache|starte|
 const SMALL = new Set(WORDS.small.split(/\s+/))
 const IDS_MAX = 16
 
-/** Words in a question that may be document ids: `chokidar`, `@scope/name`. */
+/**
+ * What a question may call a document, as `bare` texts: its id, its file, the folder of a README,
+ * its title.
+ */
+export function documentNames({
+  documentId,
+  heading,
+}: Pick<Passage, 'documentId' | 'heading'>): readonly string[] {
+  const path = documentId.split('/')
+  const last = path.at(-1) ?? ''
+  const file = last.replace(EXTENSION, '')
+  const folders = [path.at(-2) ?? '', path.slice(-3, -1).join('/')]
+  const [title = ''] = heading.split(' > ')
+  const named = OVERVIEW.test(file) ? folders : [last, file]
+  return [documentId, ...named, title].map(bare).filter((name) => name !== '')
+}
+
+const EXTENSION = /\.\p{L}[\p{L}\p{N}]{0,4}$/u
+const OVERVIEW = /^(?:readme|index)$/i
+
+/** Words in a question that may be names of documents: `chokidar`, `@scope/name`. */
 export function idsIn(question: string): readonly string[] {
   const words = question.match(/[@\p{L}\p{N}][\p{L}\p{N}@/._-]*[\p{L}\p{N}]/gu) ?? []
   const ids = words.filter((word) => !SMALL.has(word.toLowerCase()))

@@ -1,4 +1,5 @@
 import { unreadable } from '../../document-format.ts'
+import { descendants } from '../../xml-tree.ts'
 import type { SheetTable } from './sheet-table.ts'
 import type { SheetPart } from './xlsx.ts'
 import type { ZipParts } from './zip-parts.ts'
@@ -44,16 +45,10 @@ export async function odsSheets(parts: ZipParts): Promise<readonly SheetPart[]> 
 
 /** Refuses password-protected parts, which would look empty. */
 async function refuseLocked(parts: ZipParts): Promise<void> {
-  if (!parts.has(MANIFEST)) return
-  let isLocked = false
-  await parts.parse(MANIFEST, {
-    open: (name) => {
-      if (name === 'encryption-data') isLocked = true
-    },
-    text: () => {},
-    close: () => {},
-  })
-  if (isLocked) throw unreadable('The file is locked by a password; save it without one')
+  const [locked] = descendants(await parts.tree(MANIFEST), 'encryption-data')
+  if (locked !== undefined) {
+    throw unreadable('The file is locked by a password; save it without one')
+  }
 }
 
 async function readSheet(parts: ZipParts, wanted: number, table: SheetTable): Promise<void> {

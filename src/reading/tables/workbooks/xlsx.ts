@@ -1,4 +1,5 @@
 import { DAY_MS } from '../../../core/time.ts'
+import { attribute, child, elementsOf, type XmlElement } from '../../xml-tree.ts'
 import type { CellType, SheetTable } from './sheet-table.ts'
 import { damaged, type ZipParts } from './zip-parts.ts'
 
@@ -14,29 +15,15 @@ export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]>
   const workbookPath = await mainPart(parts)
   const folder = workbookPath.slice(0, workbookPath.lastIndexOf('/') + 1)
   const relations = await relationsOf(parts, workbookPath)
-  const found: { name: string; id: string; isHidden: boolean }[] = []
-  let is1904 = false
-  await parts.parse(workbookPath, {
-    open: (name, attributes) => {
-      if (name === 'workbookPr') is1904 = /^(1|true|on)$/.test(attributes.date1904 ?? '')
-      if (name !== 'sheet') return
-      const id = Object.entries(attributes).find(([key]) => key.endsWith(':id'))?.[1] ?? ''
-      const state = attributes.state ?? 'visible'
-      found.push({ name: attributes.name ?? '', id, isHidden: state !== 'visible' })
-    },
-    text: () => {},
-    close: () => {},
-  })
+  const workbook = child(await parts.tree(workbookPath), 'workbook')
+  const is1904 = /^(1|true|on)$/.test(attribute(child(workbook, 'workbookPr'), 'date1904') ?? '')
   const partOf = (target: string) => (target.startsWith('/') ? target.slice(1) : folder + target)
   const typed = (type: string) => [...relations.values()].find((one) => one.type.endsWith(type))
-  const stylesTarget = typed('/styles')?.target
   const stringsTarget = typed('/sharedStrings')?.target
-  const formats =
-    stylesTarget === undefined || !parts.has(partOf(stylesTarget))
-      ? []
-      : await formatsOf(parts, partOf(stylesTarget))
+  const formats = formatsOf(await parts.tree(partOf(typed('/styles')?.target ?? '')))
   let strings: Promise<readonly string[]> | null = null
-  return found.flatMap(({ name, id, isHidden }): SheetPart[] => {
+  return elementsOf(child(workbook, 'sheets')).flatMap(({ attributes }): SheetPart[] => {
+    const id = Object.entries(attributes).find(([key]) => key.endsWith(':id'))?.[1] ?? ''
     const relation = relations.get(id)
     // Charts have sheets of their own. Skip them.
     if (relation === undefined || !relation.type.endsWith('/worksheet')) return []
@@ -52,7 +39,8 @@ export async function xlsxSheets(parts: ZipParts): Promise<readonly SheetPart[]>
         table,
       )
     }
-    return [{ name, isHidden, read }]
+    const { name = '', state = 'visible' } = attributes
+    return [{ name, isHidden: state !== 'visible', read }]
   })
 }
 
@@ -72,41 +60,25 @@ async function mainPart(parts: ZipParts): Promise<string> {
 async function relationsOf(parts: ZipParts, path: string): Promise<ReadonlyMap<string, Relation>> {
   const slash = path.lastIndexOf('/') + 1
   const part = `${path.slice(0, slash)}_rels/${path.slice(slash)}.rels`
-  const relations = new Map<string, Relation>()
-  if (!parts.has(part)) return relations
-  await parts.parse(part, {
-    open: (name, attributes) => {
-      if (name !== 'Relationship') return
-      relations.set(attributes.Id ?? '', {
-        type: attributes.Type ?? '',
-        target: attributes.Target ?? '',
-      })
-    },
-    text: () => {},
-    close: () => {},
-  })
-  return relations
+  const relations = elementsOf(child(await parts.tree(part), 'Relationships'))
+  return new Map(
+    relations.map(({ attributes: { Id = '', Type = '', Target = '' } }) => {
+      return [Id, { type: Type, target: Target }]
+    }),
+  )
 }
 
-async function formatsOf(parts: ZipParts, path: string): Promise<readonly NumberFormat[]> {
-  const codes = new Map<number, string>()
-  const formats: NumberFormat[] = []
-  let isCells = false
-  await parts.parse(path, {
-    open: (name, attributes) => {
-      if (name === 'numFmt') codes.set(Number(attributes.numFmtId), attributes.formatCode ?? '')
-      if (name === 'cellXfs') isCells = true
-      if (name === 'xf' && isCells) {
-        const id = Number(attributes.numFmtId ?? 0)
-        formats.push(excelFormat(id, codes.get(id)))
-      }
-    },
-    text: () => {},
-    close: (name) => {
-      if (name === 'cellXfs') isCells = false
-    },
+function formatsOf(styles: XmlElement | undefined): readonly NumberFormat[] {
+  const sheet = child(styles, 'styleSheet')
+  const codes = new Map(
+    elementsOf(child(sheet, 'numFmts')).map(({ attributes }) => {
+      return [Number(attributes.numFmtId), attributes.formatCode ?? '']
+    }),
+  )
+  return elementsOf(child(sheet, 'cellXfs')).map(({ attributes }) => {
+    const id = Number(attributes.numFmtId ?? 0)
+    return excelFormat(id, codes.get(id))
   })
-  return formats
 }
 
 /** Returns texts that cells refer to. Runs of one text are joined, without Japanese readings. */

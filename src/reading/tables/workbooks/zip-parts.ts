@@ -3,7 +3,7 @@ import type { Entry } from 'yauzl'
 import { AppError } from '../../../core/errors.ts'
 import { unreadable } from '../../document-format.ts'
 import { READING_LIMITS } from '../../reading-limits.ts'
-import { localName } from '../../xml-tree.ts'
+import { localName, parseXml, type XmlElement } from '../../xml-tree.ts'
 import {
   DamagedEntry,
   damagedPart,
@@ -41,6 +41,14 @@ export class ZipParts {
 
   has(name: string): boolean {
     return this.#parts.has(partKey(name))
+  }
+
+  /** A small part as a whole; undefined if it is missing. @throws AppError `file_unreadable` */
+  async tree(name: string): Promise<XmlElement | undefined> {
+    if (!this.has(name)) return undefined
+    const pieces: Uint8Array[] = []
+    for await (const piece of this.#pieces(name)) pieces.push(piece)
+    return parseXml(Buffer.concat(pieces))
   }
 
   /** @throws AppError `file_unreadable` if it is missing, damaged or too large */

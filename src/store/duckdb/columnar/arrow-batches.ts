@@ -69,8 +69,8 @@ function bytesOf(field: ArrowField, run: Run): number {
   return inner.reduce((sum, bytes) => sum + bytes, own + texts)
 }
 
-function isText({ type: { kind }, dictionary }: ArrowField): boolean {
-  return dictionary === undefined && (kind === 'utf8' || kind === 'binary')
+function isText({ type: { kind } }: ArrowField): boolean {
+  return kind === 'utf8' || kind === 'binary'
 }
 
 /** Bytes per value, without the part of variable length. */
@@ -284,7 +284,6 @@ function valuesOf(field: ArrowField, runs: readonly Run[]): Uint8Array {
 }
 
 function copyFor(field: ArrowField): Copy {
-  if (field.dictionary !== undefined) return copyIndexes
   switch (field.type.kind) {
     case 'bool':
       return copyTruths
@@ -314,22 +313,6 @@ function copyTruths({ vector, start, count }: Run, into: Uint8Array, at: number)
   for (let index = 0; index < count; index += 1) {
     if (items[start + index] === 1) setBit(into, at + index)
   }
-}
-
-function copyIndexes({ vector, start, count }: Run, into: Uint8Array, at: number): void {
-  const bits = validBits(vector)
-  const { view, width } = itemView(vector)
-  const out = new DataView(into.buffer, at * 4)
-  for (let index = 0; index < count; index += 1) {
-    const row = start + index
-    // Skip nulls, because the number stored for one is arbitrary.
-    if (isValid(bits, row)) out.setInt32(index * 4, indexAt(view, row * width, width), true)
-  }
-}
-
-function indexAt(view: DataView, at: number, width: number): number {
-  if (width === 1) return view.getUint8(at)
-  return width === 2 ? view.getUint16(at, true) : view.getUint32(at, true)
 }
 
 function itemView(vector: DuckDBVector): { readonly view: DataView; readonly width: number } {

@@ -1,13 +1,12 @@
 /**
  * Builds the messages of an Arrow stream (IPC streaming format, metadata version 5): the schema,
- * the dictionaries, and batches of rows. The numbers in the code are field positions in
+ * and batches of rows. The numbers in the code are field positions in
  * `Schema.fbs` and `Message.fbs`.
  */
 
 import {
   DuckDBArrayType,
   DuckDBDecimalType,
-  DuckDBEnumType,
   DuckDBListType,
   DuckDBMapType,
   DuckDBStructType,
@@ -57,26 +56,7 @@ export function batchMessage(batch: ArrowBatch): Uint8Array {
   return message(builder, { header, kind: HEADER.batch, body })
 }
 
-export function dictionaryMessage(id: number, texts: readonly string[]): Uint8Array {
-  const encoder = new TextEncoder()
-  const encoded = texts.map((text) => encoder.encode(text))
-  const ends = new Int32Array(texts.length + 1)
-  for (const [index, { length }] of encoded.entries()) ends[index + 1] = (ends[index] ?? 0) + length
-  const bytes = new Uint8Array(ends.at(-1) ?? 0)
-  for (const [index, text] of encoded.entries()) bytes.set(text, ends[index])
-  const buffers = [NOTHING, new Uint8Array(ends.buffer), bytes]
-  const nodes = [{ length: texts.length, nullCount: 0 }]
-  const body = bodyOf(buffers)
-  const builder = new Builder(1024)
-  const data = batchTable(builder, { rowCount: texts.length, nodes, buffers }, body)
-  builder.startObject(3)
-  builder.addFieldInt64(0, BigInt(id), 0n)
-  builder.addFieldOffset(1, data, 0)
-  return message(builder, { header: builder.endObject(), kind: HEADER.dictionary, body })
-}
-
-const NOTHING = new Uint8Array(0)
-const HEADER = { schema: 1, dictionary: 2, batch: 3 } as const
+const HEADER = { schema: 1, batch: 3 } as const
 const VERSION_5 = 4
 
 /** The position of each buffer, and their total length. */
@@ -150,14 +130,11 @@ function fieldTable(builder: Builder, field: ArrowField): number {
   const childrenAt = offsetVector(builder, children)
   const name = builder.createString(field.name)
   const { kind, table } = typeTable(builder, field.type)
-  const dictionary =
-    field.dictionary === undefined ? 0 : encodingTable(builder, field.dictionary.id)
   builder.startObject(7)
   builder.addFieldOffset(0, name, 0)
   builder.addFieldInt8(1, Number(field.isNullable), 0)
   builder.addFieldInt8(2, kind, 0)
   builder.addFieldOffset(3, table, 0)
-  builder.addFieldOffset(4, dictionary, 0)
   builder.addFieldOffset(5, childrenAt, 0)
   return builder.endObject()
 }
@@ -167,15 +144,6 @@ function offsetVector(builder: Builder, offsets: readonly number[]): number {
   // FlatBuffers are built from back to front.
   for (const offset of offsets.toReversed()) builder.addOffset(offset)
   return builder.endVector()
-}
-
-/** The indexes are 32-bit integers. */
-function encodingTable(builder: Builder, id: number): number {
-  const { table } = typeTable(builder, { kind: 'int', bits: 32, isSigned: true })
-  builder.startObject(4)
-  builder.addFieldInt64(0, BigInt(id), 0n)
-  builder.addFieldOffset(1, table, 0)
-  return builder.endObject()
 }
 
 const UNITS: Readonly<Record<TimeUnit, number>> = {
@@ -268,10 +236,6 @@ export interface ArrowField {
   readonly type: ArrowType
   readonly isNullable: boolean
   readonly children: readonly ArrowField[]
-  /**
-   * Set if the values are indexes into these texts. `id` numbers the dictionaries of one result.
-   */
-  readonly dictionary?: { readonly id: number; readonly texts: readonly string[] }
   /** Set if common Arrow readers do not support the DuckDB type. The values are sent as text. */
   readonly shown?: DuckDBType
 }
@@ -280,30 +244,29 @@ export function fieldsOf(
   names: readonly string[],
   types: readonly DuckDBType[],
 ): readonly ArrowField[] {
-  const ids = { next: 0 }
-  return types.map((type, index) => fieldOf(names[index] ?? '', type, ids))
+  return types.map((type, index) => fieldOf(names[index] ?? '', type))
 }
 
 const CHILDLESS: Pick<ArrowField, 'isNullable' | 'children'> = { isNullable: true, children: [] }
 
-function fieldOf(name: string, type: DuckDBType, ids: { next: number }): ArrowField {
+function fieldOf(name: string, type: DuckDBType): ArrowField {
   if (type instanceof DuckDBListType) {
-    const children = [fieldOf('item', type.valueType, ids)]
+    const children = [fieldOf('item', type.valueType)]
     return { name, type: { kind: 'list' }, isNullable: true, children }
   }
   if (type instanceof DuckDBArrayType && !(type.valueType instanceof DuckDBArrayType)) {
-    const children = [fieldOf('item', type.valueType, ids)]
+    const children = [fieldOf('item', type.valueType)]
     return { name, type: { kind: 'fixed_list', length: type.length }, isNullable: true, children }
   }
   if (type instanceof DuckDBStructType) {
     const children = type.entryTypes.map((inner, index) => {
-      return fieldOf(type.entryNames[index] ?? '', inner, ids)
+      return fieldOf(type.entryNames[index] ?? '', inner)
     })
     return { name, type: { kind: 'struct' }, isNullable: true, children }
   }
   if (type instanceof DuckDBMapType) {
-    const key = { ...fieldOf('key', type.keyType, ids), isNullable: false }
-    const children = [key, fieldOf('value', type.valueType, ids)]
+    const key = { ...fieldOf('key', type.keyType), isNullable: false }
+    const children = [key, fieldOf('value', type.valueType)]
     const entries: ArrowField = {
       name: 'entries',
       type: { kind: 'struct' },
@@ -311,11 +274,6 @@ function fieldOf(name: string, type: DuckDBType, ids: { next: number }): ArrowFi
       children,
     }
     return { name, type: { kind: 'map' }, isNullable: true, children: [entries] }
-  }
-  if (type instanceof DuckDBEnumType) {
-    const dictionary = { id: ids.next, texts: type.values }
-    ids.next += 1
-    return { ...CHILDLESS, name, type: { kind: 'utf8' }, dictionary }
   }
   if (type instanceof DuckDBDecimalType) {
     const { width: precision, scale } = type

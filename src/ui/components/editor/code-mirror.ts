@@ -86,7 +86,6 @@ export interface EditorHandle {
   readonly selection: () => RunPlace
   /** Moves the cursor to this offset. */
   readonly goTo: (at: number) => void
-  readonly focus: () => void
   readonly close: () => void
 }
 
@@ -156,7 +155,6 @@ export function openEditor(host: HTMLElement, options: EditorOptions): EditorHan
       view.dispatch({ selection: { anchor }, scrollIntoView: true })
       view.focus()
     },
-    focus: () => view.focus(),
     close: () => view.destroy(),
   }
 }

@@ -187,8 +187,6 @@ export function cellId({ row, column }: Place): string {
 }
 
 const SAID_CHARS_MAX = 160
-/** With more selected cells than this, computing a sum would slow down each key press. */
-const SUMMED_CELLS_MAX = 200_000
 
 export function TableFoot(props: {
   readonly columns: readonly Column[]
@@ -197,10 +195,9 @@ export function TableFoot(props: {
   readonly onOpen: () => void
 }) {
   const { columns, rows, chosen, onOpen } = props
-  const { top, left, right } = chosen
+  const { top, bottom, left, right } = chosen
   const isOne = cellCount(chosen) === 1
   const { name = '', type = '' } = columns[left] ?? {}
-  const names = columns.slice(left, right + 1).map((column) => column.name)
   return (
     <div class="data-foot small">
       <span class="one-line grow" dir="auto">
@@ -212,17 +209,11 @@ export function TableFoot(props: {
             {shownCell(rows[top]?.[left], type, SAID_CHARS_MAX)}
           </>
         ) : (
-          saidOf(rows, chosen)
+          `${counted(bottom - top + 1, 'row')} × ${counted(right - left + 1, 'column')}`
         )}
       </span>
       {isOne && <Button look="small" label="Open" onClick={onOpen} />}
       <CopyButton label="Copy" text={() => chosenText(rows, chosen)} />
-      {!isOne && (
-        <CopyButton
-          label="Copy with headers"
-          text={() => tsvOf([names, ...chosenRows(rows, chosen)])}
-        />
-      )}
     </div>
   )
 }
@@ -230,21 +221,6 @@ export function TableFoot(props: {
 /** A single cell as it is, or several in spreadsheet format. */
 export function chosenText(rows: Rows, chosen: Rectangle): string {
   if (cellCount(chosen) === 1) return cellText(rows[chosen.top]?.[chosen.left])
-  return tsvOf(chosenRows(rows, chosen))
-}
-
-function chosenRows(rows: Rows, { top, bottom, left, right }: Rectangle): Rows {
-  return rows.slice(top, bottom + 1).map((row) => row.slice(left, right + 1))
-}
-
-function saidOf(rows: Rows, chosen: Rectangle): string {
   const { top, bottom, left, right } = chosen
-  const said = `${counted(bottom - top + 1, 'row')} × ${counted(right - left + 1, 'column')}`
-  if (cellCount(chosen) > SUMMED_CELLS_MAX) return said
-  const cells = chosenRows(rows, chosen).flat()
-  const numbers = cells.filter((cell) => typeof cell === 'number')
-  if (numbers.length === 0) return said
-  const sum = numbers.reduce((total, one) => total + one, 0)
-  const [total, mean] = [sum, sum / numbers.length].map((one) => Number(one.toPrecision(12)))
-  return `${said}; sum ${total}, mean ${mean} of ${counted(numbers.length, 'number')}`
+  return tsvOf(rows.slice(top, bottom + 1).map((row) => row.slice(left, right + 1)))
 }

@@ -113,7 +113,6 @@ function InsertJobs(
       {data.items.map((job) => (
         <JobProgress
           key={job.id}
-          id={job.id}
           job={job}
           onOver={() => {
             reload()

@@ -1,6 +1,5 @@
 /** Forms for inserting a text, web pages, or the rows of a SELECT. */
 import { useState } from 'preact/hooks'
-import { watchJob } from '../../api/jobs.ts'
 import {
   getKnowledgeBase,
   type Insert,
@@ -8,6 +7,7 @@ import {
   type KnowledgeBaseName,
 } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
+import { draftAt, keepDraft } from '../../components/browser-storage.ts'
 import { Failure } from '../../components/failure.tsx'
 import { TextAreaField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
@@ -18,19 +18,9 @@ export interface WayInProps extends KnowledgeBaseName {
   readonly onBegun: (job: Job) => void
 }
 
-/** @param onStored called once everything is stored, even after the form was closed */
-async function begin(
-  { project, name, onBegun }: WayInProps,
-  insert: Insert,
-  onStored: () => void = () => {},
-): Promise<void> {
-  const job = await insertInBackground(project, name, insert)
-  onBegun(job)
-  const note = ({ state, error_count: leftOut }: Job) => {
-    if (state === 'done' && leftOut === 0) onStored()
-  }
-  // The list of jobs shows the outcome.
-  void watchJob(job.id, note, new AbortController().signal).catch(() => {})
+/** The list of jobs shows the outcome. */
+async function begin({ project, name, onBegun }: WayInProps, insert: Insert): Promise<void> {
+  onBegun(await insertInBackground(project, name, insert))
 }
 
 function useKnowledgeBase({ project, name }: KnowledgeBaseName) {
@@ -48,10 +38,9 @@ export function AddText(props: WayInProps) {
       ...(id.value === '' ? {} : { [data.id_column]: id.value }),
       [content]: text.value,
     }
-    await begin(props, { rows: [row] }, () => {
-      id.clear(id.value)
-      text.clear(text.value)
-    })
+    await begin(props, { rows: [row] })
+    id.field.onText('')
+    text.field.onText('')
   }
   return (
     <Form verb="Add the text" isIncomplete={data === undefined} onSend={add}>
@@ -184,52 +173,13 @@ function Columns(props: {
   )
 }
 
-/** Longer texts are kept only in memory, because browsers limit what a tab may store. */
-const STORED_CHARS_MAX = 500_000
-
-const texts = new Map<string, string>()
-
-interface Draft {
-  readonly value: string
-  /** Properties for the field that shows the text. */
-  readonly field: { readonly value: string; readonly onText: (text: string) => void }
-  /** Clears the text, unless it has changed since `sent` was sent. */
-  readonly clear: (sent: string) => void
-}
-
 /** The form's input for one knowledge base. It survives other views and a reload. */
-function useDraft({ project, name }: KnowledgeBaseName, field: string): Draft {
+function useDraft({ project, name }: KnowledgeBaseName, field: string) {
   const key = `eider.draft ${JSON.stringify([project, name, field])}`
-  const [text, setText] = useState(() => kept(key))
-  const set = (next: string) => {
-    keep(key, next)
-    setText(next)
+  const [value, setValue] = useState(() => draftAt(key))
+  const onText = (next: string) => {
+    keepDraft(key, next)
+    setValue(next)
   }
-  return {
-    value: text,
-    field: { value: text, onText: set },
-    clear: (sent) => {
-      if (kept(key) === sent) set('')
-    },
-  }
-}
-
-function kept(key: string): string {
-  const text = texts.get(key)
-  if (text !== undefined) return text
-  try {
-    return sessionStorage.getItem(key) ?? ''
-  } catch {
-    return ''
-  }
-}
-
-function keep(key: string, text: string): void {
-  texts.set(key, text)
-  try {
-    if (text === '' || text.length > STORED_CHARS_MAX) sessionStorage.removeItem(key)
-    else sessionStorage.setItem(key, text)
-  } catch {
-    // Storage is not available, so the text stays in memory.
-  }
+  return { value, field: { value, onText } }
 }

@@ -1,4 +1,4 @@
-/** The input of the agent form, its conversion to and from the API, and storage across a reload. */
+/** The input of the agent form, and its conversion to and from the API. */
 import type { Agent } from '../../api/records.ts'
 
 /** The API shows a stored secret like this. Sending it back keeps the secret. */
@@ -99,39 +99,4 @@ function modelOf(draft: AgentDraft, before: Agent | undefined) {
 
 export function isSameDraft(one: AgentDraft, other: AgentDraft): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
-}
-
-interface KeptDraft {
-  readonly draft: AgentDraft
-  /** The agent that the form started from. */
-  readonly base?: Agent
-}
-
-const keyOf = (place: string) => `eider.agent.${place}`
-
-/** For this window, without a typed key: the mask replaces it, which keeps the stored key. */
-export function keepDraft(place: string, { draft, base }: KeptDraft): void {
-  const isStored = draft.provider === keyedProviderOf(base)
-  const apiKey = draft.apiKey !== '' && (isStored || draft.apiKey === MASKED) ? MASKED : ''
-  const kept = { draft: { ...draft, apiKey }, base: base && withoutKey(base) }
-  try {
-    sessionStorage.setItem(keyOf(place), JSON.stringify(kept))
-  } catch {
-    // If storage is not available, only a reload loses the input.
-  }
-}
-
-export function forgetDraft(place: string): void {
-  sessionStorage.removeItem(keyOf(place))
-}
-
-export function keptDraft(place: string): KeptDraft | undefined {
-  try {
-    // Written by this page, but perhaps by an older version with fewer fields.
-    const kept = JSON.parse(sessionStorage.getItem(keyOf(place)) ?? 'null') as KeptDraft | null
-    if (kept === null) return
-    return { ...kept, draft: { ...draftOf(kept.base), ...kept.draft } }
-  } catch {
-    return
-  }
 }

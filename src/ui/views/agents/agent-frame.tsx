@@ -9,14 +9,13 @@ import { shownProject } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 
 export function AgentFrame({
   project,
   name,
   children,
 }: AgentName & { readonly children: ComponentChildren }) {
-  const { path, route } = useLocation()
+  const { path } = useLocation()
   const agent = knownOf('agents', { project, name })
   const isMissing = useIsMissing('agents', { project, name })
   const ask = addressOf.agent(project, name)
@@ -29,11 +28,6 @@ export function AgentFrame({
     { href: settings, label: 'Settings', icon: 'settings' },
   ] as const
   const tab = useTabOf(tabs)
-  useShortcuts([
-    { keys: 'a', does: 'Ask it', run: () => route(ask) },
-    { keys: 't', does: 'Its traces', run: () => route(traces) },
-    { keys: ',', does: 'Its settings', run: () => route(settings) },
-  ])
   if (isMissing) return <Missing project={project} name={name} />
   return (
     <>

@@ -12,7 +12,6 @@ import { knownOf } from '../../components/known-name.ts'
 import { shownAge } from '../../components/numbers.ts'
 import { type Resource, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import { SendingState } from '../../uploads/sending-progress.tsx'
 import { jobsToCome, lastUploadJob, sendings } from '../../uploads/uploads.ts'
 import { AgentFrame } from './agent-frame.tsx'
@@ -100,9 +99,6 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
   const { route } = useLocation()
   const { project, name } = agent
   const [isUnfolded, setIsUnfolded] = useState(false)
-  useShortcuts([
-    { keys: 'n', does: 'New conversation', run: () => route(addressOf.agent(project, name)) },
-  ])
   const remove = async (id: string) => {
     // Stopped first; otherwise a running question would store the conversation again with its
     // answer.

@@ -268,7 +268,6 @@ function RunningJobs() {
       {data.jobs.map((job) => (
         <JobProgress
           key={job.id}
-          id={job.id}
           job={job}
           onOver={() => {
             reload()

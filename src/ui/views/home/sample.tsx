@@ -123,9 +123,7 @@ export function SampleProgress() {
       {loading.step === 'preparing' && (
         <Progress label="Creating the knowledge base and its agent" />
       )}
-      {loading.step === 'storing' && (
-        <JobProgress id={loading.job.id} job={loading.job} onOver={endSample} />
-      )}
+      {loading.step === 'storing' && <JobProgress job={loading.job} onOver={endSample} />}
       {loading.step === 'failed' && <Failure error={loading.failure} onRetry={loadSample} />}
       {loading.step === 'done' && <WhereToGo />}
     </section>

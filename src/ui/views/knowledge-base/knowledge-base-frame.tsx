@@ -1,7 +1,6 @@
 /** The frame around all views of a knowledge base: its name and links. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
 import { documentChanges } from '../../api/documents.ts'
 import { listJobs } from '../../api/jobs.ts'
 import {
@@ -20,7 +19,6 @@ import { PageHeader } from '../../components/page-header.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
 import { addressOf } from '../../shell/addresses.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 
 interface KnowledgeBaseFrameProps {
   readonly project: string
@@ -34,7 +32,6 @@ interface KnowledgeBaseFrameProps {
 
 export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
   const { project, name, actions, children } = props
-  const { route } = useLocation()
   const tabs = [
     { href: addressOf.knowledgeBase(project, name), label: 'Documents', icon: 'file' },
     { href: addressOf.searchLab(project, name), label: 'Search', icon: 'search' },
@@ -44,13 +41,6 @@ export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
   ] as const
   const tab = useTabOf(tabs)
   const isMissing = useIsMissing('knowledgeBases', { project, name })
-  useShortcuts([
-    { keys: 'd', does: 'Its documents', run: () => route(tabs[0].href) },
-    { keys: 's', does: 'Search it', run: () => route(tabs[1].href) },
-    { keys: 'm', does: 'Its map', run: () => route(tabs[2].href) },
-    { keys: 'a', does: 'Add to it', run: () => route(tabs[3].href) },
-    { keys: ',', does: 'Its settings', run: () => route(tabs[4].href) },
-  ])
   if (isMissing) return <Missing project={project} name={name} />
   return (
     <>

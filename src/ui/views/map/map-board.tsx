@@ -1,4 +1,5 @@
 /** A finished map with its picture, colours and selection. */
+import { signal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
@@ -11,21 +12,13 @@ import {
   readPoints,
 } from '../../api/maps.ts'
 import { ApiError } from '../../api/request.ts'
-import { Button } from '../../components/button.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import { MapCanvas } from './map-canvas.tsx'
 import { MapColouring, MapLegend, MapRegionsList } from './map-lists.tsx'
-import {
-  isOutdated,
-  SELECTION_KEYS,
-  type Selection,
-  selectedPoints,
-  selectionIn,
-  visibleBox,
-} from './map-model.ts'
+import { type Selection, selectedPoints, visibleBox } from './map-model.ts'
 import { MapSelection } from './map-selection.tsx'
 import { colouredByRegion, useColours } from './point-colours.ts'
 
@@ -36,21 +29,26 @@ interface MapBoardProps extends KnowledgeBaseName {
   readonly onStale: () => void
 }
 
+/** The selection, which is still there after a document was opened from it. */
+const selected = signal<{ readonly of: string; readonly selection: Selection } | undefined>(
+  undefined,
+)
+
 export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   const { address, regions, points, failure, reload } = useShownMap({ project, name }, map)
-  const { query, change, look, leave } = useMapAddress()
+  const { query, path, route } = useLocation()
   const opening = useLastSignal()
   const colours = useColours(address, { column: query.colour, query: query.q })
   const plain = useMemo(() => points && colouredByRegion(points, regions), [points, regions])
   const coloured = colours.data ?? plain
   const isWaiting = colours.data === undefined && (query.colour ?? query.q) !== undefined
-  const { version } = address
-  const { values } = colours
-  const selection = useMemo(() => selectionIn(query), [JSON.stringify(query)])
+  // On another map or with other colours, the selection would mean other points.
+  const of = JSON.stringify([address, query.colour, query.q])
+  const selection = selected.value?.of === of ? selected.value.selection : undefined
   const chosen = useMemo(() => {
-    if (!points) return null
-    return selectedPoints(selection, { version, points, regions, values })
-  }, [points, regions, version, values, selection])
+    if (!points || !coloured) return null
+    return selectedPoints(selection, { points, regions, places: coloured.places })
+  }, [points, regions, coloured, selection])
   useEffect(() => {
     if (isStale(failure) || isStale(colours.failure)) onStale()
   }, [failure, colours.failure])
@@ -58,8 +56,13 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
     if (failure) return <Failure error={failure} onRetry={reload} />
     return <Loading what="the points" />
   }
-  const select = (next: Selection | undefined) => change({ ...NOTHING, ...next })
-  const selected = JSON.stringify(selection)
+  const select = (next: Selection) => {
+    selected.value = { of, selection: next }
+  }
+  const clear = () => {
+    selected.value = undefined
+  }
+  const pressed = JSON.stringify(selection)
   return (
     <div class="map-board">
       <div class="stack">
@@ -68,7 +71,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           name={name}
           column={query.colour ?? ''}
           searched={query.q ?? ''}
-          onColour={(by) => change({ colour: null, q: null, ...NOTHING, ...by })}
+          onColour={(by) => route(`${path}?${new URLSearchParams(by)}`)}
         />
         {note && (
           <p class="small quiet" role="status">
@@ -84,46 +87,36 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           coloured={coloured}
           chosen={chosen}
           best={colours.best}
-          onLook={look}
-          onSelect={(view) => select(visibleBox(view, version))}
-          onOpen={(point) => void openPoint(address, point, { signal: opening(), leave, onStale })}
+          onSelect={(view) => select(visibleBox(view))}
+          onOpen={(point) => {
+            openPoint(address, point, opening(), route).catch((error: unknown) => {
+              tellFailed(error)
+              if (isStale(error)) onStale()
+            })
+          }}
         />
       </div>
       <aside class="stack">
-        {isOutdated(selection, version) && <Outdated onClear={() => select(undefined)} />}
         {chosen && (
           <MapSelection
             address={address}
             chosen={chosen}
             searched={query.q ?? ''}
-            onClear={() => select(undefined)}
+            onClear={clear}
           />
         )}
         {isWaiting && !colours.failure && <Loading what="the colours" />}
         {coloured.legend && (
-          <MapLegend legend={coloured.legend} selected={selected} onSelect={select} />
+          <MapLegend legend={coloured.legend} selected={pressed} onSelect={select} />
         )}
         <MapRegionsList
           regions={regions}
-          version={version}
           isLegend={coloured.legend === null && !isWaiting}
-          selected={selected}
+          selected={pressed}
           onSelect={select}
         />
       </aside>
     </div>
-  )
-}
-
-/** The selection belongs to an older map, where regions and rectangles had other points. */
-function Outdated({ onClear }: { readonly onClear: () => void }) {
-  return (
-    <section class="panel stack" aria-label="Selection">
-      <p class="small" role="status">
-        The documents have changed, and so has the map. Select the points again.
-      </p>
-      <Button look="small" label="Clear the selection" onClick={onClear} />
-    </section>
   )
 }
 
@@ -151,7 +144,7 @@ function useShownMap(
   return { ...kept.current, failure, reload }
 }
 
-function isStale(failure: Error | undefined): boolean {
+function isStale(failure: unknown): boolean {
   return failure instanceof ApiError && failure.code === 'map_not_ready'
 }
 
@@ -166,96 +159,26 @@ function useLastSignal(): () => AbortSignal {
   }
 }
 
-interface Leaving {
-  readonly signal: AbortSignal
-  readonly leave: (to: string) => void
-  readonly onStale: () => void
-}
-
 async function openPoint(
   address: MapAddress,
   point: number,
-  { signal, leave, onStale }: Leaving,
+  signal: AbortSignal,
+  leave: (to: string) => void,
 ): Promise<void> {
-  try {
-    const [item] = await readChunks(address, [point], signal)
-    if (signal.aborted) return
-    const chunk = item?.chunk ?? null
-    if (chunk === null) throw new Error('This chunk was deleted after the map was created')
-    const { start_char: start, end_char: end, content_column: column } = chunk.metadata
-    const place = {
-      documentId: chunk.id,
-      start: Number(start ?? 0),
-      end: Number(end ?? chunk.chunk_content.length),
-      column: typeof column === 'string' ? column : undefined,
-      chunkId: chunk.chunk_id,
-    }
-    leave(addressOf.chunk(address.project, address.name, place))
-  } catch (error) {
-    if (signal.aborted) return
-    tellFailed(error)
-    if (isStale(error instanceof Error ? error : undefined)) onStale()
+  const [item] = await readChunks(address, [point], signal).catch((error: unknown) => {
+    if (signal.aborted) return []
+    throw error
+  })
+  if (signal.aborted) return
+  const chunk = item?.chunk ?? null
+  if (chunk === null) throw new Error('This chunk was deleted after the map was created')
+  const { start_char: start, end_char: end, content_column: column } = chunk.metadata
+  const place = {
+    documentId: chunk.id,
+    start: Number(start ?? 0),
+    end: Number(end ?? chunk.chunk_content.length),
+    column: typeof column === 'string' ? column : undefined,
+    chunkId: chunk.chunk_id,
   }
-}
-
-/** The address change that clears the selection. */
-const NOTHING: Change = Object.fromEntries(SELECTION_KEYS.map((key) => [key, null]))
-
-/** null removes a parameter from the address. */
-type Change = Readonly<Record<string, string | null>>
-
-interface MapAddressing {
-  readonly query: Readonly<Record<string, string>>
-  readonly change: (change: Change) => void
-  /** Stores the visible part in the address; the Back button does not undo single moves. */
-  readonly look: (text: string | undefined) => void
-  /** Leaves the view, keeping the visible part for the Back button. */
-  readonly leave: (to: string) => void
-}
-
-/** Written after the last move, because browsers refuse an address that changes in every frame. */
-const SETTLED_MS = 250
-
-/** The address of the map, and the ways to change it. */
-function useMapAddress(): MapAddressing {
-  const { query, route } = useLocation()
-  const waiting = useRef<{ timer: number; text: string | undefined } | null>(null)
-  const write = () => {
-    const { current } = waiting
-    if (current === null) return
-    clearTimeout(current.timer)
-    waiting.current = null
-    history.replaceState(null, '', addressWith({ at: current.text ?? null }))
-  }
-  useEffect(() => {
-    return () => {
-      clearTimeout(waiting.current?.timer)
-      // Nothing more is written, because the URL now belongs to another view.
-      waiting.current = null
-    }
-  }, [])
-  return {
-    query,
-    change: (change) => {
-      write()
-      route(addressWith(change))
-    },
-    look: (text) => {
-      clearTimeout(waiting.current?.timer)
-      waiting.current = { timer: window.setTimeout(write, SETTLED_MS), text }
-    },
-    leave: (to) => {
-      write()
-      route(to)
-    },
-  }
-}
-
-function addressWith(change: Change): string {
-  const query = new URLSearchParams(location.search)
-  for (const [name, value] of Object.entries(change)) {
-    if (value === null) query.delete(name)
-    else query.set(name, value)
-  }
-  return `${location.pathname}${query.size === 0 ? '' : `?${query}`}`
+  leave(addressOf.chunk(address.project, address.name, place))
 }

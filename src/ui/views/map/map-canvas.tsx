@@ -2,23 +2,20 @@
  * The picture of a map. It is moved by dragging and with the arrow keys, zoomed with the wheel, two
  * fingers, + and -, and opens points.
  */
+import { signal } from '@preact/signals'
 import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { useLocation } from 'preact-iso/router'
 import { type MapAddress, type MapPoints, type MapRegion, readChunks } from '../../api/maps.ts'
 import { Button } from '../../components/button.tsx'
 import { useResource } from '../../components/resource.ts'
 import { watchTheme } from '../../components/theme-colours.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import {
-  lookOf,
   moved,
   nearestPoint,
-  textOfLook,
+  resized,
   toMap,
   toScreen,
   type Viewport,
-  viewAt,
   wholeMap,
   zoomed,
 } from './map-model.ts'
@@ -33,8 +30,6 @@ interface MapCanvasProps {
   readonly chosen: ReadonlySet<number> | null
   /** The best results of a search. */
   readonly best: readonly number[]
-  /** Called with the visible part for the address; undefined for the whole map. */
-  readonly onLook: (text: string | undefined) => void
   /** Selects all visible points. */
   readonly onSelect: (view: Viewport) => void
   readonly onOpen: (point: number) => void
@@ -44,8 +39,12 @@ interface MapCanvasProps {
 const REACH_PIXELS = 12
 const KEY_REACH_PIXELS = 60
 
+/** The visible part of the map that was shown last, for the Back button. */
+const left = signal<{ readonly of: string; readonly view: Viewport } | undefined>(undefined)
+
 export function MapCanvas(props: MapCanvasProps) {
   const { address, points, regions, coloured, chosen, best } = props
+  const place = JSON.stringify([address.project, address.name])
   const below = useRef<HTMLCanvasElement>(null)
   const above = useRef<HTMLCanvasElement>(null)
   const painter = useRef<MapPainter | undefined>(undefined)
@@ -55,17 +54,18 @@ export function MapCanvas(props: MapCanvasProps) {
   const mask = useMemo(() => maskOf(chosen, points.count), [chosen, points])
   const latest = useRef(props)
   latest.current = props
-  const { url } = useLocation()
   useEffect(() => {
     if (below.current === null || above.current === null) return
-    const onLook = (view: Viewport) => latest.current.onLook(textOfLook(view))
-    const own = new MapPainter(below.current, above.current, onLook)
+    const own = new MapPainter(below.current, above.current)
     painter.current = own
-    return watched(above.current, own)
+    const { of, view } = left.peek() ?? {}
+    if (of === place && view) own.look(resized(view, own.view.width, own.view.height))
+    const unwatch = watched(above.current, own)
+    return () => {
+      left.value = { of: place, view: own.view }
+      unwatch()
+    }
   }, [])
-  useEffect(() => {
-    if (painter.current) followAddress(painter.current)
-  }, [url])
   useEffect(() => {
     const ringed = hovered === null ? best : [...best, hovered]
     const { places } = coloured
@@ -147,15 +147,6 @@ function maskOf(chosen: ReadonlySet<number> | null, count: number): Uint8Array |
   return mask
 }
 
-/** Shows the part in the address, at first and after Back or Forward. */
-function followAddress(painter: MapPainter): void {
-  const wanted = new URLSearchParams(location.search).get('at') ?? undefined
-  const { width, height } = painter.view
-  if (wanted === textOfLook(painter.view)) return
-  const look = lookOf(wanted)
-  painter.look(look === null ? wholeMap(width, height) : viewAt(look, width, height))
-}
-
 /** Redraws when the window or the theme changes. @returns a function that stops this */
 function watched(element: HTMLElement, painter: MapPainter): () => void {
   const refresh = () => painter.refresh()
@@ -184,11 +175,6 @@ function MapZoom(props: {
     look((view) => zoomed(view, factor, view.width / 2, view.height / 2))
   }
   const showAll = () => look(({ width, height }) => wholeMap(width, height))
-  useShortcuts([
-    { keys: '+', does: 'Zoom in', run: () => zoom(FACTOR) },
-    { keys: '-', does: 'Zoom out', run: () => zoom(1 / FACTOR) },
-    { keys: '0', does: 'Show all of the map', run: showAll },
-  ])
   return (
     <div class="map-zoom">
       <Button label="+" aria-label="Zoom in" onClick={() => zoom(FACTOR)} />

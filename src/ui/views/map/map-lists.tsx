@@ -1,11 +1,10 @@
 /** Controls for colouring the points, the legend, and the list of regions. */
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { MapRegion } from '../../api/maps.ts'
 import { Button } from '../../components/button.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted, shownCount } from '../../components/numbers.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import type { Selection } from './map-model.ts'
 import {
   FAINT,
@@ -29,10 +28,6 @@ export function MapColouring(
   const [text, setText] = useState(searched)
   // Follows changes made with the Back and Forward buttons.
   useLayoutEffect(() => setText(searched), [searched])
-  const box = useRef<HTMLInputElement>(null)
-  useShortcuts([
-    { keys: '/', does: 'Colour by similarity to a text', run: () => box.current?.select() },
-  ])
   const kb = knownOf('knowledgeBases', { project, name })
   const columns = Object.keys(kb?.metadata_types ?? {})
   const shown = column === '' || columns.includes(column) ? columns : [column, ...columns]
@@ -65,7 +60,6 @@ export function MapColouring(
         }}
       >
         <input
-          ref={box}
           type="search"
           class="grow"
           aria-label="Colour by similarity to a text"
@@ -91,14 +85,14 @@ export function MapLegend(props: {
     <section class="panel stack" aria-label="Colours of the points">
       <h2>Colours</h2>
       <ul class="map-list" aria-label="Colours">
-        {legend.map(({ label, count, first, last, selection }) => (
+        {legend.map(({ label, count, first, last }) => (
           <li key={first}>
             <button
               type="button"
               class="text-button map-entry"
               title="Select these chunks"
-              aria-pressed={selected === JSON.stringify(selection)}
-              onClick={() => onSelect(selection)}
+              aria-pressed={selected === JSON.stringify({ first, last })}
+              onClick={() => onSelect({ first, last })}
             >
               <MapSwatch place={(first + last) / 2} />
               <span class="one-line" dir="auto">
@@ -115,7 +109,6 @@ export function MapLegend(props: {
 
 interface MapRegionsListProps {
   readonly regions: readonly MapRegion[]
-  readonly version: string
   /** Whether regions determine the colours. */
   readonly isLegend: boolean
   readonly selected: string | undefined
@@ -138,7 +131,7 @@ function Parts(
     readonly of: number | null
   },
 ) {
-  const { of, regions, version, isLegend, selected, onSelect } = props
+  const { of, regions, isLegend, selected, onSelect } = props
   const parts = regions
     .map((region, index) => ({ region, index }))
     .filter(({ region }) => region.parent === of)
@@ -153,8 +146,8 @@ function Parts(
             type="button"
             class="text-button map-entry"
             title="Select these chunks"
-            aria-pressed={selected === JSON.stringify({ region: String(index), version })}
-            onClick={() => onSelect({ region: String(index), version })}
+            aria-pressed={selected === JSON.stringify({ region: index })}
+            onClick={() => onSelect({ region: index })}
           >
             {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
             <span class="map-words" dir="auto">

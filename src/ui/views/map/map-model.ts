@@ -1,7 +1,7 @@
 /** The state of a map: visible part, positions of points and labels, selection. Pure. */
-import type { MapPoints, MapRegion, PointValues } from '../../api/maps.ts'
+import type { MapPoints, MapRegion } from '../../api/maps.ts'
 
-export const MAP_SIDE = 65_535
+const MAP_SIDE = 65_535
 
 export interface Viewport {
   /** The map coordinates at the centre of the view. */
@@ -31,16 +31,6 @@ export function zoomOf({ scale, width, height }: Viewport): number {
   return scale / wholeMap(width, height).scale
 }
 
-/** @param look the visible part, moved to be within the map */
-export function viewAt(
-  { x, y, zoom }: { readonly x: number; readonly y: number; readonly zoom: number },
-  width: number,
-  height: number,
-): Viewport {
-  const whole = wholeMap(width, height)
-  return zoomed({ ...moved({ ...whole, x, y }, 0, 0) }, zoom, width / 2, height / 2)
-}
-
 export function moved(view: Viewport, dx: number, dy: number): Viewport {
   const within = (value: number) => Math.min(MAP_SIDE, Math.max(0, value))
   return { ...view, x: within(view.x - dx / view.scale), y: within(view.y - dy / view.scale) }
@@ -63,22 +53,6 @@ export function toScreen(view: Viewport, x: number, y: number): readonly [number
 export function toMap(view: Viewport, x: number, y: number): readonly [number, number] {
   return [(x - view.width / 2) / view.scale + view.x, (y - view.height / 2) / view.scale + view.y]
 }
-
-/** Parses `x,y,zoom` from an address; null if there is none. */
-export function lookOf(text: string | undefined) {
-  const [x, y, zoom, ...more] = (text ?? '').split(',').map(Number)
-  if (x === undefined || y === undefined || zoom === undefined || more.length > 0) return null
-  return [x, y, zoom].every(Number.isFinite) && zoom > 0 ? { x, y, zoom } : null
-}
-
-/** Returns undefined if the whole map is visible. */
-export function textOfLook(view: Viewport): string | undefined {
-  const zoom = Number(zoomOf(view).toPrecision(4))
-  const text = [Math.round(view.x), Math.round(view.y), zoom].join(',')
-  return text === WHOLE ? undefined : text
-}
-
-const WHOLE = [Math.round(MAP_SIDE / 2), Math.round(MAP_SIDE / 2), 1].join(',')
 
 /** Within `reach` map units, or null. 100,000 points take less than a frame. */
 export function nearestPoint(
@@ -161,63 +135,45 @@ function placeFor(
   return null
 }
 
-/** The address parameters that select points. */
-export const SELECTION_KEYS = ['region', 'box', 'value', 'range', 'only', 'version'] as const
-
-/** On one version of the map, a value or range, or points with a rare one or none. */
-export type Selection = Readonly<Partial<Record<(typeof SELECTION_KEYS)[number], string>>>
-
-/** Returns undefined if the address selects nothing. */
-export function selectionIn(query: Readonly<Record<string, string>>): Selection | undefined {
-  const found = SELECTION_KEYS.flatMap((key) => {
-    const value = query[key]
-    return value === undefined ? [] : [[key, value] as const]
-  })
-  return found.length === 0 ? undefined : Object.fromEntries(found)
-}
-
-/** Whether the selection belongs to another version of the map, with other points. */
-export function isOutdated(selection: Selection | undefined, version: string): boolean {
-  return selection?.version !== undefined && selection.version !== version
-}
+/** A region with its parts, a rectangle of the map, or the points with some colours. */
+export type Selection =
+  | { readonly region: number }
+  | { readonly box: readonly number[] }
+  /** Indexes in the palette, both inclusive. */
+  | { readonly first: number; readonly last: number }
 
 /** The visible area as a selection. */
-export function visibleBox(view: Viewport, version: string): Selection {
-  const within = (value: number) => Math.round(Math.min(MAP_SIDE, Math.max(0, value)))
-  const corners = [toMap(view, 0, 0), toMap(view, view.width, view.height)]
-  return { box: corners.flat().map(within).join(','), version }
+export function visibleBox(view: Viewport): Selection {
+  return { box: [...toMap(view, 0, 0), ...toMap(view, view.width, view.height)] }
 }
 
 interface PointsAndColours {
-  readonly version: string
   readonly points: MapPoints
   readonly regions: readonly MapRegion[]
-  /** The values that determine the colours; undefined if the regions do. */
-  readonly values: PointValues | undefined
+  /** The palette index of each point. */
+  readonly places: Uint8Array
 }
 
 /** Returns null if the selection is empty. */
 export function selectedPoints(
   selection: Selection | undefined,
-  { version, points, regions, values }: PointsAndColours,
+  { points, regions, places }: PointsAndColours,
 ): ReadonlySet<number> | null {
-  if (selection === undefined || isOutdated(selection, version)) return null
-  const all = Array.from({ length: points.count }, (_, point) => point)
-  const found = new Set<number>()
-  if (selection.box !== undefined) {
-    const [left = 0, top = 0, right = 0, bottom = 0] = selection.box.split(',').map(Number)
-    for (const point of all) {
-      const [x, y] = [points.x[point] ?? 0, points.y[point] ?? 0]
-      if (x >= left && x <= right && y >= top && y <= bottom) found.add(point)
+  if (selection === undefined) return null
+  const isMeant = (point: number) => {
+    if ('region' in selection) {
+      return isWithin(regions, points.regions[point] ?? 0, selection.region)
     }
-  } else if (selection.region !== undefined) {
-    const meant = Number(selection.region)
-    const areWithin = regions.map((_, region) => isWithin(regions, region, meant))
-    for (const point of all) if (areWithin[points.regions[point] ?? 0]) found.add(point)
-  } else if (values !== undefined) {
-    const isMeant = meantBy(selection, values)
-    for (const point of all) if (isMeant(point)) found.add(point)
+    if ('box' in selection) {
+      const [left = 0, top = 0, right = 0, bottom = 0] = selection.box
+      const [x, y] = [points.x[point] ?? 0, points.y[point] ?? 0]
+      return x >= left && x <= right && y >= top && y <= bottom
+    }
+    const place = places[point] ?? 0
+    return place >= selection.first && place <= selection.last
   }
+  const all = Array.from({ length: points.count }, (_, point) => point)
+  const found = new Set(all.filter(isMeant))
   return found.size === 0 ? null : found
 }
 
@@ -231,20 +187,3 @@ function isWithin(regions: readonly MapRegion[], region: number, meant: number):
 
 /** How many values have a colour of their own. */
 export const SERIES = 8
-
-function meantBy(
-  { value, range, only }: Selection,
-  values: PointValues,
-): (point: number) => boolean {
-  if (values.kind === 'categories') {
-    const { codes } = values
-    if (only === 'none') return (point) => codes[point] === 0
-    if (only === 'rare') return (point) => (codes[point] ?? 0) > SERIES
-    const code = values.values.findIndex((one) => one.value === value) + 1
-    return (point) => code > 0 && codes[point] === code
-  }
-  const valueAt = (point: number) => values.numbers[point] ?? Number.NaN
-  if (only === 'none') return (point) => Number.isNaN(valueAt(point))
-  const [least = Number.NaN, most = Number.NaN] = (range ?? '').split(',').map(Number)
-  return (point) => valueAt(point) >= least && valueAt(point) <= most
-}

@@ -38,17 +38,10 @@ export class MapPainter {
   #colours: Colours | null = null
   /** The inputs of the last drawing of the points. */
   #drawn: readonly unknown[] = []
-  readonly #onLook: (view: Viewport) => void
 
-  /** @param onLook called when the view changes, but not when the window is resized */
-  constructor(
-    below: HTMLCanvasElement,
-    above: HTMLCanvasElement,
-    onLook: (view: Viewport) => void,
-  ) {
+  constructor(below: HTMLCanvasElement, above: HTMLCanvasElement) {
     this.#below = below
     this.#above = above
-    this.#onLook = onLook
     this.#view = wholeMap(above.clientWidth, above.clientHeight)
   }
 
@@ -59,7 +52,6 @@ export class MapPainter {
   look(view: Viewport): void {
     this.#view = view
     this.#plan()
-    this.#onLook(view)
   }
 
   show(picture: MapPicture): void {

@@ -10,7 +10,7 @@ import {
 } from '../../api/maps.ts'
 import { counted } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
-import { SERIES, type Selection } from './map-model.ts'
+import { SERIES } from './map-model.ts'
 
 /** Palette indexes: none or faint, eight series, all other values, then a gradient. */
 export const FAINT = 0
@@ -28,10 +28,9 @@ const WITHOUT_VALUE = 'no value'
 export interface LegendEntry {
   readonly label: string
   readonly count: number
+  /** The palette indexes of these colours, both inclusive. */
   readonly first: number
   readonly last: number
-  /** Selects the points with these colours. */
-  readonly selection: Selection
 }
 
 export interface Coloured {
@@ -71,11 +70,8 @@ export function colouredBy(values: PointValues): Coloured {
 
 function byCategory({ values, codes }: Extract<PointValues, { kind: 'categories' }>): Coloured {
   const places = Uint8Array.from(codes, (code) => (code > SERIES ? OTHERS : code))
-  const named = values.slice(0, SERIES).map(({ value }, at) => {
-    return entry(value, at + 1, { value })
-  })
-  const rare = counted(values.length - SERIES, 'other value')
-  const others = entry(rare, OTHERS, { only: 'rare' })
+  const named = values.slice(0, SERIES).map(({ value }, at) => entry(value, at + 1))
+  const others = entry(counted(values.length - SERIES, 'other value'), OTHERS)
   const legend = withCounts([...named, others, WITHOUT], places)
   return {
     places,
@@ -105,7 +101,7 @@ function byNumber({ kind, numbers }: Extract<PointValues, { numbers: Float64Arra
     const last = first + BAND_STEPS - 1
     const [from, to] = rangeOf(numbers, places, { first, last })
     const label = shown(from) === shown(to) ? shown(to) : `${shown(from)} – ${shown(to)}`
-    return { ...entry(label, first, { range: `${from},${to}` }), last }
+    return { ...entry(label, first), last }
   })
   const legend = withCounts([...bands.toReversed(), WITHOUT], places)
   const shownOf = (point: number) => {
@@ -115,11 +111,11 @@ function byNumber({ kind, numbers }: Extract<PointValues, { numbers: Float64Arra
   return { places, legend, shownOf }
 }
 
-function entry(label: string, place: number, selection: Selection): LegendEntry {
-  return { label, count: 0, first: place, last: place, selection }
+function entry(label: string, place: number): LegendEntry {
+  return { label, count: 0, first: place, last: place }
 }
 
-const WITHOUT = entry(WITHOUT_VALUE, FAINT, { only: 'none' })
+const WITHOUT = entry(WITHOUT_VALUE, FAINT)
 
 /** Only entries with at least one point. */
 function withCounts(entries: readonly LegendEntry[], places: Uint8Array): readonly LegendEntry[] {
@@ -176,8 +172,6 @@ function shownNumber(value: number): string {
 interface Colours {
   /** Undefined if regions determine the colours, or while loading. */
   readonly data: Coloured | undefined
-  /** The values that `data` was made from. */
-  readonly values: PointValues | undefined
   /** The points nearest to the search text. */
   readonly best: readonly number[]
   readonly failure: Error | undefined
@@ -201,7 +195,7 @@ export function useColours(
   )
   const coloured = useMemo(() => (data ? colouredBy(data) : undefined), [data])
   const best = useMemo(() => (data && query ? bestOf(data) : NONE), [data, query])
-  return { data: coloured, values: data ?? undefined, best, failure, reload }
+  return { data: coloured, best, failure, reload }
 }
 
 function bestOf(values: PointValues): readonly number[] {

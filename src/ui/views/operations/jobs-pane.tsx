@@ -17,9 +17,9 @@ import { useAction, usePolling, useResource } from '../../components/resource.ts
 import { tellDone } from '../../shell/notices.tsx'
 
 const ASK_AGAIN_MS = 3000
+/** How often to ask while a job is running. */
+const LOOK_AGAIN_MS = 1000
 const PAGE = 50
-/** How many running jobs are watched with a connection each. The others are polled. */
-const WATCHED_MAX = 2
 const STATES = {
   queued: 'Waiting',
   running: 'Running',
@@ -51,7 +51,8 @@ export function JobsPane() {
     },
     [state, offset],
   )
-  usePolling(jobs.reload, ASK_AGAIN_MS)
+  const isGoing = jobs.data?.items.some(({ state }) => state === 'running')
+  usePolling(jobs.reload, isGoing ? LOOK_AGAIN_MS : ASK_AGAIN_MS)
   const clear = async () => {
     tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
     show({ state })
@@ -95,8 +96,8 @@ export function JobsPane() {
               .map((job) => (
                 <div key={job.id} class="panel">
                   <JobProgress
-                    {...{ id: job.id, job, onOver: jobs.reload, onChanged: jobs.reload }}
-                    isWatched={isWatched(job, items)}
+                    {...{ job, onOver: jobs.reload, onChanged: jobs.reload }}
+                    isWatched={false}
                     about={`${shownProject(job.project)} · ${shownAge(job.created_at, Date.now())}`}
                   >
                     {isJobOver(job) && may('write') && (
@@ -147,13 +148,6 @@ function Pages({ offset, count, total, onShow }: PagesProps) {
       />
     </div>
   )
-}
-
-function isWatched(job: Job, items: readonly Job[]): boolean {
-  return items
-    .filter(({ state }) => state === 'running')
-    .slice(0, WATCHED_MAX)
-    .includes(job)
 }
 
 function stateOf(text: string | undefined): Job['state'] | undefined {

@@ -18,9 +18,6 @@ export interface Comparing {
   readonly ranks: ReadonlyMap<string, Ranks>
   /** The rankings that have arrived. */
   readonly rankings: readonly Ranking[]
-  /** The chunk under the pointer, highlighted in every ranking. */
-  readonly lookedAt: string | null
-  readonly onLookAt: (chunkId: string | null) => void
   readonly judging: Judging
 }
 
@@ -44,14 +41,8 @@ export function SearchHit(props: SearchHitProps) {
   const shown = isWhole ? wholeOf(hit.chunk_content, hit.highlights ?? []) : excerpt
   const values = valuesOf(hit.metadata, shownColumns)
   const canGrow = excerpt.isCut || hit.chunk_content.includes('\n') || values.length > VALUES_SHOWN
-  const look = () => comparing?.onLookAt(hit.chunk_id)
   return (
-    <li
-      class={`search-hit ${comparing?.lookedAt === hit.chunk_id ? 'looked-at' : ''}`}
-      onMouseEnter={look}
-      onMouseLeave={() => comparing?.onLookAt(null)}
-      onFocusCapture={look}
-    >
+    <li class="search-hit">
       <div class="search-hit-head">
         <strong class="quiet">{hit.rank}</strong>
         <a class="one-line grow" href={chunkAddress(place, hit)} dir="auto" title={hit.id}>

@@ -69,15 +69,12 @@ export function Compared({
   ...props
 }: ResultsProps & { readonly judging: Judging; readonly hasReranker: boolean }) {
   const [shown, setShown] = useState<Ranking>('hybrid')
-  const [lookedAt, setLookedAt] = useState<string | null>(null)
   const { searches, place } = props
   const rankings = RANKINGS.filter((one) => one !== 'reranked' || hasReranker)
   const ranks = ranksOf(rankings.map((one) => [one, searches[one].answer?.results ?? []]))
   const comparing = {
     ranks,
-    lookedAt,
     judging,
-    onLookAt: setLookedAt,
     rankings: rankings.filter((one) => searches[one].answer !== undefined),
   }
   return (

@@ -1,17 +1,15 @@
 /** Searches a knowledge base as the user types, and can show all rankings side by side. */
-import type { RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { Check, SelectField, TextAreaField } from '../../components/form/field.tsx'
+import { FilterChips } from '../../components/form/filter-chips.tsx'
 import { FusionField, ModeField, WeightField } from '../../components/form/search-fields.tsx'
 import { knownOf } from '../../components/known-name.ts'
-import { counted } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { evaluateStatement, useJudgments } from './judgments.ts'
 import { type LiveSearch, useLiveSearch } from './live-search.ts'
@@ -30,7 +28,7 @@ import {
 export function SearchView({ project, name }: KnowledgeBaseName) {
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      <SearchPart place={{ project, name }} />
+      <SearchPart key={`${project}/${name}`} place={{ project, name }} />
     </KnowledgeBaseFrame>
   )
 }
@@ -41,9 +39,7 @@ const MODEL_RESTS_MS = 300
 function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
   const [settings, setSettings] = useSettings()
   const [askedText, setAskedText] = useState('')
-  const box = useRef<HTMLInputElement>(null)
   const judging = useJudgments(place)
-  useShortcuts([{ keys: '/', does: 'Type a search', run: () => box.current?.select() }])
   const { text, mode, compares } = settings
   const kb = knownOf('knowledgeBases', place)
   const hasReranker = kb?.reranking_model != null
@@ -80,12 +76,11 @@ function SearchPart({ place }: { readonly place: KnowledgeBaseName }) {
       <SearchBox
         settings={settings}
         kb={kb}
-        box={box}
         measure={judging.isAny ? evaluateStatement(place, settings) : undefined}
         onChange={change}
         onEnter={() => setAskedText(text)}
       />
-      <FilterChips filters={settings.filters} onChange={(filters) => change({ filters })} />
+      <FilterChips filters={settings.filters} onFilters={(filters) => change({ filters })} />
       {text.trim() === '' ? (
         <EmptyState icon="search" title="Type text to search for">
           <p>Results appear while you type.</p>
@@ -137,7 +132,6 @@ function useSettings() {
 interface SearchBoxProps {
   readonly settings: SearchSettings
   readonly kb: KnowledgeBase | undefined
-  readonly box: RefObject<HTMLInputElement | null>
   /** A statement that measures these settings; unset without judgments. */
   readonly measure: string | undefined
   readonly onChange: (part: Partial<SearchSettings>) => void
@@ -146,7 +140,7 @@ interface SearchBoxProps {
 
 const COUNTS = [5, 10, 20, 50, 100]
 
-function SearchBox({ settings, kb, box, measure, onChange, onEnter }: SearchBoxProps) {
+function SearchBox({ settings, kb, measure, onChange, onEnter }: SearchBoxProps) {
   const { text, mode, alpha, fusion, k, reranks, compares } = settings
   return (
     <form
@@ -158,7 +152,6 @@ function SearchBox({ settings, kb, box, measure, onChange, onEnter }: SearchBoxP
       }}
     >
       <input
-        ref={box}
         type="search"
         class="search-box"
         aria-label="Search"
@@ -238,41 +231,4 @@ function FilterField({ filters, onChange }: FilterProps) {
       }}
     />
   )
-}
-
-const LISTED_MAX = 5
-
-/** The conditions of the filter; a click removes one. */
-function FilterChips({ filters, onChange }: FilterProps) {
-  const conditions = Object.entries(filters)
-  if (conditions.length === 0) return null
-  return (
-    <div class="row">
-      <Icon name="filter" />
-      {conditions.map(([key, value]) => (
-        <button
-          key={key}
-          type="button"
-          class="search-chip"
-          aria-label={`Remove the filter ${key}`}
-          onClick={() => {
-            onChange(Object.fromEntries(conditions.filter(([one]) => one !== key)))
-          }}
-        >
-          <bdi>
-            {key.replace(/^metadata\./, '')}: {shownCondition(value)}
-          </bdi>{' '}
-          ×
-        </button>
-      ))}
-    </div>
-  )
-}
-
-/** The condition as JSON; a long list, such as one from the map, is shown as its length. */
-function shownCondition(condition: unknown): string {
-  const isList = typeof condition === 'object' && condition !== null && 'in' in condition
-  const list = isList && Array.isArray(condition.in) ? condition.in : []
-  if (list.length > LISTED_MAX) return `one of ${counted(list.length, 'value')}`
-  return JSON.stringify(condition)
 }

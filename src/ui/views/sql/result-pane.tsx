@@ -1,4 +1,4 @@
-/** The result of a run: rows as a table, a chart or JSON, or the number of changed rows. */
+/** The result of a run: its rows, beside a chart, its plan, or the number of changed rows. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { bodyOf, requestStream } from '../../api/request.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
@@ -10,12 +10,8 @@ import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
 import { useAction } from '../../components/resource.ts'
 import { tsvOf } from '../../components/table/cell-text.ts'
 import { DataTable } from '../../components/table/data-table.tsx'
-import { isPlan, PlanOfRun } from './plan-of-run.tsx'
 import { isSortable, type Run, sentStatement, sortRun } from './runs.ts'
 import { changeTab, type SqlTab } from './sql-tabs.ts'
-import { RESULT_FORMS } from './statement.ts'
-
-const FORM_WORDS = { Table: 'Table', Chart: 'Chart', Both: 'Table and chart', JSON: 'JSON' }
 
 export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   const [isExporting, setIsExporting] = useState(false)
@@ -29,10 +25,8 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
       </section>
     )
   }
-  const hasTable = tab.form === 'Table' || tab.form === 'Both'
-  const hasChart = tab.form === 'Chart' || tab.form === 'Both'
   return (
-    <section class="stack sql-result" aria-label="Result">
+    <section class="stack" aria-label="Result">
       {run.warnings.length > 0 && (
         <ul class="warning sql-warnings small">
           {run.warnings.map((warning) => (
@@ -51,17 +45,13 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
       ) : (
         <>
           <div class="row">
-            <div class="sql-forms" role="group" aria-label="Shown as">
-              {RESULT_FORMS.map((form) => (
-                <Button
-                  look="small"
-                  label={FORM_WORDS[form]}
-                  key={form}
-                  aria-pressed={tab.form === form}
-                  onClick={() => changeTab(tab.id, { form })}
-                />
-              ))}
-            </div>
+            <Button
+              look="small"
+              icon="chart"
+              label="Chart"
+              aria-pressed={tab.hasChart}
+              onClick={() => changeTab(tab.id, { hasChart: !tab.hasChart })}
+            />
             <span class="grow" />
             <CopyButton label="Copy all" text={() => tsvOf([names, ...rows])} />
             <Button
@@ -74,23 +64,58 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
           {isExporting && (
             <ExportDialog name={tab.name} run={run} onClose={() => setIsExporting(false)} />
           )}
-          <div class={tab.form === 'Both' ? 'side-by-side' : 'stack'}>
-            {hasTable && (
-              <DataTable
-                label="Rows"
-                columns={columns}
-                rows={rows}
-                rowCount={rows.length}
-                order={run.order}
-                onSort={isSortable(run) ? (column) => void sortRun(tab.id, column) : undefined}
-              />
-            )}
-            {hasChart && <ChartOfRun tab={tab} run={run} />}
+          <div class={tab.hasChart ? 'side-by-side' : 'stack'}>
+            <DataTable
+              label="Rows"
+              columns={columns}
+              rows={rows}
+              rowCount={rows.length}
+              order={run.order}
+              onSort={isSortable(run) ? (column) => void sortRun(tab.id, column) : undefined}
+            />
+            {tab.hasChart && <ChartOfRun tab={tab} run={run} />}
           </div>
-          {tab.form === 'JSON' && <JsonOfRun run={run} />}
         </>
       )}
     </section>
+  )
+}
+
+// How a statement is executed: what the search planner chose, and DuckDB's drawing of it.
+
+const CHOICES: Readonly<Record<string, string>> = {
+  search: 'Search',
+  source: 'Sent to a remote database',
+}
+
+function isPlan(columnNames: readonly string[]): boolean {
+  return columnNames.join() === 'explain_key,explain_value'
+}
+
+function PlanOfRun({ run }: { readonly run: Run }) {
+  const said = run.rows.map(([key, value]) => ({ key: String(key), text: String(value) }))
+  const choices = said.filter(({ key }) => Object.hasOwn(CHOICES, key))
+  return (
+    <div class="stack">
+      {choices.length > 0 && (
+        <ul class="sql-choices" aria-label="How it runs">
+          {choices.map(({ key, text }, index) => (
+            <li key={index}>
+              <strong class="small">{CHOICES[key]}</strong>
+              <span dir="auto">{text}</span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {said
+        .filter((one) => !choices.includes(one))
+        .map(({ key, text }) => (
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it
+          <pre key={key} class="sql-plan-text" tabIndex={0}>
+            {text}
+          </pre>
+        ))}
+    </div>
   )
 }
 
@@ -208,50 +233,6 @@ function changed(
     y: chosenY === undefined ? suggestedY : [chosenY],
     ...(group === undefined ? {} : { by: group }),
   }
-}
-
-const JSON_ROWS_MAX = 200
-const JSON_CHARS_MAX = 2000
-
-function JsonOfRun({ run: { columns, rows } }: { readonly run: Run }) {
-  const keys = keysOf(columns)
-  const objects = rows.slice(0, JSON_ROWS_MAX).map((row) => {
-    return Object.fromEntries(keys.map((key, index) => [key, row[index]]))
-  })
-  const text = JSON.stringify(objects, withoutLongTexts, 2)
-  return (
-    <div class="stack">
-      <div class="row">
-        <CopyButton label="Copy this JSON" text={text} />
-        {rows.length > JSON_ROWS_MAX && (
-          <span class="small quiet">
-            The first {shownCount(JSON_ROWS_MAX)} rows. An export has all of them.
-          </span>
-        )}
-      </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-      <pre class="data-whole panel" tabIndex={0} dir="auto">
-        {text}
-      </pre>
-    </div>
-  )
-}
-
-/** If two columns have the same name, the second one gets a number. */
-function keysOf(columns: Run['columns']): readonly string[] {
-  const seen = new Set<string>()
-  return columns.map(({ name }) => {
-    let key = name
-    for (let count = 1; seen.has(key); count += 1) key = `${name}_${count}`
-    seen.add(key)
-    return key
-  })
-}
-
-/** One of 50 MB would block the page. The table can open it, and an export has it. */
-function withoutLongTexts(_key: string, value: unknown): unknown {
-  const isLong = typeof value === 'string' && value.length > JSON_CHARS_MAX
-  return isLong ? `${value.slice(0, JSON_CHARS_MAX)} … (cut here)` : value
 }
 
 // Exports all rows of a statement to a file.

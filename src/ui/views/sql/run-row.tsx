@@ -2,26 +2,34 @@
  * The parts around the editor: parameters, the row with the run button, the list of runs, and the
  * failure.
  */
+import { useState } from 'preact/hooks'
 import { SqlError } from '../../api/sql.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { Button, CopyButton, Icon } from '../../components/button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
-import { Failure } from '../../components/failure.tsx'
-import { Field } from '../../components/form/field.tsx'
+import { EmptyState, Failure } from '../../components/failure.tsx'
+import { TextField } from '../../components/form/field.tsx'
 import { projectChoices } from '../../components/known-name.ts'
-import { counted, shownCount, shownDuration } from '../../components/numbers.ts'
-import { cancelRuns, type Run, showRun, type TabRuns } from './runs.ts'
-import { SqlActions } from './sql-actions.tsx'
-import { changeTab, type SqlTab } from './sql-tabs.ts'
 import {
-  NOT_TYPED,
-  PARAMETER_KINDS,
-  type Parameter,
-  parameterValue,
-  placeOfError,
-  saidOfValue,
-} from './statement.ts'
+  counted,
+  shownCount,
+  shownDuration,
+  shownProject,
+  shownTime,
+} from '../../components/numbers.ts'
+import {
+  cancelRuns,
+  clearHistory,
+  type PastRun,
+  pastRuns,
+  type Run,
+  showRun,
+  type TabRuns,
+} from './runs.ts'
+import { changeTab, openTab, type SqlTab } from './sql-tabs.ts'
+import { linkOf, parameterValue, placeOfError, saidOfValue } from './statement.ts'
 
-/** A field for each `:name` in the statement, and for its type. */
+/** A field for each `:name` in the statement. */
 export function ParameterFields(props: {
   readonly tab: SqlTab
   readonly names: readonly string[]
@@ -32,59 +40,18 @@ export function ParameterFields(props: {
     <fieldset class="sql-parameters">
       <legend class="small quiet">Parameters</legend>
       {names.map((name) => (
-        <ParameterField
+        <TextField
           key={name}
-          name={name}
-          parameter={tab.params[name] ?? NOT_TYPED}
-          onChange={(next) => changeTab(tab.id, { params: { ...tab.params, [name]: next } })}
-          onRun={onRun}
+          label={`:${name}`}
+          hint={`sent as ${saidOfValue(parameterValue(tab.params[name] ?? ''))}`}
+          value={tab.params[name] ?? ''}
+          onText={(typed) => changeTab(tab.id, { params: { ...tab.params, [name]: typed } })}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') onRun()
+          }}
         />
       ))}
     </fieldset>
-  )
-}
-
-function ParameterField(props: {
-  readonly name: string
-  readonly parameter: Parameter
-  readonly onChange: (next: Parameter) => void
-  readonly onRun: () => void
-}) {
-  const { name, parameter, onChange, onRun } = props
-  const sent = parameterValue(parameter)
-  const said = sent.problem ?? `sent as ${saidOfValue(sent.value)}`
-  return (
-    <Field label={`:${name}`} hint={said}>
-      {(control) => (
-        <span class="sql-parameter">
-          <input
-            {...control}
-            value={parameter.typed}
-            dir="auto"
-            disabled={parameter.kind === 'null'}
-            aria-invalid={sent.problem !== undefined}
-            onInput={(event) => onChange({ ...parameter, typed: event.currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key !== 'Enter') return
-              event.preventDefault()
-              onRun()
-            }}
-          />
-          <select
-            aria-label={`Type of :${name}`}
-            value={parameter.kind}
-            onChange={({ currentTarget: { value } }) => {
-              const kind = PARAMETER_KINDS.find((one) => one === value) ?? 'auto'
-              onChange({ ...parameter, kind })
-            }}
-          >
-            {PARAMETER_KINDS.map((kind) => (
-              <option key={kind}>{kind}</option>
-            ))}
-          </select>
-        </span>
-      )}
-    </Field>
   )
 }
 
@@ -174,14 +141,17 @@ interface RunRowProps {
   readonly run: Run | undefined
   /** Why nothing was started. */
   readonly refused: string
-  readonly selection: () => Span
   readonly onRun: () => void
+  /** Explains the statement that would run. */
+  readonly onPlan: () => void
   /** Missing if the text has only one statement. */
   readonly onRunAll?: () => void
 }
 
 /** The run button, the project, the state, and further actions. */
-export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRowProps) {
+export function RunRow({ tab, run, refused, onRun, onPlan, onRunAll }: RunRowProps) {
+  const [isHistory, setIsHistory] = useState(false)
+  const link = linkOf(tab, location.origin)
   return (
     <div class="row">
       {run?.state === 'running' ? (
@@ -210,7 +180,14 @@ export function RunRow({ tab, run, refused, selection, onRun, onRunAll }: RunRow
         {refused || saidOf(run)}
       </span>
       <span class="grow" />
-      <SqlActions tab={tab} run={run} selection={selection} />
+      {link === undefined ? (
+        <span class="small quiet">Too long for a link</span>
+      ) : (
+        <CopyButton label="Copy a link" text={link} />
+      )}
+      <Button look="small" label="Plan" title="How the statement would run" onClick={onPlan} />
+      <Button look="small" label="History" onClick={() => setIsHistory(true)} />
+      {isHistory && <HistoryDialog onClose={() => setIsHistory(false)} />}
     </div>
   )
 }
@@ -224,4 +201,58 @@ function saidOf(run: Run | undefined): string {
   if (run.state === 'cancelled') return `Cancelled after ${took}, ${rows} received`
   if (run.isCut) return `The first ${rows}. Export to get all`
   return run.columns.length === 0 ? `Done in ${took}` : `${rows} in ${took}`
+}
+
+const SHOWN_CHARS_MAX = 500
+
+function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
+  const [typed, setTyped] = useState('')
+  const found = pastRuns.value.filter(({ sql }) => sql.toLowerCase().includes(typed.toLowerCase()))
+  return (
+    <Dialog title="History" size="wide" onClose={onClose}>
+      <div class="row">
+        <input
+          class="grow"
+          type="search"
+          aria-label="Find a statement"
+          placeholder="Find a statement"
+          value={typed}
+          onInput={(event) => setTyped(event.currentTarget.value)}
+        />
+        {pastRuns.value.length > 0 && (
+          <Button icon="trash" label="Clear history" onClick={clearHistory} />
+        )}
+      </div>
+      {found.length === 0 && (
+        <EmptyState icon="sql" title={typed === '' ? 'No statements yet' : 'No matching statement'}>
+          <p>Statements that you run are listed here. They stay in this browser.</p>
+        </EmptyState>
+      )}
+      <ul class="sql-history">
+        {found.map((run) => (
+          <li key={`${run.atMs} ${run.sql.slice(0, 50)}`}>
+            <button
+              type="button"
+              class="text-button"
+              onClick={() => {
+                openTab({ sql: run.sql, project: run.project, params: run.params ?? {} })
+                onClose()
+              }}
+            >
+              <code class="sql-past clamped" dir="auto">
+                {run.sql.slice(0, SHOWN_CHARS_MAX)}
+              </code>
+              <span class="small quiet">{saidOfPast(run)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  )
+}
+
+function saidOfPast({ atMs, project, rows, ms }: PastRun): string {
+  const at = shownTime(new Date(atMs).toISOString().replace('T', ' '))
+  const ended = rows === null ? 'failed or cancelled' : counted(rows, 'row')
+  return `${at} in ${shownProject(project)}, ${ended}, ${shownDuration(ms)}`
 }

@@ -27,7 +27,7 @@ const FIRST: SqlTab = {
   sql: '',
   project: 'mindsdb',
   params: {},
-  form: 'Table',
+  hasChart: false,
   chart: {},
 }
 

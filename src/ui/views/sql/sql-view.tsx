@@ -1,4 +1,4 @@
-/** The SQL view: statements in tabs, and their rows as a table, a chart, JSON or a plan. */
+/** The SQL view: statements in tabs, and their rows, charts and plans. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { readFunctions, readTableNames, written } from '../../api/sql.ts'
@@ -7,10 +7,9 @@ import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { useResource } from '../../components/resource.ts'
-import { useShortcuts } from '../../shell/keyboard.tsx'
 import { ResultPane } from './result-pane.tsx'
 import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
-import { cancelRuns, catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
+import { catalogChanges, type Run, runsOf, startRuns } from './runs.ts'
 import { changeTab, currentTab, openTab, type SqlTab, showTab, tabs } from './sql-tabs.ts'
 import { linked, meantStatement, type OpenedLink, parametersOf, valuesOf } from './statement.ts'
 import { SchemaList, TabRow } from './tab-row.tsx'
@@ -33,15 +32,15 @@ export function SqlView() {
   }
   const selection = () => editor.current?.selection() ?? { from: 0, to: 0 }
   const runHere = () => runAt(selection())
+  const plan = () => {
+    const span = meantStatement(tab.sql, selection())
+    if (span === undefined) return runSpans([])
+    const sql = `EXPLAIN ${tab.sql.slice(span.from, span.to)}`
+    const opened = openTab({ sql, project: tab.project, params: tab.params })
+    setRefused(startSpans(opened, statementsOf(sql)))
+  }
   const runAll = () => runSpans(statementsOf(currentTab().sql))
   useLink(setRefused)
-  useShortcuts([
-    { keys: 'e', does: 'Go to the editor', run: () => editor.current?.focus() },
-    { keys: 'r', does: 'Go to the rows', run: focusRows },
-    { keys: 'Mod+Enter', does: 'Run the statement at the cursor, or the selection', run: runHere },
-    { keys: 'Mod+Shift+Enter', does: 'In the editor: run all statements', run: runAll },
-    { keys: 'Mod+.', does: 'Cancel the running statement', run: () => cancelRuns(currentTab().id) },
-  ])
   const marks = useMemo(() => marksOf(run, tab.sql), [run?.failure, tab.sql])
   const parameters = useMemo(() => parametersOf(tab.sql), [tab.sql])
   const statementCount = useMemo(() => statementsOf(tab.sql).length, [tab.sql])
@@ -83,8 +82,8 @@ export function SqlView() {
             tab={tab}
             run={run}
             refused={refused?.id === tab.id ? refused.text : ''}
-            selection={selection}
             onRun={runHere}
+            onPlan={plan}
             {...(statementCount > 1 ? { onRunAll: runAll } : {})}
           />
           {all.runs.length > 1 && <RunList tabId={tab.id} of={all} />}
@@ -116,8 +115,7 @@ function startSpans(
 ): Refused | undefined {
   if (spans.length === 0) return { id, text: 'Write a statement first' }
   const whole = spans.map(({ from, to }) => text.slice(from, to))
-  const { params, problem } = valuesOf(typed, whole.flatMap(parametersOf))
-  if (problem !== undefined) return { id, text: problem }
+  const params = valuesOf(typed, whole.flatMap(parametersOf))
   const all = whole.map((sql, index) => {
     return {
       statement: { sql, project, params, session: id, isReadOnly },
@@ -170,10 +168,6 @@ function useTableNames() {
     known.current = changes
   }, [changes])
   return names
-}
-
-function focusRows(): void {
-  document.querySelector<HTMLElement>('.sql-result [role="grid"]')?.focus()
 }
 
 function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {

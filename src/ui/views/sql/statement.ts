@@ -3,6 +3,7 @@
  * Pure functions.
  */
 
+import { parsedJson } from '../../../core/json.ts'
 import {
   codeOf,
   type Span,
@@ -16,14 +17,6 @@ export function meantStatement(text: string, { from, to }: Span): Span | undefin
   if (text.slice(from, to).trim() !== '') return { from, to }
   const all = statementsOf(text)
   return all.find((span) => from <= span.to + 1) ?? all.at(-1)
-}
-
-/** If the text still contains it; otherwise the one that would run now. */
-export function statementAtHand(text: string, ran: string | undefined, at: Span): string {
-  const isThere = statementsOf(text).some(({ from, to }) => text.slice(from, to) === ran)
-  if (ran !== undefined && isThere) return ran
-  const span = meantStatement(text, at)
-  return span === undefined ? '' : text.slice(span.from, span.to)
 }
 
 /** The names of all `:name` parameters in a statement, each once. */
@@ -95,57 +88,22 @@ export function sortedStatement(sql: string, order: Order): string | undefined {
   return `SELECT * FROM (${sql}\n) ORDER BY ${order.column + 1} ${direction} NULLS LAST`
 }
 
-export const PARAMETER_KINDS = ['auto', 'text', 'number', 'true or false', 'null', 'JSON'] as const
+/** The typed values of all `:name`. */
+export type Parameters = Readonly<Record<string, string>>
 
-/** The typed value of a `:name`, and its type. */
-export interface Parameter {
-  readonly typed: string
-  readonly kind: (typeof PARAMETER_KINDS)[number]
-}
-
-export type Parameters = Readonly<Record<string, Parameter>>
-
-export const NOT_TYPED: Parameter = { typed: '', kind: 'auto' }
-
-type ParameterValue =
-  | { readonly value: unknown; readonly problem?: undefined }
-  | { readonly value?: undefined; readonly problem: string }
-
-/** The value to send, or why there is none. */
-export function parameterValue({ typed, kind }: Parameter): ParameterValue {
-  if (kind === 'null') return { value: null }
-  if (kind === 'text') return { value: typed }
-  if (kind === 'auto') return { value: guessed(typed) }
-  if (kind === 'JSON') {
-    try {
-      return { value: JSON.parse(typed) }
-    } catch {
-      return { problem: 'Enter JSON, such as [1, 2] or ["a", "b"]' }
-    }
-  }
-  if (kind === 'true or false') {
-    const [, word] = /^\s*(true|false)\s*$/i.exec(typed) ?? []
-    return word ? { value: /true/i.test(word) } : { problem: 'Enter true or false' }
-  }
-  const number = Number(typed)
-  if (typed.trim() === '' || !Number.isFinite(number)) return { problem: 'Enter a number' }
-  // Sent as digits, because the server reads integers of any length from a string.
-  return { value: isExact(typed, number) ? number : typed.trim() }
-}
-
-/** Returns a number only if it would be printed as typed, so `007` and `1e999` stay strings. */
-function guessed(typed: string): unknown {
-  if (typed === 'null') return null
-  if (typed === 'true' || typed === 'false') return typed === 'true'
-  const number = Number(typed)
-  return /^-?(0|[1-9]\d*)(\.\d+)?$/.test(typed) && isExact(typed, number) ? number : typed
+/** JSON, such as `10`, `null` or `["a", "b"]`, is sent as what it means, all else as a text. */
+export function parameterValue(typed: string): unknown {
+  const value = parsedJson(typed)
+  // Larger integers are sent as digits, because the server reads any number of them.
+  const isRounded = typeof value === 'number' && !isExact(typed, value)
+  return value === undefined || isRounded ? typed : value
 }
 
 function isExact(typed: string, number: number): boolean {
-  return !/^\s*-?\d+\s*$/.test(typed) || Number.isSafeInteger(number)
+  return /^\s*-?\d+\s*$/.test(typed) ? Number.isSafeInteger(number) : Number.isFinite(number)
 }
 
-/** Describes a value: `the number 10`, `null` or `a text`. */
+/** Describes a value: `the number 10`, `null` or `text`. */
 export function saidOfValue(value: unknown): string {
   if (value === null) return 'null'
   if (value === '') return 'empty text'
@@ -154,27 +112,16 @@ export function saidOfValue(value: unknown): string {
   return words[typeof value] ?? `the ${typeof value} ${String(value)}`
 }
 
-/** @returns the first problem, and the name of its parameter */
-export function valuesOf(
-  parameters: Parameters,
-  names: readonly string[],
-): { readonly params: Readonly<Record<string, unknown>>; readonly problem?: string } {
-  const params: Record<string, unknown> = {}
-  for (const name of names) {
-    const one = parameterValue(parameters[name] ?? NOT_TYPED)
-    if (one.problem !== undefined) return { params, problem: `:${name}: ${one.problem}` }
-    params[name] = one.value
-  }
-  return { params }
+export function valuesOf(typed: Parameters, names: readonly string[]) {
+  return Object.fromEntries(names.map((name) => [name, parameterValue(typed[name] ?? '')]))
 }
-
-export const RESULT_FORMS = ['Table', 'Chart', 'Both', 'JSON'] as const
 
 export interface LinkedStatement {
   readonly sql: string
   readonly project: string
   readonly params: Parameters
-  readonly form: (typeof RESULT_FORMS)[number]
+  /** Whether a chart is beside the rows. */
+  readonly hasChart: boolean
   /** How the chart differs from the suggested one. */
   readonly chart: Readonly<Record<string, string>>
 }
@@ -187,11 +134,8 @@ const LINK_CHARS_MAX = 100_000
 /** @returns undefined if the link would be too long */
 export function linkOf(tab: LinkedStatement, origin: string): string | undefined {
   const words = new URLSearchParams({ q: tab.sql, project: tab.project, run: '1' })
-  for (const [name, { typed, kind }] of Object.entries(tab.params)) {
-    words.set(`p.${name}`, typed)
-    if (kind !== 'auto') words.set(`t.${name}`, kind)
-  }
-  if (tab.form !== 'Table') words.set('as', tab.form)
+  for (const [name, typed] of Object.entries(tab.params)) words.set(`p.${name}`, typed)
+  if (tab.hasChart) words.set('as', 'Chart')
   for (const [name, value] of Object.entries(tab.chart)) words.set(`chart.${name}`, value)
   const text = String(words)
   if (text.length > LINK_CHARS_MAX) return undefined
@@ -210,21 +154,16 @@ export function linked(words: string): OpenedLink | undefined {
   const sql = read.get('q')
   if (sql === null || sql === '') return undefined
   const project = read.get('project')
-  const form = RESULT_FORMS.find((one) => one === read.get('as'))
-  const prefixed = (prefix: string) =>
-    [...read].flatMap(([name, value]) =>
-      name.startsWith(prefix) ? [[name.slice(prefix.length), value] as const] : [],
-    )
-  const params = prefixed('p.').map(([name, typed]) => {
-    const kind = PARAMETER_KINDS.find((one) => one === read.get(`t.${name}`)) ?? 'auto'
-    return [name, { typed, kind }] as const
-  })
+  const prefixed = (prefix: string) => {
+    const found = [...read].filter(([name]) => name.startsWith(prefix))
+    return Object.fromEntries(found.map(([name, value]) => [name.slice(prefix.length), value]))
+  }
   return {
     sql,
     isRun: read.get('run') === '1',
-    params: Object.fromEntries(params),
-    chart: Object.fromEntries(prefixed('chart.')),
+    params: prefixed('p.'),
+    chart: prefixed('chart.'),
+    hasChart: read.get('as') === 'Chart',
     ...(project ? { project } : {}),
-    ...(form === undefined ? {} : { form }),
   }
 }

@@ -1,53 +1,29 @@
 /** The tabs with statements, and the list of tables. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { type NamedTable, written } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
 import type { Resource } from '../../components/resource.ts'
 import { forgetRuns } from './runs.ts'
-import { changeTab, closeTab, openTab, showTab, tabs } from './sql-tabs.ts'
+import { closeTab, openTab, showTab, tabs } from './sql-tabs.ts'
 
 export function TabRow() {
-  const [renaming, setRenaming] = useState('')
   const [undo, setUndo] = useState<() => void>()
-  const row = useRef<HTMLDivElement>(null)
   const { open, current } = tabs.value
-  const endRenaming = (id: string, changed: string, isByKey: boolean) => {
-    if (changed.trim() !== '') changeTab(id, { name: changed.trim() })
-    setRenaming('')
-    if (!isByKey) return
-    // The button reappears with the next frame.
-    requestAnimationFrame(() => {
-      const buttons = row.current?.querySelectorAll<HTMLElement>('[aria-pressed]')
-      buttons?.[open.findIndex((one) => one.id === id)]?.focus()
-    })
-  }
   return (
-    <div ref={row} class="sql-tabs" role="group" aria-label="Statements">
+    <div class="sql-tabs" role="group" aria-label="Statements">
       {open.map(({ id, name }) => (
         <span key={id} class={`sql-tab ${id === current ? 'current' : ''}`}>
-          {renaming === id ? (
-            <NameField
-              name={name}
-              onEnd={(changed, isByKey) => endRenaming(id, changed, isByKey)}
-            />
-          ) : (
-            <button
-              type="button"
-              class="text-button"
-              aria-pressed={id === current}
-              title="Rename with F2 or a double click"
-              onClick={() => showTab(id)}
-              onKeyDown={(event) => {
-                if (event.key === 'F2') setRenaming(id)
-              }}
-              onDblClick={() => setRenaming(id)}
-            >
-              <span class="one-line" dir="auto">
-                {name}
-              </span>
-            </button>
-          )}
+          <button
+            type="button"
+            class="text-button"
+            aria-pressed={id === current}
+            onClick={() => showTab(id)}
+          >
+            <span class="one-line" dir="auto">
+              {name}
+            </span>
+          </button>
           <button
             type="button"
             class="text-button"
@@ -74,34 +50,6 @@ export function TabRow() {
         />
       )}
     </div>
-  )
-}
-
-/** Enter, or leaving the field, keeps the input; Escape discards it. */
-function NameField(props: {
-  readonly name: string
-  readonly onEnd: (changed: string, isByKey: boolean) => void
-}) {
-  const { name, onEnd } = props
-  const field = useRef<HTMLInputElement>(null)
-  const isOver = useRef(false)
-  useEffect(() => field.current?.select(), [])
-  const end = (changed: string, isByKey: boolean) => {
-    if (!isOver.current) onEnd(changed, isByKey)
-    isOver.current = true
-  }
-  return (
-    <input
-      ref={field}
-      aria-label="Name of the statement"
-      defaultValue={name}
-      maxLength={100}
-      onBlur={(event) => end(event.currentTarget.value, false)}
-      onKeyDown={(event) => {
-        if (event.key === 'Enter') end(event.currentTarget.value, true)
-        if (event.key === 'Escape') end(name, true)
-      }}
-    />
   )
 }
 

@@ -2,9 +2,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { refreshCatalog } from '../../../api/catalog.ts'
 import { ApiError, asError } from '../../../api/request.ts'
+import { draftAt, keepDraft } from '../../../components/browser-storage.ts'
 import { Button } from '../../../components/button.tsx'
 import { Failure } from '../../../components/failure.tsx'
-import { useShortcuts } from '../../../shell/keyboard.tsx'
 
 const ROWS_MAX = 10
 
@@ -18,17 +18,6 @@ interface ComposerProps {
   readonly onDown: (() => void) | undefined
 }
 
-const keyOf = (place: string) => `eider.question.${place}`
-
-export function keepDraft(place: string, text: string): void {
-  if (text === '') sessionStorage.removeItem(keyOf(place))
-  else sessionStorage.setItem(keyOf(place), text)
-}
-
-export function draftAt(place: string): string {
-  return sessionStorage.getItem(keyOf(place)) ?? ''
-}
-
 export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerProps) {
   const [text, setText] = useState(() => draftAt(place))
   const [failure, setFailure] = useState<Error>()
@@ -38,10 +27,6 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
     // a conversation to read it.
     if (matchMedia('(hover: hover)').matches) field.current?.focus({ preventScroll: true })
   }, [])
-  useShortcuts([
-    { keys: '/', does: 'Go to the question', run: () => field.current?.focus() },
-    { keys: 'Mod+.', does: 'Stop the answer', run: onStop },
-  ])
   const type = (next: string) => {
     setText(next)
     keepDraft(place, next)

@@ -5,6 +5,7 @@ import { type AgentName, deleteTurnsFrom } from '../../../api/agents.ts'
 import { isLost } from '../../../api/connection.ts'
 import type { ConversationList } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
+import { draftAt, keepDraft } from '../../../components/browser-storage.ts'
 import { Button, Icon } from '../../../components/button.tsx'
 import { ConfirmDialog } from '../../../components/dialog.tsx'
 import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
@@ -12,7 +13,7 @@ import { useAction, usePolling } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
-import { Composer, draftAt, HeldQuestion, keepDraft, useHeldQuestion } from './composer.tsx'
+import { Composer, HeldQuestion, useHeldQuestion } from './composer.tsx'
 import {
   type KeptTurn,
   type KeptTurns,

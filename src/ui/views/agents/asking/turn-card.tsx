@@ -6,9 +6,9 @@ import { rateTrace } from '../../../api/agents.ts'
 import { listDocuments } from '../../../api/documents.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
 import { shownDuration } from '../../../components/numbers.ts'
-import { useAction, useResource } from '../../../components/resource.ts'
+import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { tellDone, tellFailed } from '../../../shell/notices.tsx'
+import { tellFailed } from '../../../shell/notices.tsx'
 import { AnswerText, addressOfCitation, chunkIds } from './answer-text.tsx'
 import { type AskedTurn, NEXT_STEPS, usageOf } from './asked-turn.ts'
 import { Findings } from './findings.tsx'
@@ -143,26 +143,9 @@ const RATINGS = [
 function Feedback(props: { readonly traceId: string; readonly summary: TraceSummary | undefined }) {
   const { traceId, summary } = props
   const [given, setRating] = useState<number>()
-  const [typed, setComment] = useState<string>()
   const rating = given ?? summary?.feedback?.rating
-  const comment = typed ?? summary?.feedback?.comment ?? ''
-  const [isAsking, setIsAsking] = useState(false)
-  const { act, failure, isBusy } = useAction()
-  const rate = async (next: number) => {
-    try {
-      await rateTrace(traceId, { rating: next, ...(comment === '' ? {} : { comment }) })
-      setRating(next)
-      setIsAsking(true)
-    } catch (error) {
-      tellFailed(error)
-    }
-  }
-  const say = () => {
-    void act(async () => {
-      await rateTrace(traceId, { rating: rating ?? 0, comment })
-      setIsAsking(false)
-      tellDone('Thank you. Your rating is saved in the trace')
-    })
+  const rate = (next: number) => {
+    rateTrace(traceId, next).then(() => setRating(next), tellFailed)
   }
   return (
     <fieldset class="row agents-feedback">
@@ -173,25 +156,9 @@ function Feedback(props: { readonly traceId: string; readonly summary: TraceSumm
           label={words}
           key={value}
           aria-pressed={rating === value}
-          onClick={() => void rate(value)}
+          onClick={() => rate(value)}
         />
       ))}
-      {isAsking && (
-        <>
-          <input
-            aria-label="Why (optional)"
-            placeholder="Why? (optional)"
-            dir="auto"
-            value={comment}
-            onInput={(event) => setComment(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              if (event.key === 'Enter' && !event.isComposing) say()
-            }}
-          />
-          <Button look="small" label="Send" aria-disabled={isBusy} onClick={say} />
-          {failure && <span class="bad">{failure.message}</span>}
-        </>
-      )}
     </fieldset>
   )
 }

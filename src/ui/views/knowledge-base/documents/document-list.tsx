@@ -2,17 +2,16 @@
  * Documents or chunks in a table: title or first line, source, size and date. Rows can be selected
  * and deleted.
  */
-import { isObject } from '../../../../core/json.ts'
 import { shortened } from '../../../../core/short-text.ts'
 import {
   deleteAllDocuments,
   deleteDocuments,
   deleteNamedDocuments,
 } from '../../../api/documents.ts'
-import { type Filters, without } from '../../../api/filters.ts'
+import type { Filters } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { may } from '../../../api/session.ts'
-import { Button, Icon } from '../../../components/button.tsx'
+import { Button } from '../../../components/button.tsx'
 import { ConfirmButton } from '../../../components/dialog.tsx'
 import { Check } from '../../../components/form/field.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
@@ -204,59 +203,4 @@ export function SelectionBar(props: SelectionBarProps) {
       <Button look="small" label="Select none" onClick={clear} />
     </div>
   )
-}
-
-/** The filters; a click removes one. */
-export function FilterChips(props: {
-  readonly filters: Filters
-  readonly onFilters: (filters: Filters) => void
-}) {
-  const { filters, onFilters } = props
-  const names = Object.keys(filters)
-  if (names.length === 0) return null
-  return (
-    <ul class="kb-chips" aria-label="Filters">
-      {names.map((name) => (
-        <li key={name}>
-          <Button
-            look="small"
-            aria-label={`Remove the filter ${name}`}
-            onClick={() => onFilters(without(filters, name))}
-          >
-            <span class="one-line" dir="auto">
-              {name}: {wordsOfCondition(filters[name])}
-            </span>
-            <Icon name="close" />
-          </Button>
-        </li>
-      ))}
-      <li>
-        <Button look="small quiet" label="Clear filters" onClick={() => onFilters({})} />
-      </li>
-    </ul>
-  )
-}
-
-const VALUES_SHOWN = 5
-const OPERATORS: Readonly<Record<string, string>> = {
-  ...{ '>=': 'from', '<=': 'to', '<': 'before', contains: 'contains' },
-}
-
-/** Describes a condition, such as `from 3 to 7`, `green or black` or `contains tea`. */
-function wordsOfCondition(condition: unknown): string {
-  if (!isObject(condition)) return shown(condition)
-  const words = Object.entries(condition).map(([operator, value]) => {
-    if (operator === 'in' && Array.isArray(value)) {
-      const more = value.length - VALUES_SHOWN
-      const some = value.slice(0, VALUES_SHOWN).map(shown).join(' or ')
-      return more > 0 ? `${some} or ${more} more` : some
-    }
-    return `${OPERATORS[operator] ?? operator} ${shown(value)}`
-  })
-  return words.join(' ')
-}
-
-function shown(value: unknown): string {
-  if (value === null) return 'no value'
-  return shortened(typeof value === 'string' ? value : JSON.stringify(value), 60)
 }

@@ -13,7 +13,6 @@ import { counted, shownCount } from '../../../components/numbers.ts'
 import { Loaded } from '../../../components/record-list.tsx'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf, chunkNumber } from '../../../shell/addresses.ts'
-import { useShortcuts } from '../../../shell/keyboard.tsx'
 import { tellDone } from '../../../shell/notices.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import {
@@ -74,7 +73,6 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
                   key={column}
                   {...{ of, document, column, text }}
                   marked={isShown ? marked : undefined}
-                  hasKeys={isShown}
                 />
               )
             })}
@@ -142,8 +140,6 @@ interface ColumnTextProps {
   readonly column: string
   readonly text: string
   readonly marked: NamedSpan | undefined
-  /** Whether this column reacts to keys; only one of several columns does. */
-  readonly hasKeys: boolean
 }
 
 interface PlacedChunk extends PlacedSpan {
@@ -152,7 +148,7 @@ interface PlacedChunk extends PlacedSpan {
 }
 
 /** The text of one column with its chunks, and a list of them. */
-function ColumnText({ of, document, column, text, marked, hasKeys }: ColumnTextProps) {
+function ColumnText({ of, document, column, text, marked }: ColumnTextProps) {
   const { route } = useLocation()
   const chunks = useMemo(() => chunksIn(document, column), [document, column])
   const { at, mark } = marked ? markOf(marked, chunks) : { at: -1, mark: undefined }
@@ -164,10 +160,6 @@ function ColumnText({ of, document, column, text, marked, hasKeys }: ColumnTextP
     const chunk = chunks[index]
     if (chunk !== undefined) route(addressAt(chunk))
   }
-  useShortcuts([
-    { keys: 'j', does: 'The next chunk', run: () => hasKeys && open(at + 1) },
-    { keys: 'k', does: 'The previous chunk', run: () => hasKeys && open(at - 1) },
-  ])
   const shown = chunks[Math.max(0, at)]
   const first = Math.max(0, Math.min(at - LISTED_BEFORE, chunks.length - LISTED_MAX))
   return (

@@ -10,13 +10,13 @@ import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { runSql } from '../../../api/sql.ts'
 import { Button, Icon } from '../../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
+import { FilterChips } from '../../../components/form/filter-chips.tsx'
 import { knownOf } from '../../../components/known-name.ts'
 import { counted, shownCount } from '../../../components/numbers.ts'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
-import { useShortcuts } from '../../../shell/keyboard.tsx'
 import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
-import { DocumentTable, FilterChips, type Row, SelectionBar } from './document-list.tsx'
+import { DocumentTable, type Row, SelectionBar } from './document-list.tsx'
 import { FacetPanel, TypedInput } from './facets.tsx'
 
 const PAGE_ROWS = 50
@@ -266,8 +266,6 @@ function ListSearch(props: {
   const { shown, onShow } = props
   const [words, setWords] = useState(shown.words)
   useLayoutEffect(() => setWords(shown.words), [shown.words])
-  const box = useRef<HTMLInputElement>(null)
-  useShortcuts([{ keys: '/', does: 'Find words in the list', run: () => box.current?.select() }])
   return (
     <form
       class="row"
@@ -288,7 +286,6 @@ function ListSearch(props: {
         ))}
       </fieldset>
       <input
-        ref={box}
         class="grow"
         type="search"
         aria-label="Words to find in this list"

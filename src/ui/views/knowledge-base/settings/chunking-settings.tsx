@@ -198,7 +198,6 @@ function RechunkProgress(props: {
     <section class="stack" aria-label="Re-chunked documents">
       <JobProgress
         key={job.id}
-        id={job.id}
         job={job}
         onChanged={reload}
         onOver={() => {

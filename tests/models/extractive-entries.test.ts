@@ -1,0 +1,137 @@
+/** Which passage the built-in model quotes: definitions, options, files and dates. */
+import { expect, test } from 'bun:test'
+import { asked, played, rows, rowsOf } from './fixtures/chat-support.ts'
+
+test('a question of what something is gets its definition, not the passage that mentions it most', async () => {
+  const { answer } = await played({
+    messages: asked('What is Rsyncer?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => {
+      return rows(
+        [
+          'd:content:2of2:0to80',
+          'Rsyncer is distributed under the MIT license. Install Rsyncer from its page.',
+          0.8,
+        ],
+        [
+          'd:content:1of2:0to60',
+          'NAME\n\nRsyncer - a fast tool which copies files to far places',
+          0.7,
+        ],
+      )
+    },
+  })
+  const [first] = answer.split('[d:')
+  expect(first).toContain('a fast tool which copies files')
+})
+
+test('a question may name a file by its name, its folder or its title', async () => {
+  const other = rowsOf('signals.md', [
+    'signals.md:content:9of9:0to33',
+    'Available under the licence MIT.',
+    0.8,
+  ])
+  for (const id of ['entities.md', 'packages/entities/README.md', '7']) {
+    const heading = id === '7' ? 'Entities > Terms' : 'Terms'
+    const own = `${id},${id}:content:6of6:0to29,Available under the licence BSD-2-Clause.,0.4,0.7,${heading}\r\n`
+    const { answer, sql } = await played({
+      messages: asked('Under which licence is entities available?'),
+      listed: '["mindsdb.docs"]',
+      observe: () =>
+        other.replace('relevance,distance\r\n', 'relevance,distance,heading\r\n') + own,
+    })
+    expect(sql.at(-1)).toContain(`id IN ('${id}')`)
+    expect([id, answer.split('[')[0]]).toEqual([id, expect.stringContaining('BSD-2-Clause')])
+  }
+})
+
+test('a file that the question names is searched, although others fit as well', async () => {
+  const { answer, sql } = await played({
+    messages: asked('What is the total of invoice_2024-03.pdf?'),
+    listed: '["mindsdb.docs"]',
+    observe: (statement) => {
+      if (!statement.includes("id LIKE '%invoice_2024-03.pdf%'"))
+        return rowsOf('invoice_2024-02.pdf', [
+          'invoice_2024-02.pdf:content:1of1:0to22',
+          'The total is 90 euros.',
+          0.6,
+        ])
+      return rowsOf('in/invoice_2024-03.pdf', [
+        'in/invoice_2024-03.pdf:content:1of1:0to22',
+        'The total is 75 euros.',
+        0.5,
+      ])
+    },
+  })
+  expect(sql.length).toBeGreaterThan(1)
+  expect(answer.split('[')[0]).toContain('75 euros')
+})
+
+test('a short option is searched by how manuals write it, and explained by its own entry', async () => {
+  const prose =
+    'Of grepper: the grepper tool does lines. What it does is told by grepper -v itself.'
+  const entry = 'OPTIONS\n       -v, --invert\n              Select the lines that do not fit.'
+  const { answer, sql } = await played({
+    messages: asked('What does grepper -v do?'),
+    listed: '["mindsdb.docs"]',
+    observe: (statement) => {
+      if (!statement.includes('LIKE')) return rows(['d:content:1of9:0to80', prose, 0.8])
+      return rows(['d:content:7of9:0to70', entry, 0.6])
+    },
+  })
+  expect(sql.some((one) => one.includes("chunk_content LIKE '%  -v,%'"))).toBe(true)
+  expect(answer.split('[d:')[0]).toContain('Select the lines that do not fit.')
+})
+
+test.each(['-i', '--ignore-case'])(
+  'the entry of %s needs no other word of the question',
+  async (option) => {
+    const prose = 'The grepper tool reads its input as lines. It does so for each file of a folder.'
+    const entry =
+      'OPTIONS\n\t-i, --ignore-case\n\t\tUpper and lower case count as equal.\n\n\t-I\n\t\tBinary files are left out.'
+    const { answer } = await played({
+      messages: asked(`What does ${option} do in grepper?`),
+      listed: '["mindsdb.docs"]',
+      observe: (statement) => {
+        if (!statement.includes('LIKE')) return rows(['d:content:1of9:0to80', prose, 0.8])
+        return rows(['d:content:7of9:0to99', entry, 0.6])
+      },
+    })
+    const [first] = answer.split('[d:')
+    expect(first).toContain('> **-i, --ignore-case\n> Upper and lower case count as equal.**')
+  },
+)
+
+test('of a long entry, the sentence with the name of the option is quoted', async () => {
+  const rest = 'Each name in the list is kept as it is, and nothing in it is taken as a mark. '
+  const entry = `OPTIONS\n       -0, --null\n              Names end with a null character. ${rest.repeat(5)}The grepper tool does that too.`
+  const answer = await answerFrom(entry, 'What does -0 do in grepper?')
+  expect(answer).toContain('-0, --null\n> Names end with a null character.**')
+})
+
+test('the name of an option that is quoted with it is not shown twice', async () => {
+  const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '
+  const entry = `OPTIONS\n       --max-hops <number>\n              Sets a limit. Fifty redirects in a loop are the default. ${about.repeat(5)}`
+  const answer = await answerFrom(entry, 'How many redirects in a loop are the default?')
+  expect(answer).toContain('**Fifty redirects in a loop are the default.**')
+  expect(answer.match(/--max-hops <number>/g)).toHaveLength(1)
+})
+
+async function answerFrom(text: string, question: string): Promise<string> {
+  const observe = () => rows(['d:content:1of9:0to80', text, 0.8])
+  return (await played({ messages: asked(question), listed: '["mindsdb.docs"]', observe })).answer
+}
+
+test('a year next to a mark is a date', async () => {
+  const first = 'Then Montpellier fell to the royal army and its guns.'
+  const text = `${first} Montpellier fell to the army in 1622.`
+  const answer = await answerFrom(text, 'When did Montpellier fall to the royal army?')
+  expect(answer).toContain('**Montpellier fell to the army in 1622.**')
+})
+
+test('without the date that it asks for, a passage is only the closest', async () => {
+  const question = 'When was Rooibos exported to Europe?'
+  const text = 'Rooibos was exported to Europe in'
+  expect(await answerFrom(`${text} 1904.`, question)).toContain('This is what I found')
+  expect(await answerFrom(`${text} crates.`, question)).toContain('The closest passage is')
+})
