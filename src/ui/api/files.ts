@@ -33,20 +33,19 @@ export async function sendFile(sending: FileSending): Promise<UploadedFiles> {
     ...(replaces ? { replace: 'true' } : {}),
     ...(documentId === name ? {} : { document_id: documentId, original_file_name: documentId }),
   })
-  const to = `${path`/api/files/${name}`}?${said}`
+  const to = `${addressOfFile(name)}?${said}`
   const init = { method: 'PUT', body, signal, onSent } as const
   const stored = await request<UploadedFile | UploadedFiles>(to, init)
   return 'files' in stored ? stored : { files: [stored], failed: [], skipped: 0 }
 }
 
-/** @throws ApiError */
-export function deleteFile(name: string): Promise<void> {
-  return request(path`/api/files/${name}`, { method: 'DELETE' })
+export function addressOfFile(name: string): string {
+  return path`/api/files/${name}`
 }
 
 /** The URL of the file's original bytes. */
 export function addressOfContent(name: string): string {
-  return path`/api/files/${name}/content`
+  return `${addressOfFile(name)}/content`
 }
 
 /** `3 of 40 pages contain no text` if a model could read them and none is set. */

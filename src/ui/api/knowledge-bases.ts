@@ -125,12 +125,11 @@ export const listSources = (project: string, name: string, signal?: AbortSignal)
 export const addSource = (project: string, name: string, source: SourceDefinition) =>
   request<Source>(`${at(project, name)}/sources`, { method: 'POST', json: { source } })
 
-export const runSource = ({ project, knowledge_base: name, id }: Source) =>
-  request<Job>(`${at(project, name)}/sources/${id}/run`, { method: 'POST' })
+export const addressOfSource = ({ project, knowledge_base: name, id }: Source) =>
+  `${at(project, name)}/sources/${id}`
 
-/** Removes a source but keeps its documents. */
-export const removeSource = ({ project, knowledge_base: name, id }: Source) =>
-  request<void>(`${at(project, name)}/sources/${id}`, { method: 'DELETE' })
+export const runSource = (source: Source) =>
+  request<Job>(`${addressOfSource(source)}/run`, { method: 'POST' })
 
 export type { SearchAnswer }
 export type SearchHit = SearchAnswer['results'][number]

@@ -1,6 +1,7 @@
 /** A modal dialog. Escape or a click outside closes it, and the focus returns to where it was. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { request } from '../api/request.ts'
 import { Button, type ButtonProps } from './button.tsx'
 import { Failure } from './failure.tsx'
 import { focusHeadingOnceLost } from './heading-focus.ts'
@@ -125,5 +126,30 @@ export function ConfirmButton(props: ConfirmButtonProps & Omit<ButtonProps, 'chi
         </ConfirmDialog>
       )}
     </>
+  )
+}
+
+interface RemoveButtonProps extends Omit<ConfirmButtonProps, 'asks' | 'onConfirm'> {
+  readonly verb: string
+  /** What is removed, by its name. */
+  readonly name: string
+  /** The address of the request that removes it. */
+  readonly address: string
+  readonly onDone: () => void
+}
+
+/** Removes a record with one request. Without an icon, the button shows the verb. */
+export function RemoveButton(props: RemoveButtonProps & Pick<ButtonProps, 'icon'>) {
+  const { verb, name, address, onDone, icon, children } = props
+  return (
+    <ConfirmButton
+      {...(icon ? { look: 'small icon-only quiet', icon } : { look: 'small', label: verb })}
+      verb={verb}
+      aria-label={`${verb} ${name}`}
+      asks={`${verb} ${name}?`}
+      onConfirm={() => request<void>(address, { method: 'DELETE' }).then(onDone)}
+    >
+      <p>{children}</p>
+    </ConfirmButton>
   )
 }

@@ -1,16 +1,17 @@
 /** Shows names and values in as many columns as fit. */
 import type { ComponentChildren } from 'preact'
 
-export function Facts({ children }: { readonly children: ComponentChildren }) {
-  return <dl class="facts">{children}</dl>
-}
+export type Fact = readonly [name: string, value: ComponentChildren]
 
-export function Fact(props: { readonly name: string; readonly children: ComponentChildren }) {
-  const { name, children } = props
+export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
-    <div>
-      <dt class="small quiet">{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt class="small quiet">{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
   )
 }

@@ -94,7 +94,7 @@ function JobBar({ job }: { readonly job: Job }) {
   )
 }
 
-const STATES = {
+export const JOB_STATES = {
   queued: { words: 'Waiting', look: '' },
   running: { words: 'Running', look: 'accent' },
   done: { words: 'Done', look: 'good' },
@@ -103,7 +103,7 @@ const STATES = {
 } as const
 
 export function JobState({ state }: { readonly state: Job['state'] }) {
-  const { words, look } = STATES[state]
+  const { words, look } = JOB_STATES[state]
   return <span class={`badge ${look}`}>{words}</span>
 }
 

@@ -28,6 +28,20 @@ export function RecordList<T>({ empty, children, ...loaded }: RecordListProps<T>
   return <Loaded {...loaded}>{(items) => (items.length === 0 ? empty : children(items))}</Loaded>
 }
 
+/** The same with an `Entry` for each record. */
+export function Entries<T>({
+  children,
+  ...loaded
+}: Omit<RecordListProps<T>, 'children'> & {
+  readonly children: (item: T) => ComponentChildren
+}) {
+  return (
+    <RecordList {...loaded}>
+      {(items) => <ul class="operations-list">{items.map(children)}</ul>}
+    </RecordList>
+  )
+}
+
 export function Section({ title, buttons, class: look = 'stack', children }: SectionProps) {
   const id = `section-${title.toLowerCase().replaceAll(' ', '-')}`
   return (

@@ -1,5 +1,4 @@
-// The search over all documentation pages, the menu in narrow windows, and the button that copies
-// code.
+// The search over all documentation pages, and the buttons that copy code.
 const input = document.getElementById('search')
 const list = document.getElementById('found')
 let sections
@@ -60,37 +59,17 @@ async function search() {
 input.addEventListener('input', search)
 input.addEventListener('focus', load)
 document.addEventListener('keydown', (event) => {
-  const isTyping = event.target.closest?.('input, textarea, select, [contenteditable]')
-  if (event.key === '/' && !isTyping) {
-    event.preventDefault()
-    input.focus()
-  }
-  const links = [...list.querySelectorAll('a')]
-  const at = links.indexOf(document.activeElement)
-  const isInSearch = document.activeElement === input || at >= 0
-  if (!isInSearch || list.hidden) return
-  if (event.key === 'Escape') {
-    list.hidden = true
-    input.focus()
-  }
-  if (event.key === 'Enter' && document.activeElement === input) links[0]?.click()
-  if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
-    event.preventDefault()
-    const next = at + (event.key === 'ArrowDown' ? 1 : -1)
-    if (next < 0) input.focus()
-    else links[Math.min(next, links.length - 1)]?.focus()
-  }
+  if (list.hidden || event.target.closest?.('search') == null) return
+  if (event.key === 'Enter' && event.target === input) list.querySelector('a')?.click()
+  if (event.key !== 'Escape') return
+  list.hidden = true
+  input.focus()
 })
 document.addEventListener('click', (event) => {
   if (event.target.closest('search') === null || event.target.closest('#found a'))
     list.hidden = true
 })
 
-const menu = document.getElementById('menu')
-menu.addEventListener('click', () => {
-  const isOpen = document.getElementById('side-bar').classList.toggle('open')
-  menu.setAttribute('aria-expanded', String(isOpen))
-})
 document.querySelector('.side-bar [aria-current]')?.scrollIntoView({ block: 'nearest' })
 
 for (const block of document.querySelectorAll('.doc > pre')) {

@@ -30,7 +30,8 @@ export function Palette() {
     const pressed = (event: KeyboardEvent) => {
       const hasMod = event.ctrlKey || event.metaKey
       // With Caps Lock on, letters arrive as capitals.
-      if (!hasMod || event.altKey || event.shiftKey || event.key.toLowerCase() !== 'k') return
+      if (event.defaultPrevented || !hasMod || event.altKey || event.shiftKey) return
+      if (event.key.toLowerCase() !== 'k') return
       event.preventDefault()
       // If another dialog is open, the palette stays closed.
       if (isOpen.value || document.querySelector('dialog[open]') === null)

@@ -17,12 +17,11 @@ import { isForWriting } from './addresses.ts'
 import { Navigation } from './navigation.tsx'
 import { Notices, tellFailed } from './notices.tsx'
 import { Palette } from './palette.tsx'
-import { ThemeButton, TopBar, useMenu } from './top-bar.tsx'
+import { SideBar, ThemeButton, TopBar } from './top-bar.tsx'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation()
   const back = reconnections.value
-  const menu = useMenu()
   const isIn = loginState.value === 'on' || loginState.value === 'off'
   useEffect(watchConnection, [])
   const [failure, setFailure] = useState<Error>()
@@ -48,11 +47,11 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         <a class="skip" href="#view">
           Skip to content
         </a>
-        <TopBar menu={menu} />
-        <div id="side-bar" class={`side-bar ${menu.isOpen ? 'open' : ''}`}>
+        <TopBar />
+        <SideBar>
           <Navigation />
-        </div>
-        <main id="view" tabIndex={-1} inert={menu.isOpen}>
+        </SideBar>
+        <main id="view" tabIndex={-1}>
           <ConnectionBanner />
           {loginState.value !== 'unknown' ? (
             <Guarded key={path}>

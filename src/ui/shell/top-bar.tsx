@@ -1,10 +1,7 @@
-/**
- * The bar at the top. In a narrow window it has a menu that covers the view until Escape or
- * navigation closes it.
- */
+/** The bar at the top, and the navigation, which a narrow window shows as a menu. */
 
 import { effect, signal } from '@preact/signals'
-import type { RefObject } from 'preact'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { hasKept, logOut } from '../api/login.ts'
@@ -15,20 +12,15 @@ import { ConfirmDialog } from '../components/dialog.tsx'
 import { tellFailed } from './notices.tsx'
 import { openPalette, PALETTE_KEYS } from './palette.tsx'
 
-export function TopBar({ menu }: { readonly menu: Menu }) {
+export function TopBar() {
   return (
     <header class="top-bar">
-      <button
-        ref={menu.button}
-        type="button"
-        class="button quiet icon-only menu-button"
+      <Button
+        look="quiet icon-only menu-button"
+        icon="menu"
         aria-label="Menu"
-        aria-expanded={menu.isOpen}
-        aria-controls="side-bar"
-        onClick={menu.change}
-      >
-        <Icon name={menu.isOpen ? 'close' : 'menu'} />
-      </button>
+        popovertarget="side-bar"
+      />
       <a class="brand" href="/">
         <img src="/favicon.ico" alt="" width="24" height="24" />
         <span class="brand-name">Eider</span>
@@ -49,44 +41,36 @@ export function TopBar({ menu }: { readonly menu: Menu }) {
   )
 }
 
-interface Menu {
-  readonly isOpen: boolean
-  readonly change: () => void
-  readonly button: RefObject<HTMLButtonElement | null>
-}
-
 /** The same width as in shell-layout.css. In wider windows, the navigation is beside the view. */
 const NARROW = '(max-width: 50rem)'
 
-export function useMenu(): Menu {
+/** The navigation, a popover in a narrow window. Following a link closes it. */
+export function SideBar({ children }: { readonly children: ComponentChildren }) {
   const { url } = useLocation()
-  const [isOpen, setIsOpen] = useState(false)
-  const button = useRef<HTMLButtonElement>(null)
+  const bar = useRef<HTMLDivElement>(null)
+  const close = () => bar.current?.hidePopover()
   // Before the next frame, so that a menu opened right afterwards stays open.
-  useLayoutEffect(() => setIsOpen(false), [url])
+  useLayoutEffect(close, [url])
   useEffect(() => {
-    if (!isOpen) return
     const narrow = matchMedia(NARROW)
-    const widened = () => setIsOpen(false)
-    const pressed = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape' || document.querySelector('dialog[open]') !== null) return
-      setIsOpen(false)
-      button.current?.focus()
-    }
-    const clicked = ({ target }: MouseEvent) => {
-      // A link to the current view does not change the address.
-      if (target instanceof Element && target.closest('#side-bar a') !== null) setIsOpen(false)
-    }
-    narrow.addEventListener('change', widened)
-    document.addEventListener('keydown', pressed)
-    document.addEventListener('click', clicked)
-    return () => {
-      narrow.removeEventListener('change', widened)
-      document.removeEventListener('keydown', pressed)
-      document.removeEventListener('click', clicked)
-    }
-  }, [isOpen])
-  return { isOpen, button, change: () => setIsOpen(!isOpen) }
+    narrow.addEventListener('change', close)
+    return () => narrow.removeEventListener('change', close)
+  }, [])
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/noStaticElementInteractions: links bring their keys
+    <div
+      ref={bar}
+      id="side-bar"
+      class="side-bar"
+      popover="auto"
+      onClick={({ target }) => {
+        // A link to the current view does not change the address.
+        if (target instanceof Element && target.closest('a') !== null) close()
+      }}
+    >
+      {children}
+    </div>
+  )
 }
 
 function AccountButton() {

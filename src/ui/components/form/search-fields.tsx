@@ -1,8 +1,8 @@
 /** Fields for searches, languages and models that several forms share. */
-import { FUSIONS, type Fusion } from '../../../core/domain/hybrid-search.ts'
+import type { Fusion } from '../../../core/domain/hybrid-search.ts'
 import { LANGUAGES } from '../../../core/domain/language.ts'
 import { Button } from '../button.tsx'
-import { SelectField, TextField } from './field.tsx'
+import { TextField } from './field.tsx'
 
 const SHOWN_FOR_AUTOMATIC = 0.5
 
@@ -39,44 +39,11 @@ export const FUSION_CHOICES = [
   ['rrf', 'Ranks only (rrf)'],
 ] as const satisfies readonly (readonly [Fusion, string])[]
 
-const MODE_CHOICES = [
+export const MODE_CHOICES = [
   ['hybrid', 'Hybrid: meaning and keywords'],
   ['vector', 'Semantic: meaning'],
   ['keyword', 'Keyword'],
 ] as const
-
-type SearchMode = (typeof MODE_CHOICES)[number][0]
-
-interface ModeFieldProps {
-  readonly mode: SearchMode
-  readonly onChoose: (mode: SearchMode) => void
-}
-
-export function ModeField({ mode, onChoose }: ModeFieldProps) {
-  const choose = (value: string) => {
-    const found = MODE_CHOICES.find(([one]) => one === value)
-    if (found) onChoose(found[0])
-  }
-  return <SelectField label="Search by" value={mode} onChoose={choose} options={MODE_CHOICES} />
-}
-
-/** How the semantic and the keyword ranking are combined. */
-export function FusionField(props: {
-  readonly fusion: string | null
-  /** The text for null, if null can be chosen, such as `As set for the knowledge base`. */
-  readonly otherwise?: string
-  readonly onChoose: (fusion: Fusion | null) => void
-}) {
-  const { fusion, otherwise, onChoose } = props
-  return (
-    <SelectField
-      label="Combine rankings by"
-      value={fusion ?? ''}
-      onChoose={(value) => onChoose(FUSIONS.find((one) => one === value) ?? null)}
-      options={[...(otherwise === undefined ? [] : [['', otherwise] as const]), ...FUSION_CHOICES]}
-    />
-  )
-}
 
 /** The languages of keyword search, as field options. */
 export const LANGUAGE_CHOICES = LANGUAGES.map((language) => {

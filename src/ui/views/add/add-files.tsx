@@ -27,7 +27,7 @@ export function AddFiles({ project, name }: KnowledgeBaseName) {
   const mine = uploads.value.filter((one) => one.project === project && one.knowledgeBase === name)
   return (
     <>
-      <div class="add-drop">
+      <div class="empty-state">
         <Icon name="upload" />
         <strong>Drop files or folders anywhere on this page</strong>
         <p class="small quiet">

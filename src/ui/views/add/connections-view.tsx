@@ -12,13 +12,13 @@ import type { NamedDatabase } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { may } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmButton } from '../../components/dialog.tsx'
+import { RemoveButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
 import { knowledgeBaseChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Entry, RecordList } from '../../components/record-list.tsx'
+import { Entries, Entry, RecordList } from '../../components/record-list.tsx'
 import { useAction, useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -48,15 +48,9 @@ export function ConnectionsView() {
           <Button look="primary" icon="plus" label="Connect" onClick={() => setIsAdding(true)} />
         )}
       </PageHeader>
-      <RecordList of={connections} what="the connections" empty={empty}>
-        {(items) => (
-          <ul class="operations-list">
-            {items.map((one) => (
-              <Connection key={one.name} of={one} onRemoved={all.reload} />
-            ))}
-          </ul>
-        )}
-      </RecordList>
+      <Entries of={connections} what="the connections" empty={empty}>
+        {(one) => <Connection key={one.name} of={one} onRemoved={all.reload} />}
+      </Entries>
       {isAdding && (
         <NewConnection
           onClose={() => setIsAdding(false)}
@@ -82,16 +76,9 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
       {may('admin') && (
         <>
           <Test address={`${at}/check`} />
-          <ConfirmButton
-            look="small icon-only quiet"
-            icon="trash"
-            aria-label={`Remove ${name}`}
-            asks={`Remove the connection ${name}?`}
-            verb="Remove"
-            onConfirm={() => request<void>(at, { method: 'DELETE' }).then(onRemoved)}
-          >
+          <RemoveButton verb="Remove" icon="trash" name={name} address={at} onDone={onRemoved}>
             Statements can no longer read its tables. Synced documents are kept.
-          </ConfirmButton>
+          </RemoveButton>
         </>
       )}
     </>

@@ -1,15 +1,15 @@
 /** The sources that a knowledge base syncs from, with buttons to run, remove and add them. */
 import { useState } from 'preact/hooks'
 import {
+  addressOfSource,
   addSource,
   listSources,
-  removeSource,
   runSource,
   type SourceDefinition,
 } from '../../api/knowledge-bases.ts'
 import type { Job, Source } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmButton } from '../../components/dialog.tsx'
+import { RemoveButton } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
@@ -67,10 +67,6 @@ function SourceEntry(props: {
       onBegun(await runSource(source))
     })
   }
-  const remove = async () => {
-    await removeSource(source)
-    onRemoved()
-  }
   const { name, kind, last_run: last } = source
   return (
     <li>
@@ -86,16 +82,15 @@ function SourceEntry(props: {
           aria-label={`Run now: ${name}`}
           onClick={run}
         />
-        <ConfirmButton
-          look="small icon-only quiet"
-          icon="trash"
-          aria-label={`Remove ${name}`}
-          asks={`Remove the source ${name}?`}
+        <RemoveButton
           verb="Remove"
-          onConfirm={remove}
+          icon="trash"
+          name={name}
+          address={addressOfSource(source)}
+          onDone={onRemoved}
         >
           The knowledge base stops syncing with it. Its documents are kept.
-        </ConfirmButton>
+        </RemoveButton>
       </div>
       <p class="small quiet" dir="auto">
         {source.path ?? source.url ?? source.query ?? source.table}

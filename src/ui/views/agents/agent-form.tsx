@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
+import { Check, SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
@@ -284,26 +284,25 @@ function PickGroup(props: {
         const hasAll = picked.includes(all)
         return (
           <div key={schema}>
-            <label class="check">
-              <input type="checkbox" checked={hasAll} onChange={() => toggle(all)} />
+            <Check checked={hasAll} onCheck={() => toggle(all)}>
               <span>
                 All of <bdi>{shownProject(schema)}</bdi>{' '}
                 <span class="small quiet">and everything added later</span>
               </span>
-            </label>
+            </Check>
             {members.map((choice) => {
               const name = `${choice.schema}.${choice.name}`
               return (
-                <label key={name} class="check agent-member">
-                  <input
-                    type="checkbox"
+                <div key={name} class="agent-member">
+                  <Check
                     checked={isCovered(choice, picked)}
                     disabled={hasAll}
-                    onChange={() => toggle(name)}
-                  />
-                  <span dir="auto">{choice.name}</span>
-                  {choice.kind !== '' && <span class="small quiet">{choice.kind}</span>}
-                </label>
+                    onCheck={() => toggle(name)}
+                  >
+                    <span dir="auto">{choice.name}</span>
+                    {choice.kind !== '' && <span class="small quiet">{choice.kind}</span>}
+                  </Check>
+                </div>
               )
             })}
           </div>

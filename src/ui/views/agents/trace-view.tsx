@@ -1,7 +1,6 @@
 /** The trace of one question: model and tool calls on a time axis, with input and output. */
 
-import type { ComponentChildren } from 'preact'
-import { useLocation } from 'preact-iso/router'
+import { useState } from 'preact/hooks'
 import { readTrace } from '../../api/agents.ts'
 import type { Trace } from '../../api/records.ts'
 import { ApiError } from '../../api/request.ts'
@@ -46,9 +45,7 @@ function aboveOf({ project, agent }: Trace) {
 }
 
 function Shown({ trace }: { readonly trace: Trace }) {
-  const { query, path, route } = useLocation()
   const calls = callsOf(trace)
-  const at = query.at === undefined ? -1 : Number(query.at)
   const wholeMs = Math.max(trace.took_ms, ...calls.map((call) => call.startMs + call.tookMs), 1)
   return (
     <>
@@ -61,15 +58,7 @@ function Shown({ trace }: { readonly trace: Trace }) {
         {calls.length === 0 && (
           <p class="quiet">The run ended before it called a model or a tool.</p>
         )}
-        {calls.length > 0 && (
-          <Waterfall
-            calls={calls}
-            wholeMs={wholeMs}
-            at={at}
-            onOpen={(index) => route(index === at ? path : `${path}?at=${index}`, true)}
-            detailOf={(call) => <Detail call={call} project={trace.project} />}
-          />
-        )}
+        {calls.length > 0 && <Waterfall calls={calls} wholeMs={wholeMs} project={trace.project} />}
       </section>
     </>
   )
@@ -168,16 +157,14 @@ export function callsOf({ turns, steps }: Pick<Trace, 'turns' | 'steps'>): reado
 interface WaterfallProps {
   readonly calls: readonly Call[]
   readonly wholeMs: number
-  /** The index of the unfolded call. */
-  readonly at: number
-  readonly onOpen: (index: number) => void
-  readonly detailOf: (call: Call) => ComponentChildren
+  /** For the links of statements. */
+  readonly project: string
 }
 
 const TICKS = [0, 0.25, 0.5, 0.75]
 const COLUMNS = 6
 
-function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallProps) {
+function Waterfall({ calls, ...shared }: WaterfallProps) {
   return (
     <table class="agents-waterfall">
       <thead>
@@ -187,7 +174,7 @@ function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallProps) {
             <span class="visually-hidden">On the time axis</span>
             <span aria-hidden="true" class="agents-ticks">
               {TICKS.map((part) => (
-                <span key={part}>{shownDuration(part * wholeMs)}</span>
+                <span key={part}>{shownDuration(part * shared.wholeMs)}</span>
               ))}
             </span>
           </th>
@@ -207,27 +194,19 @@ function Waterfall({ calls, wholeMs, at, onOpen, detailOf }: WaterfallProps) {
       </thead>
       <tbody>
         {calls.map((call, index) => (
-          <Row
-            key={index}
-            call={call}
-            wholeMs={wholeMs}
-            isOpen={index === at}
-            onOpen={() => onOpen(index)}
-            detailOf={detailOf}
-          />
+          <Row key={index} call={call} {...shared} />
         ))}
       </tbody>
     </table>
   )
 }
 
-interface RowProps extends Pick<WaterfallProps, 'wholeMs' | 'detailOf'> {
+interface RowProps extends Omit<WaterfallProps, 'calls'> {
   readonly call: Call
-  readonly isOpen: boolean
-  readonly onOpen: () => void
 }
 
-function Row({ call, wholeMs, isOpen, onOpen, detailOf }: RowProps) {
+function Row({ call, wholeMs, project }: RowProps) {
+  const [isOpen, setIsOpen] = useState(false)
   const { label, startMs, tookMs, turn } = call
   const usage = turn?.usage
   return (
@@ -238,7 +217,7 @@ function Row({ call, wholeMs, isOpen, onOpen, detailOf }: RowProps) {
             type="button"
             class="text-button agents-call"
             aria-expanded={isOpen}
-            onClick={onOpen}
+            onClick={() => setIsOpen(!isOpen)}
           >
             <Icon name="down" />
             <span class="one-line mono">{label}</span>
@@ -254,7 +233,9 @@ function Row({ call, wholeMs, isOpen, onOpen, detailOf }: RowProps) {
       </tr>
       {isOpen && (
         <tr class="agents-detail">
-          <td colSpan={COLUMNS}>{detailOf(call)}</td>
+          <td colSpan={COLUMNS}>
+            <Detail call={call} project={project} />
+          </td>
         </tr>
       )}
     </>

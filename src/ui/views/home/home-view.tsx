@@ -8,14 +8,14 @@ import {
   projects,
   refreshCatalog,
 } from '../../api/catalog.ts'
-import { addressOfContent, deleteFile, listFiles } from '../../api/files.ts'
+import { addressOfContent, addressOfFile, listFiles } from '../../api/files.ts'
 import { isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import { usageByName } from '../../api/knowledge-bases.ts'
 import type { Job, ServerStatus, UploadedFile } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { ConfirmButton } from '../../components/dialog.tsx'
+import { RemoveButton } from '../../components/dialog.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
@@ -48,9 +48,7 @@ export function HomeView() {
       {mayUpload() && <AddData />}
       <SampleProgress />
       <SendingFiles />
-      <RunningJobs />
-      <Failed />
-      <LastJobs />
+      <Activity />
       {all === undefined &&
         (catalogFailure.value ? (
           <Failure error={catalogFailure.value} onRetry={read} />
@@ -153,56 +151,77 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
+const ACTIVITY_AGAIN_MS = 5000
 const READ_MAX = 20
-const SHOWN_MAX = 3
-const LAST_JOBS_AGAIN_MS = 15_000
+const RUNNING_SHOWN_MAX = 5
+const OVER_SHOWN_MAX = 3
 /** Older failures are shown only in the list of all jobs. */
 const FAILED_MS_MAX = 7 * 86_400_000
 
-/** The latest jobs of all projects. Syncs without changes are shown only with their source. */
-function LastJobs() {
-  const { data, reload } = useResource((signal) => {
-    return listJobs({ state: 'done', limit: READ_MAX }, signal)
-  }, [])
-  usePolling(reload, LAST_JOBS_AGAIN_MS)
-  const over = (data?.items ?? []).filter((job) => !isUnchangedSync(job)).slice(0, SHOWN_MAX)
-  if (over.length === 0) return null
-  return (
-    <Section title="New" class="panel stack" buttons={<AllJobs />}>
-      <JobEntries jobs={over} />
-    </Section>
-  )
+async function readActivity(signal: AbortSignal) {
+  const of = (state: Job['state'], limit: number) => listJobs({ state, limit }, signal)
+  const [running, queued, failed, done, status] = await Promise.all([
+    of('running', RUNNING_SHOWN_MAX),
+    of('queued', RUNNING_SHOWN_MAX),
+    of('failed', OVER_SHOWN_MAX),
+    of('done', READ_MAX),
+    request<ServerStatus>('/api/status', { signal }),
+  ])
+  const going = [...running.items, ...queued.items].slice(0, RUNNING_SHOWN_MAX)
+  return {
+    going,
+    moreCount: running.total + queued.total - going.length,
+    failed: failed.items.filter(({ finished_at: end, created_at: begin }) => {
+      return Date.now() - timeOf(end ?? begin).getTime() < FAILED_MS_MAX
+    }),
+    // Syncs without changes are shown only with their source.
+    done: done.items.filter((job) => !isUnchangedSync(job)).slice(0, OVER_SHOWN_MAX),
+    troubles: [
+      status.disk?.full ? 'The disk is full. Nothing can be stored' : '',
+      status.backups?.failed ? `The last backup failed: ${status.backups.failed.message}` : '',
+    ].filter(Boolean),
+  }
 }
 
-/** Recent job failures, and problems of the server. */
-function Failed() {
-  const { data, reload } = useResource(async (signal) => {
-    const [jobs, status] = await Promise.all([
-      listJobs({ state: 'failed', limit: SHOWN_MAX }, signal),
-      request<ServerStatus>('/api/status', { signal }),
-    ])
-    return { jobs: jobs.items, status }
-  }, [])
-  usePolling(reload, LAST_JOBS_AGAIN_MS)
+/** The jobs of all projects that run, failed or ended, and the server's problems. */
+function Activity() {
+  const { data, reload } = useResource(readActivity, [])
+  usePolling(reload, ACTIVITY_AGAIN_MS)
   if (data === undefined) return null
-  const jobs = data.jobs.filter(({ finished_at: end, created_at: begin }) => {
-    return Date.now() - timeOf(end ?? begin).getTime() < FAILED_MS_MAX
-  })
-  const { disk, backups } = data.status
-  const troubles = [
-    disk?.full ? 'The disk is full. Nothing can be stored' : '',
-    backups?.failed ? `The last backup failed: ${backups.failed.message}` : '',
-  ].filter(Boolean)
-  if (jobs.length + troubles.length === 0) return null
+  const { going, moreCount, failed, done, troubles } = data
   return (
-    <Section title="Failed" class="panel stack" buttons={<AllJobs state="failed" />}>
-      {troubles.map((words) => (
-        <p key={words} class="bad" dir="auto">
-          {words} <a href="/operations">Operations</a>
-        </p>
-      ))}
-      {jobs.length > 0 && <JobEntries jobs={jobs} />}
-    </Section>
+    <>
+      {going.length > 0 && sampleLoading.value === undefined && (
+        <Section title="Running now" class="panel stack" buttons={<AllJobs />}>
+          {going.map((job) => (
+            <JobProgress
+              key={job.id}
+              job={job}
+              onOver={() => {
+                reload()
+                refreshCatalog().catch(() => {})
+              }}
+            />
+          ))}
+          {moreCount > 0 && <p class="small quiet">and {shownCount(moreCount)} more</p>}
+        </Section>
+      )}
+      {failed.length + troubles.length > 0 && (
+        <Section title="Failed" class="panel stack" buttons={<AllJobs state="failed" />}>
+          {troubles.map((words) => (
+            <p key={words} class="bad" dir="auto">
+              {words} <a href="/operations">Operations</a>
+            </p>
+          ))}
+          {failed.length > 0 && <JobEntries jobs={failed} />}
+        </Section>
+      )}
+      {done.length > 0 && (
+        <Section title="New" class="panel stack" buttons={<AllJobs />}>
+          <JobEntries jobs={done} />
+        </Section>
+      )}
+    </>
   )
 }
 
@@ -246,40 +265,6 @@ function JobEntry({ job }: { readonly job: Job }) {
   )
 }
 
-const RUNNING_SHOWN_MAX = 5
-const RUNNING_JOBS_AGAIN_MS = 5000
-
-/** Running and waiting jobs of all projects. Their outcome is shown below. */
-function RunningJobs() {
-  const { data, reload } = useResource(async (signal) => {
-    const states = ['running', 'queued'] as const
-    const lists = await Promise.all(
-      states.map((state) => listJobs({ state, limit: RUNNING_SHOWN_MAX }, signal)),
-    )
-    const total = lists.reduce((sum, list) => sum + list.total, 0)
-    return { jobs: lists.flatMap(({ items }) => items).slice(0, RUNNING_SHOWN_MAX), total }
-  }, [])
-  usePolling(reload, RUNNING_JOBS_AGAIN_MS)
-  const loading = sampleLoading.value
-  if (data === undefined || data.jobs.length === 0 || loading !== undefined) return null
-  const moreCount = data.total - data.jobs.length
-  return (
-    <Section title="Running now" class="panel stack" buttons={<AllJobs />}>
-      {data.jobs.map((job) => (
-        <JobProgress
-          key={job.id}
-          job={job}
-          onOver={() => {
-            reload()
-            refreshCatalog().catch(() => {})
-          }}
-        />
-      ))}
-      {moreCount > 0 && <p class="small quiet">and {shownCount(moreCount)} more</p>}
-    </Section>
-  )
-}
-
 function AllJobs({ state }: { readonly state?: Job['state'] }) {
   return (
     <a class="small" href={`/operations/jobs${state === undefined ? '' : `?state=${state}`}`}>
@@ -320,10 +305,6 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
   const { name, format, size_bytes: bytes, row_count: rows } = file
   // A table created by a statement has no original bytes.
   const isSent = bytes > 0
-  const remove = async () => {
-    await deleteFile(name)
-    onDeleted()
-  }
   return (
     <li>
       <Icon name="file" />
@@ -351,16 +332,15 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           </a>
         )}
         {may('write') && (
-          <ConfirmButton
-            look="small icon-only quiet"
-            icon="trash"
-            aria-label={`Delete ${name}`}
-            asks={`Delete the file ${name}?`}
+          <RemoveButton
             verb="Delete"
-            onConfirm={remove}
+            icon="trash"
+            name={name}
+            address={addressOfFile(name)}
+            onDone={onDeleted}
           >
             Statements can no longer read it. Documents made from it are kept.
-          </ConfirmButton>
+          </RemoveButton>
         )}
       </span>
     </li>

@@ -3,10 +3,12 @@ import type { AuditList, User } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { account, loginState, may, mayRunServer } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
+import { RemoveButton } from '../../components/dialog.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form, FormDialog, useFields } from '../../components/form/form.tsx'
 import { shownProjects, shownTime } from '../../components/numbers.ts'
 import {
+  Entries,
   Entry,
   Loaded,
   RecordTable,
@@ -15,7 +17,7 @@ import {
 } from '../../components/record-list.tsx'
 import { useRequest } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
-import { KeyList, ProjectChoice, Remove, widestChoice } from './key-list.tsx'
+import { KeyList, ProjectChoice, widestChoice } from './key-list.tsx'
 
 export function AccessPane() {
   const here = account.value
@@ -87,15 +89,9 @@ function UserList() {
   const close = () => setEdited(undefined)
   return (
     <Section title="Users" buttons={<Button label="New user" onClick={() => setEdited('new')} />}>
-      <Loaded of={users} what="the users">
-        {(items) => (
-          <ul class="operations-list">
-            {items.map((one) => (
-              <UserEntry key={one.id} of={one} onEdit={setEdited} onRemoved={users.reload} />
-            ))}
-          </ul>
-        )}
-      </Loaded>
+      <Entries of={users} what="the users" empty={null}>
+        {(one) => <UserEntry key={one.id} of={one} onEdit={setEdited} onRemoved={users.reload} />}
+      </Entries>
       {edited && (
         <UserDialog
           user={edited === 'new' ? undefined : edited}
@@ -130,9 +126,9 @@ function UserEntry(props: {
             aria-label={`Change ${name}`}
             onClick={() => onEdit(user)}
           />
-          <Remove verb="Delete" name={name} address={`/api/users/${id}`} onDone={onRemoved}>
+          <RemoveButton verb="Delete" name={name} address={`/api/users/${id}`} onDone={onRemoved}>
             Their sessions end immediately. Keys they created still work; revoke them separately.
-          </Remove>
+          </RemoveButton>
         </>
       )}
     </>

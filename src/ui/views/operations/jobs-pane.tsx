@@ -1,18 +1,19 @@
 /** Running jobs with their progress, finished jobs, and scheduled jobs. */
 
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { forgetJob, forgetJobs, isJobOver, isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
-import { path, request } from '../../api/request.ts'
+import { path } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmButton } from '../../components/dialog.tsx'
+import { ConfirmButton, RemoveButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
-import { JobProgress } from '../../components/job-progress.tsx'
-import { counted, shownAge, shownCount, shownProject, shownTime } from '../../components/numbers.ts'
-import { Entry, Loaded, RecordList, Section } from '../../components/record-list.tsx'
+import { JOB_STATES, JobProgress, JobState } from '../../components/job-progress.tsx'
+import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
+import { Entries, Entry, Loaded, Section } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
@@ -20,42 +21,21 @@ const ASK_AGAIN_MS = 3000
 /** How often to ask while a job is running. */
 const LOOK_AGAIN_MS = 1000
 const PAGE = 50
-const STATES = {
-  queued: 'Waiting',
-  running: 'Running',
-  done: 'Done',
-  failed: 'Failed',
-  cancelled: 'Cancelled',
-}
-
-function useShownJobs() {
-  const { query, route } = useLocation()
-  const state = stateOf(query.state)
-  const offset = Math.max(0, Math.floor(Number(query.offset) || 0))
-  const show = (next: { state?: string | undefined; offset?: number }) => {
-    const given = {
-      ...(next.state ? { state: next.state } : {}),
-      ...(next.offset ? { offset: String(next.offset) } : {}),
-    }
-    const words = new URLSearchParams(given).toString()
-    route(words === '' ? '/operations/jobs' : `/operations/jobs?${words}`, true)
-  }
-  return { state, offset, show }
-}
+/** One request lists no more. */
+const JOBS_MAX = 1000
 
 export function JobsPane() {
-  const { state, offset, show } = useShownJobs()
+  const { query, route } = useLocation()
+  const state = stateOf(query.state)
+  const [limit, setLimit] = useState(PAGE)
   const jobs = useResource(
-    (signal) => {
-      return listJobs({ ...(state === undefined ? {} : { state }), limit: PAGE, offset }, signal)
-    },
-    [state, offset],
+    (signal) => listJobs({ ...(state === undefined ? {} : { state }), limit }, signal),
+    [state, limit],
   )
   const isGoing = jobs.data?.items.some(({ state }) => state === 'running')
   usePolling(jobs.reload, isGoing ? LOOK_AGAIN_MS : ASK_AGAIN_MS)
   const clear = async () => {
     tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
-    show({ state })
     jobs.reload()
   }
   const canClear = may('write') && jobs.data?.items.some(isJobOver)
@@ -66,14 +46,17 @@ export function JobsPane() {
           label="Show"
           class="operations-narrow"
           value={state ?? ''}
-          onChoose={(value) => show({ state: value })}
-          options={[['', 'All jobs'], ...Object.entries(STATES)]}
+          onChoose={(value) => route(`/operations/jobs${value && `?state=${value}`}`, true)}
+          options={[
+            ['', 'All jobs'],
+            ...STATES.map((one) => [one, JOB_STATES[one].words] as const),
+          ]}
         />
         {canClear && (
           <ConfirmButton
             label="Delete finished jobs"
             verb="Delete"
-            asks={`Delete ${state === undefined ? 'all finished' : `the ${STATES[state].toLowerCase()}`} jobs?`}
+            asks={`Delete ${state === undefined ? 'all finished' : `the ${JOB_STATES[state].words.toLowerCase()}`} jobs?`}
             onConfirm={clear}
           >
             <p>Stored data is kept. Failed and cancelled jobs cannot be continued afterwards.</p>
@@ -81,7 +64,7 @@ export function JobsPane() {
         )}
       </div>
       <Loaded of={jobs} what="the jobs">
-        {({ items, total }) => (
+        {({ items, total, next }) => (
           <>
             {items.length === 0 && (
               <EmptyState
@@ -106,10 +89,12 @@ export function JobsPane() {
                   </JobProgress>
                 </div>
               ))}
-            <Pages
-              {...{ offset, total, count: items.length }}
-              onShow={(next) => show({ state, offset: next })}
-            />
+            {next !== null && limit < JOBS_MAX && (
+              <Button
+                label={`Show more of ${counted(total, 'job')}`}
+                onClick={() => setLimit(Math.min(limit * 4, JOBS_MAX))}
+              />
+            )}
           </>
         )}
       </Loaded>
@@ -118,41 +103,10 @@ export function JobsPane() {
   )
 }
 
-interface PagesProps {
-  readonly offset: number
-  readonly count: number
-  readonly total: number
-  readonly onShow: (offset: number) => void
-}
+const STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
 
-function Pages({ offset, count, total, onShow }: PagesProps) {
-  if (total <= PAGE && offset === 0) return null
-  const isLast = offset + count >= total
-  return (
-    <div class="row">
-      <span class="quiet">
-        {count === 0 ? 'None here' : `${shownCount(offset + 1)}–${shownCount(offset + count)}`} of{' '}
-        {counted(total, 'job')}
-      </span>
-      <Button
-        look="small"
-        label="Newer"
-        aria-disabled={offset === 0}
-        onClick={() => offset > 0 && onShow(Math.max(0, offset - PAGE))}
-      />
-      <Button
-        look="small"
-        label="Older"
-        aria-disabled={isLast}
-        onClick={() => !isLast && onShow(offset + PAGE)}
-      />
-    </div>
-  )
-}
-
-function stateOf(text: string | undefined): Job['state'] | undefined {
-  const states = ['queued', 'running', 'done', 'failed', 'cancelled'] as const
-  return states.find((one) => one === text)
+function stateOf(text: string | null | undefined): Job['state'] | undefined {
+  return STATES.find((one) => one === text)
 }
 
 interface DeleteJobProps {
@@ -207,15 +161,9 @@ function ScheduleList() {
   usePolling(schedules.reload, SCHEDULES_AGAIN_MS)
   return (
     <Section title="Scheduled jobs">
-      <RecordList of={schedules} what="the scheduled jobs" empty={<NoSchedules />}>
-        {(items) => (
-          <ul class="operations-list">
-            {items.map((one) => (
-              <Row key={`${one.project}.${one.name}`} of={one} onDeleted={schedules.reload} />
-            ))}
-          </ul>
-        )}
-      </RecordList>
+      <Entries of={schedules} what="the scheduled jobs" empty={<NoSchedules />}>
+        {(one) => <Row key={`${one.project}.${one.name}`} of={one} onDeleted={schedules.reload} />}
+      </Entries>
     </Section>
   )
 }
@@ -228,10 +176,6 @@ function NoSchedules() {
   )
 }
 
-const LOOKS: Readonly<Record<string, string>> = {
-  ...{ done: 'good', failed: 'bad', running: 'accent', cancelled: 'warn' },
-}
-
 interface RowProps {
   readonly of: ShownSchedule
   readonly onDeleted: () => void
@@ -239,24 +183,19 @@ interface RowProps {
 
 function Row({ of: schedule, onDeleted }: RowProps) {
   const { project, name, query, every, nextAt, state, error, ranAt } = schedule
-  const now = Date.now()
-  const remove = async () => {
-    await request(path`/api/projects/${project}/jobs/${name}`, { method: 'DELETE' })
-    onDeleted()
-  }
+  const last = stateOf(state)
   const beside = (
     <>
-      {state !== null && <span class={`badge ${LOOKS[state] ?? ''}`}>Last run: {state}</span>}
+      {last && <JobState state={last} />}
       {mayRunServer() && (
-        <ConfirmButton
-          look="small"
-          label="Delete"
-          aria-label={`Delete ${name}`}
-          asks={`Delete ${name}?`}
-          onConfirm={remove}
+        <RemoveButton
+          verb="Delete"
+          name={name}
+          address={path`/api/projects/${project}/jobs/${name}`}
+          onDone={onDeleted}
         >
-          <p>It stops running. Stored data is kept.</p>
-        </ConfirmButton>
+          It stops running. Stored data is kept.
+        </RemoveButton>
       )}
     </>
   )
@@ -268,7 +207,7 @@ function Row({ of: schedule, onDeleted }: RowProps) {
       <p class="small quiet">
         {every === null ? 'Once' : `Every ${every}`} ·{' '}
         {nextAt === null ? 'no longer runs' : `next ${shownTime(nextAt)}`} ·{' '}
-        {ranAt === null ? 'has not run yet' : `ran ${shownAge(ranAt, now)}`}
+        {ranAt === null ? 'has not run yet' : `ran ${shownAge(ranAt, Date.now())}`}
       </p>
       {error !== null && (
         <p class="small pre bad" dir="auto">

@@ -1,11 +1,10 @@
 /** API keys for programs: create, show once, revoke; and which projects a key or user may use. */
-import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import type { Key, NamedDatabase, NewKey } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { account } from '../../api/session.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
-import { ConfirmButton, Dialog } from '../../components/dialog.tsx'
+import { Dialog, RemoveButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure } from '../../components/failure.tsx'
 import { Check, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
@@ -17,7 +16,7 @@ import {
   shownTime,
   timeOf,
 } from '../../components/numbers.ts'
-import { Entry, RecordList, Section } from '../../components/record-list.tsx'
+import { Entries, Entry, Section } from '../../components/record-list.tsx'
 import { useRequest } from '../../components/resource.ts'
 
 export function KeyList() {
@@ -31,15 +30,9 @@ export function KeyList() {
   )
   return (
     <Section title="Keys" buttons={<Button label="New key" onClick={() => setIsMaking(true)} />}>
-      <RecordList of={keys} what="the keys" empty={empty}>
-        {(items) => (
-          <ul class="operations-list">
-            {items.map((one) => (
-              <KeyEntry key={one.id} of={one} onRevoked={keys.reload} />
-            ))}
-          </ul>
-        )}
-      </RecordList>
+      <Entries of={keys} what="the keys" empty={empty}>
+        {(one) => <KeyEntry key={one.id} of={one} onRevoked={keys.reload} />}
+      </Entries>
       {isMaking && (
         <NewKeyDialog
           onClose={() => setIsMaking(false)}
@@ -85,9 +78,14 @@ function KeyEntry({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked
           {scope}
         </span>
       ))}
-      <Remove verb="Revoke" name={key.name} address={`/api/keys/${key.id}`} onDone={onRevoked}>
+      <RemoveButton
+        verb="Revoke"
+        name={key.name}
+        address={`/api/keys/${key.id}`}
+        onDone={onRevoked}
+      >
         Programs that use it lose access immediately. This cannot be undone.
-      </Remove>
+      </RemoveButton>
     </>
   )
   return (
@@ -181,27 +179,6 @@ function NewKeyDialog(props: {
         {...bind('perMinute')}
       />
     </FormDialog>
-  )
-}
-
-export function Remove(props: {
-  readonly verb: 'Delete' | 'Revoke'
-  readonly name: string
-  readonly address: string
-  readonly onDone: () => void
-  readonly children: ComponentChildren
-}) {
-  const { verb, name, address, onDone, children } = props
-  return (
-    <ConfirmButton
-      look="small"
-      label={verb}
-      aria-label={`${verb} ${name}`}
-      asks={`${verb} ${name}?`}
-      onConfirm={() => request<void>(address, { method: 'DELETE' }).then(onDone)}
-    >
-      <p>{children}</p>
-    </ConfirmButton>
   )
 }
 

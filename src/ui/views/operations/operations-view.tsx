@@ -10,6 +10,7 @@ import { TextField } from '../../components/form/field.tsx'
 import { shownBytes, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import {
+  Entries,
   Entry,
   Loaded,
   RecordList,
@@ -131,15 +132,9 @@ function RunningPane() {
         {mayRunServer() ? 'All' : 'Your'} running statements, searches, questions and uploads. Work
         without a request is a <a href="/operations/jobs">job</a>.
       </p>
-      <RecordList of={running} what="what runs" empty={<NothingRuns />}>
-        {(items) => (
-          <ul class="operations-list">
-            {items.map((one) => (
-              <RunningRow key={one.number} running={one} onCancelled={running.reload} />
-            ))}
-          </ul>
-        )}
-      </RecordList>
+      <Entries of={running} what="what runs" empty={<NothingRuns />}>
+        {(one) => <RunningRow key={one.number} running={one} onCancelled={running.reload} />}
+      </Entries>
     </div>
   )
 }

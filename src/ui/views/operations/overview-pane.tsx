@@ -6,7 +6,7 @@ import type { Health, ServerStatus, Usage, UsageList } from '../../api/records.t
 import { ApiError, request } from '../../api/request.ts'
 import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { Fact, Facts as FactList } from '../../components/facts.tsx'
+import { type Fact, Facts } from '../../components/facts.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import {
   counted,
@@ -79,11 +79,9 @@ async function readTrouble(signal: AbortSignal): Promise<string | undefined> {
   }
 }
 
-type Facts = readonly (readonly [name: string, value: ComponentChildren])[]
-
 function Panel(props: {
   readonly title: string
-  readonly facts: Facts
+  readonly facts: readonly Fact[]
   readonly trouble?: string | undefined
   readonly children?: ComponentChildren
 }) {
@@ -96,13 +94,7 @@ function Panel(props: {
         </p>
       )}
       {children}
-      <FactList>
-        {facts.map(([name, value]) => (
-          <Fact key={name} name={name}>
-            {value}
-          </Fact>
-        ))}
-      </FactList>
+      <Facts facts={facts} />
     </Section>
   )
 }
@@ -119,11 +111,11 @@ function Server({ status, trouble }: PartProps & { readonly trouble: string | un
       {trouble === undefined ? 'Healthy' : 'Not healthy'}
     </span>
   )
-  const running: Facts = statements
+  const running: readonly Fact[] = statements
     ? [['Statements', `${statements.running} running, ${statements.waiting} waiting`]]
     : []
   const abandoned = statements?.abandoned.length ?? 0
-  const facts: Facts = [
+  const facts: readonly Fact[] = [
     ['Health', health],
     ['Version', version],
     ['Login', auth.http_auth_enabled ? 'On' : 'Off: open to everyone who can reach it'],
@@ -142,7 +134,7 @@ function Memory({ status: { memory } }: PartProps) {
   const { rss, data, start, limit, readers, interrupted } = memory
   const room = limit === null || start === null ? 0 : limit - start
   const used = Math.max(0, (data ?? 0) - (start ?? 0))
-  const facts: Facts = [
+  const facts: readonly Fact[] = [
     ['In use', shownBytes(rss)],
     ['Used since startup', room > 0 ? `${shownBytes(used)} of ${shownBytes(room)}` : 'No limit'],
     ['Limit per file reader', shownBytes(readers)],
@@ -159,7 +151,7 @@ function Disk({ status: { disk } }: PartProps) {
   if (disk === undefined) return null
   const { free, reserve, data, log, files, full } = disk
   const used = data + log + files
-  const facts: Facts = [
+  const facts: readonly Fact[] = [
     ['Database', shownBytes(data + log)],
     ['Uploaded files', shownBytes(files)],
     ['Free', free === null ? 'Unknown' : shownBytes(free)],
@@ -178,7 +170,7 @@ function Disk({ status: { disk } }: PartProps) {
 function BackupState({ status: { backups } }: PartProps) {
   if (backups === undefined) return null
   const { last, next, failed } = backups
-  const facts: Facts = [
+  const facts: readonly Fact[] = [
     ['Newest', last === null ? 'None yet' : shownAge(last.created_at, Date.now())],
     ['Next', next === null ? 'Not scheduled' : shownTime(next)],
     ['', <a href="/operations/backups">All backups</a>],

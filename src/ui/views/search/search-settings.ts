@@ -2,11 +2,11 @@
 
 import { FUSIONS } from '../../../core/domain/hybrid-search.ts'
 import { isObject, parsedJson } from '../../../core/json.ts'
+import type { Filters } from '../../api/filters.ts'
 import type { SearchOrder } from '../../api/knowledge-bases.ts'
 
 export const RANKINGS = ['vector', 'keyword', 'hybrid', 'reranked'] as const
 export type Ranking = (typeof RANKINGS)[number]
-export type Filters = Readonly<Record<string, unknown>>
 
 export interface SearchSettings {
   readonly text: string
@@ -30,7 +30,7 @@ export function settingsOf(query: Readonly<Record<string, string | undefined>>):
   const k = Number(query.k)
   return {
     text: query.q ?? '',
-    mode: (['vector', 'keyword'] as const).find((one) => one === query.mode) ?? 'hybrid',
+    mode: modeOf(query.mode),
     alpha: alpha >= 0 && alpha <= 1 ? alpha : null,
     fusion: FUSIONS.find((one) => one === query.fusion) ?? null,
     k: Number.isInteger(k) && k > 0 ? Math.min(k, K_MAX) : K_DEFAULT,
@@ -38,6 +38,10 @@ export function settingsOf(query: Readonly<Record<string, string | undefined>>):
     reranks: query.rerank === '1',
     compares: query.compare === '1',
   }
+}
+
+export function modeOf(text: string | undefined): SearchSettings['mode'] {
+  return (['vector', 'keyword'] as const).find((one) => one === text) ?? 'hybrid'
 }
 
 /** About the limit of proxies. The rest goes after the `#`, which is never sent. */

@@ -1,13 +1,14 @@
 /** Searches a knowledge base as the user types, and can show all rankings side by side. */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import type { Filters } from '../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { Check, SelectField, TextAreaField } from '../../components/form/field.tsx'
 import { FilterChips } from '../../components/form/filter-chips.tsx'
-import { FusionField, ModeField, WeightField } from '../../components/form/search-fields.tsx'
+import { FUSION_CHOICES, MODE_CHOICES, WeightField } from '../../components/form/search-fields.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
@@ -15,7 +16,7 @@ import { evaluateStatement, useJudgments } from './judgments.ts'
 import { type LiveSearch, useLiveSearch } from './live-search.ts'
 import { Compared, Results } from './search-results.tsx'
 import {
-  type Filters,
+  modeOf,
   orderOf,
   parsedFilters,
   queryOf,
@@ -178,12 +179,18 @@ function SearchBox({ settings, kb, measure, onChange, onEnter }: SearchBoxProps)
       <details class="search-options">
         <summary class="small">Options</summary>
         <div class="search-settings">
-          <ModeField mode={mode} onChoose={(chosen) => onChange({ mode: chosen })} />
+          <SelectField
+            label="Search by"
+            value={mode}
+            onChoose={(value) => onChange({ mode: modeOf(value) })}
+            options={MODE_CHOICES}
+          />
           <WeightField alpha={alpha} onChange={(weight) => onChange({ alpha: weight })} />
-          <FusionField
-            fusion={fusion}
-            otherwise="Knowledge base default"
-            onChoose={(chosen) => onChange({ fusion: chosen })}
+          <SelectField
+            label="Combine rankings by"
+            value={fusion ?? ''}
+            onChoose={(value) => onChange({ fusion: value || null })}
+            options={[['', 'Knowledge base default'], ...FUSION_CHOICES]}
           />
           <SelectField
             label="Results"

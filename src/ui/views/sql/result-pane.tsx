@@ -6,6 +6,7 @@ import { Chart } from '../../components/chart/chart.tsx'
 import { type ChartChoice, type ChartKind, chooseChart } from '../../components/chart/chart-data.ts'
 import { Dialog } from '../../components/dialog.tsx'
 import { EmptyState, Failure, Progress } from '../../components/failure.tsx'
+import { SelectField } from '../../components/form/field.tsx'
 import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
 import { useAction } from '../../components/resource.ts'
 import { tsvOf } from '../../components/table/cell-text.ts'
@@ -144,9 +145,9 @@ function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   const several = choice.y.length > 1 ? choice.y.map((one) => names[one]).join(', ') : undefined
   return (
     <div class="panel stack">
-      <div class="row">
-        <Choice label="Chart" value={choice.kind} options={KINDS} onChoose={set('kind')} />
-        <Choice
+      <div class="operations-filters">
+        <SelectField label="Chart" value={choice.kind} options={KINDS} onChoose={set('kind')} />
+        <SelectField
           label={isCount ? 'Column' : 'X axis'}
           value={String(choice.x)}
           options={indexed(names)}
@@ -154,16 +155,19 @@ function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
         />
         {!isCount && (
           <>
-            <Choice
+            <SelectField
               label="Y axis"
               value={several === undefined ? String(choice.y[0] ?? 0) : ''}
-              options={[...(several === undefined ? [] : [['', several]]), ...indexed(names)]}
+              options={[
+                ...(several === undefined ? [] : [['', several] as const]),
+                ...indexed(names),
+              ]}
               onChoose={set('y')}
             />
-            <Choice
+            <SelectField
               label="Series"
               value={choice.by === undefined ? 'none' : String(choice.by)}
-              options={[['none', 'none'], ...indexed(names)]}
+              options={['none', ...indexed(names)]}
               onChoose={set('by')}
             />
           </>
@@ -180,33 +184,8 @@ function ChartOfRun({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
   )
 }
 
-function indexed(names: readonly string[]): readonly (readonly string[])[] {
-  return names.map((name, index) => [String(index), name])
-}
-
-function Choice(props: {
-  readonly label: string
-  readonly value: string
-  /** Each option by itself, or with a label. */
-  readonly options: readonly (string | readonly string[])[]
-  readonly onChoose: (value: string) => void
-}) {
-  const { label, value, options, onChoose } = props
-  return (
-    <label class="row small">
-      {label}
-      <select value={value} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
-        {options.map((option) => {
-          const [one = '', words = one] = typeof option === 'string' ? [option] : option
-          return (
-            <option key={one} value={one}>
-              {words}
-            </option>
-          )
-        })}
-      </select>
-    </label>
-  )
+function indexed(names: readonly string[]) {
+  return names.map((name, index) => [String(index), name] as const)
 }
 
 /** The suggested chart with the user's choices, if this result has those columns. */

@@ -148,7 +148,7 @@ function Feedback(props: { readonly traceId: string; readonly summary: TraceSumm
     rateTrace(traceId, next).then(() => setRating(next), tellFailed)
   }
   return (
-    <fieldset class="row agents-feedback">
+    <fieldset class="row">
       <legend class="visually-hidden">Was this answer good?</legend>
       {RATINGS.map(([value, words]) => (
         <Button

@@ -8,7 +8,7 @@ import type { DocumentTexts } from '../../../api/records.ts'
 import { may } from '../../../api/session.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
 import { ConfirmButton } from '../../../components/dialog.tsx'
-import { Fact, Facts } from '../../../components/facts.tsx'
+import { Facts } from '../../../components/facts.tsx'
 import { counted, shownCount } from '../../../components/numbers.ts'
 import { Loaded } from '../../../components/record-list.tsx'
 import { useResource } from '../../../components/resource.ts'
@@ -103,13 +103,7 @@ function Metadata({ document: { metadata, exact, chunks } }: { readonly document
         </p>
       )}
       {entries.length > 0 && (
-        <Facts>
-          {entries.map(([name, value]) => (
-            <Fact key={name} name={name}>
-              <Value value={value} />
-            </Fact>
-          ))}
-        </Facts>
+        <Facts facts={entries.map(([name, value]) => [name, <Value key={name} value={value} />])} />
       )}
     </>
   )

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { quote } from '../../../../core/domain/names.ts'
 import { isObject, parsedJson } from '../../../../core/json.ts'
-import { addressOfApi, findWords, listChunks, listDocuments } from '../../../api/documents.ts'
+import { findWords, listChunks, listDocuments } from '../../../api/documents.ts'
 import { type ColumnTypes, type Filters, whereOf } from '../../../api/filters.ts'
 import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
 import { runSql } from '../../../api/sql.ts'
@@ -17,7 +17,7 @@ import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
 import { DocumentTable, type Row, SelectionBar } from './document-list.tsx'
-import { FacetPanel, TypedInput } from './facets.tsx'
+import { FacetPanel } from './facets.tsx'
 
 const PAGE_ROWS = 50
 
@@ -114,7 +114,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
                 <span class="grow" role="status">
                   {wordsOfPlace(place.page, listed.rows.length, listed.total)}
                 </span>
-                <ExportLinks of={of} filters={shown.filters} types={types} />
+                <SqlLink of={of} filters={shown.filters} types={types} />
               </div>
               <DocumentTable
                 of={of}
@@ -166,26 +166,19 @@ function wordsOfPlace(page: number, rows: number, total: number | null): string 
 /** Proxies and servers accept URLs of up to about this length. */
 const ADDRESS_CHARS_MAX = 4000
 
-function ExportLinks(props: {
+function SqlLink(props: {
   readonly of: KnowledgeBaseName
   readonly filters: Filters
   readonly types: ColumnTypes
 }) {
   const { of, filters, types } = props
   const statement = statementOf(of, filters, types)
+  if (statement === undefined || statement.length >= ADDRESS_CHARS_MAX) return null
   return (
-    <>
-      {statement !== undefined && statement.length < ADDRESS_CHARS_MAX && (
-        <a href={statement} class="button small">
-          <Icon name="sql" />
-          Open in SQL
-        </a>
-      )}
-      <a href={`${addressOfApi(of)}/export`} class="button small" download>
-        <Icon name="download" />
-        Export all with vectors
-      </a>
-    </>
+    <a href={statement} class="button small">
+      <Icon name="sql" />
+      Open in SQL
+    </a>
   )
 }
 
@@ -212,19 +205,12 @@ interface PagesProps {
 }
 
 function Pages({ here, shown, next, total }: PagesProps) {
-  const { route } = useLocation()
   if (shown.page === 1 && next === null) return null
-  const last = total === null ? null : Math.max(1, Math.ceil(total / PAGE_ROWS))
+  const last = total === null ? '' : ` of ${shownCount(Math.max(1, Math.ceil(total / PAGE_ROWS)))}`
   const to = (page: number, cursor?: string) => {
     return `${here}${queryOfList({ ...shown, page, cursor: cursor || undefined })}`
   }
   const toTop = () => scrollTo({ top: 0 })
-  const jump = (text: string) => {
-    const page = Math.max(1, Math.min(Number.parseInt(text, 10) || 1, last ?? 1))
-    if (page === shown.page) return
-    toTop()
-    route(to(page))
-  }
   return (
     <nav class="row" aria-label="Pages">
       {shown.page > 1 && (
@@ -232,22 +218,9 @@ function Pages({ here, shown, next, total }: PagesProps) {
           Previous page
         </a>
       )}
-      <span class="row small quiet">
-        Page
-        {last === null ? (
-          ` ${shown.page}`
-        ) : (
-          <>
-            <TypedInput
-              type="number"
-              label="Page"
-              class="kb-page"
-              value={String(shown.page)}
-              onCommit={jump}
-            />
-            of {shownCount(last)}
-          </>
-        )}
+      <span class="small quiet">
+        Page {shownCount(shown.page)}
+        {last}
       </span>
       {next !== null && (
         <a class="button small" href={to(shown.page + 1, next)} onClick={toTop}>
@@ -275,7 +248,7 @@ function ListSearch(props: {
         onShow({ words: words.trim() })
       }}
     >
-      <fieldset class="kb-switch" aria-label="What is listed">
+      <fieldset class="row kb-switch" aria-label="What is listed">
         {(['documents', 'chunks'] as const).map((one) => (
           <Button
             label={one === 'documents' ? 'Documents' : 'Chunks'}

@@ -256,12 +256,11 @@ interface TypedInputProps {
   readonly label: string
   readonly value: string
   readonly placeholder?: string
-  readonly class?: string
   readonly onCommit: (text: string) => void
 }
 
 /** A field whose value is applied when the user leaves it or presses Enter. */
-export function TypedInput({ type, label, value, onCommit, ...others }: TypedInputProps) {
+function TypedInput({ type, label, value, onCommit, ...others }: TypedInputProps) {
   const [text, setText] = useState(value)
   useLayoutEffect(() => setText(value), [value])
   // Preact has a type for each kind of input, but cannot tell which one fits; the cast is safe.

@@ -12,7 +12,7 @@ import type { KnowledgeBase } from '../../../api/records.ts'
 import { path, request } from '../../../api/request.ts'
 import { Button, Icon } from '../../../components/button.tsx'
 import { Dialog } from '../../../components/dialog.tsx'
-import { Fact, Facts } from '../../../components/facts.tsx'
+import { Facts } from '../../../components/facts.tsx'
 import { TextField } from '../../../components/form/field.tsx'
 import { Form } from '../../../components/form/form.tsx'
 import { Loaded } from '../../../components/record-list.tsx'
@@ -83,11 +83,13 @@ function Columns({ kb }: { readonly kb: KnowledgeBase }) {
   return (
     <section class="panel stack" aria-label="Columns">
       <h2>Columns</h2>
-      <Facts>
-        <Fact name="Content">{kb.content_columns.join(', ') || 'none'}</Fact>
-        <Fact name="Id">{kb.id_column || 'none'}</Fact>
-        <Fact name="Metadata">{metadata.join(', ') || 'none'}</Fact>
-      </Facts>
+      <Facts
+        facts={[
+          ['Content', kb.content_columns.join(', ') || 'none'],
+          ['Id', kb.id_column || 'none'],
+          ['Metadata', metadata.join(', ') || 'none'],
+        ]}
+      />
     </section>
   )
 }
