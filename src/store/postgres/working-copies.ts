@@ -49,10 +49,8 @@ import { type FoundKeys, RowCopier } from './row-copier.ts'
 
 /** The time limit for reading the state of a knowledge base, which is one row. */
 const STATE_MS = 10_000
-
 /** Give up a write after other writers were faster this often. */
 const ATTEMPTS_MAX = 20
-
 /** Applies a definition that another server has stored. */
 type Adopt = (kb: KnowledgeBase, definition: string) => Promise<void>
 
