@@ -35,7 +35,6 @@ export interface CommandContext {
   readonly output: Output
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
-  readonly environment: Readonly<Record<string, string | undefined>>
 }
 
 export class Options {

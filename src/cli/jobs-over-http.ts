@@ -3,7 +3,7 @@ import type { JOB } from '../api/http/answers/records/catalog-schemas.ts'
 import type { Wire } from '../api/http/request/schema-words.ts'
 import { CommandError } from './command-error.ts'
 import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
-import { counted, type Output } from './output.ts'
+import { counted, type Output, ProgressLine } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
 export type JobRecord = Wire<typeof JOB>
@@ -20,7 +20,7 @@ export async function watchJob(
   },
 ): Promise<JobRecord> {
   const { client, output, signal } = given
-  const shown = new ShownProgress(output)
+  const progress = new ProgressLine(output)
   let last: JobRecord | null = null
   try {
     // Reopens a broken stream, since the job continues without it.
@@ -32,14 +32,15 @@ export async function watchJob(
           // The server's routes define the form of this record.
           last = event as JobRecord
           attempt = 0
-          shown.show(last)
+          const text = `Job ${id} ${last.state}: ${progressText(last)}`
+          progress.show(text, OVER.has(last.state))
         }
       } catch (error) {
         if (!(error instanceof CommandError) || error.code !== 'connection_lost') throw error
       }
     }
   } finally {
-    shown.end()
+    progress.end()
   }
   return last
 }
@@ -93,37 +94,4 @@ export function durationText(seconds: number): string {
   if (seconds < 100) return `${Math.ceil(seconds)} s`
   if (seconds < 6000) return `${Math.ceil(seconds / 60)} min`
   return `${(seconds / 3600).toFixed(1)} h`
-}
-
-const LINE_MS = 10_000
-
-/** On a terminal, one line that is updated; otherwise, a line every ten seconds. */
-class ShownProgress {
-  readonly #output: Output
-  readonly #isLive: boolean
-  #hasLine = false
-  #lastAt = performance.now()
-
-  constructor(output: Output) {
-    this.#output = output
-    this.#isLive = process.stderr.isTTY === true && !output.isQuiet
-  }
-
-  show(job: JobRecord): void {
-    const text = `Job ${job.id} ${job.state}: ${safeLine(progressText(job))}`
-    if (this.#isLive) {
-      const room = (process.stderr.columns ?? 80) - 1
-      process.stderr.write(`\r\x1b[2K${text.slice(0, room)}`)
-      this.#hasLine = true
-      return
-    }
-    const now = performance.now()
-    if (now - this.#lastAt < LINE_MS && !OVER.has(job.state)) return
-    this.#lastAt = now
-    this.#output.say(text)
-  }
-
-  end(): void {
-    if (this.#hasLine) process.stderr.write('\n')
-  }
 }

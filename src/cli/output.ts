@@ -1,4 +1,5 @@
 /** Writes a command's output: results to stdout, everything else to stderr. */
+import { safeLine, truncated } from './terminal-text.ts'
 
 /** The program that reads the output has ended (as with `| head`), which is not a failure. */
 export class ReaderLeft extends Error {}
@@ -96,6 +97,38 @@ export class Output {
 
 function isBrokenPipe(error: Error): boolean {
   return 'code' in error && (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED')
+}
+
+const LINE_MS = 10_000
+
+/** Progress on stderr: on a terminal, one line that is updated; otherwise, a line every ten seconds. */
+export class ProgressLine {
+  readonly #output: Output
+  readonly #isLive: boolean
+  #hasLine = false
+  #lastAt = performance.now()
+
+  constructor(output: Output) {
+    this.#output = output
+    this.#isLive = process.stderr.isTTY === true && !output.isQuiet
+  }
+
+  show(text: string, isLast = false): void {
+    if (this.#isLive) {
+      const room = (process.stderr.columns || COLUMNS_UNKNOWN) - 1
+      process.stderr.write(`\r\x1b[2K${truncated(safeLine(text), room)}`)
+      this.#hasLine = true
+      return
+    }
+    const now = performance.now()
+    if (now - this.#lastAt < LINE_MS && !isLast) return
+    this.#lastAt = now
+    this.#output.say(safeLine(text))
+  }
+
+  end(): void {
+    if (this.#hasLine) process.stderr.write('\n')
+  }
 }
 
 /** Formats sizes: `512 B`, `1.4 KB`, `20 MB`. */

@@ -65,163 +65,128 @@ const STEPS_PER_LOOK = 16_384
 
 /** `line 2, column 9: expected a value, found "}"`, in UTF-16 units from 1; null if none. */
 export async function jsonMistake(
-  text: JsonText,
+  { bytes, whole, isLenient = false }: JsonText,
   giveWay: () => Promise<void>,
 ): Promise<string | null> {
-  const scanner = new Scanner(text)
+  const text = new TextDecoder().decode(bytes)
+  const scanner = new Scanner(text, isLenient)
   for (let steps = 1; scanner.step(); steps += 1) {
     if (steps % STEPS_PER_LOOK === 0) await giveWay()
   }
   const { at, expected } = scanner
   if (expected === null) return null
-  return `${placeOf(text.bytes, at)}: expected ${expected}, found ${foundAt(text, at)}`
-}
-
-function placeOf(bytes: Uint8Array, at: number): string {
-  let line = 1
-  let start = 0
-  for (let found = bytes.indexOf(LINE_FEED); found >= 0 && found < at; ) {
-    line += 1
-    start = found + 1
-    found = bytes.indexOf(LINE_FEED, start)
-  }
-  const column = new TextDecoder().decode(bytes.subarray(start, at)).length + 1
-  return `line ${line}, column ${column}`
+  const lines = text.slice(0, at).split('\n')
+  const place = `line ${lines.length}, column ${(lines.at(-1) ?? '').length + 1}`
+  const end = `the end of the ${whole}`
+  return `${place}: expected ${expected || end}, found ${foundAt(text, at) || end}`
 }
 
 const FOUND_CHARS_MAX = 20
 
-function foundAt({ bytes, whole }: JsonText, at: number): string {
-  if (at >= bytes.length) return `the end of the ${whole}`
-  const text = new TextDecoder().decode(bytes.subarray(at, at + 4 * FOUND_CHARS_MAX))
-  const [word = ''] = /^(?:[\w.+-]+|.)/su.exec(text) ?? []
-  return JSON.stringify(word.slice(0, FOUND_CHARS_MAX))
+function foundAt(text: string, at: number): string {
+  const [word = ''] = /^(?:[\w.+-]+|.)/su.exec(text.slice(at, at + 4 * FOUND_CHARS_MAX)) ?? []
+  return word === '' ? '' : JSON.stringify(word.slice(0, FOUND_CHARS_MAX))
 }
 
-const LINE_FEED = 0x0a
-const BLANK: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d])
-const JSON_WORD = /^[\w.+-]*/
-const WORD_BYTES_MAX = 2_048
+const BLANK = /[ \t\n\r]*/y
+const WORD = /[\w.+-]*/y
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON allows none in strings
+const PLAIN = /[^"\\\x00-\x1f]*/y
+const ESCAPE = /\\["\\/bfnrtu]/y
 const LITERAL = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/
 const LENIENT_LITERAL = /^(?:NaN|-?Infinity)$/
-const ESCAPES = new Set([...'"\\/bfnrtu'].map((char) => char.charCodeAt(0)))
 
-type State = 'value' | 'item or ]' | 'name or }' | 'name' | 'colon' | 'comma' | 'end'
-
-const VALUE = 'a value'
-const NAME_IN_QUOTES = 'a name in double quotes'
+/** What must come next. An empty text: nothing. */
+const WANTED = {
+  value: 'a value',
+  firstValue: 'a value or "]"',
+  name: 'a name in double quotes',
+  firstName: 'a name in double quotes or "}"',
+  colon: '":"',
+  comma: '"," or ',
+  end: '',
+}
 
 /** Scans the text value by value. */
 class Scanner {
-  readonly #text: JsonText
-  readonly #bytes: Uint8Array
+  readonly #text: string
+  readonly #isLenient: boolean
   /** The closing bracket for each open array or object. */
   readonly #open: string[] = []
-  #state: State = 'value'
-  at: number
-  /** What was expected at `at`; set once a mistake is found. */
+  #next: keyof typeof WANTED = 'value'
+  at = 0
+  /** What was expected at `at`, empty for the end; set once a mistake is found. */
   expected: string | null = null
 
-  constructor(text: JsonText) {
+  constructor(text: string, isLenient: boolean) {
     this.#text = text
-    this.#bytes = text.bytes
-    const [first, second, third] = text.bytes
-    this.at = first === 0xef && second === 0xbb && third === 0xbf ? 3 : 0
+    this.#isLenient = isLenient
   }
 
   /** Returns false at the end, or at a mistake. */
   step(): boolean {
-    while (BLANK.has(this.#bytes[this.at] ?? 0)) this.at += 1
-    const mayEnd = this.#text.isLenient === true && this.#open.length === 0
-    if (this.at >= this.#bytes.length) {
-      return this.#state === 'end' || mayEnd ? false : this.#wrong()
+    this.#take(BLANK)
+    const char = this.#text[this.at]
+    const closing = this.#open.at(-1)
+    const mayEnd = this.#next === 'end' || (this.#isLenient && closing === undefined)
+    if (char === undefined) return mayEnd ? false : this.#wrong()
+    const next = mayEnd && this.#isLenient ? 'value' : this.#next
+    if (char === closing && /first|comma/.test(next)) {
+      this.#open.pop()
+      return this.#go(this.#afterValue)
     }
-    const char = String.fromCharCode(this.#bytes[this.at] ?? 0)
-    switch (this.#state) {
-      case 'value':
-        return this.#value(char)
-      case 'item or ]':
-        return char === ']' ? this.#close(char) : this.#value(char)
-      case 'name or }':
-        return char === '}' ? this.#close(char) : this.#name(char)
-      case 'name':
-        return this.#name(char)
-      case 'colon':
-        return char === ':' ? this.#go('value') : this.#wrong()
-      case 'comma':
-        if (char !== ',') return this.#close(char)
-        return this.#go(this.#open.at(-1) === ']' ? 'value' : 'name')
-      case 'end':
-        return mayEnd ? this.#value(char) : this.#wrong()
-    }
+    if (next === 'comma' && char === ',') return this.#go(closing === ']' ? 'value' : 'name')
+    if (next === 'colon' && char === ':') return this.#go('value')
+    if (/name/i.test(next) && char === '"') return this.#string('colon')
+    return /value/i.test(next) ? this.#value(char) : this.#wrong()
   }
 
-  #wrong(expected = this.#wanted()): false {
-    this.expected = expected
+  #take(pattern: RegExp): string {
+    pattern.lastIndex = this.at
+    const found = pattern.exec(this.#text)?.[0] ?? ''
+    this.at += found.length
+    return found
+  }
+
+  #wrong(expected = WANTED[this.#next]): false {
+    this.expected = this.#next === 'comma' ? `${expected}"${this.#open.at(-1)}"` : expected
     return false
   }
 
-  #wanted(): string {
-    const wanted: Readonly<Record<State, string>> = {
-      value: VALUE,
-      'item or ]': `${VALUE} or "]"`,
-      'name or }': `${NAME_IN_QUOTES} or "}"`,
-      name: NAME_IN_QUOTES,
-      colon: '":"',
-      comma: `"," or "${this.#open.at(-1) ?? ''}"`,
-      end: `the end of the ${this.#text.whole}`,
-    }
-    return wanted[this.#state]
-  }
-
-  #go(state: State, to = this.at + 1): true {
-    this.at = to
-    this.#state = state
+  #go(next: keyof typeof WANTED): true {
+    this.at += 1
+    this.#next = next
     return true
   }
 
-  #afterValue(): State {
+  get #afterValue(): 'end' | 'comma' {
     return this.#open.length === 0 ? 'end' : 'comma'
   }
 
-  #close(char: string): boolean {
-    if (char !== this.#open.at(-1)) return this.#wrong()
-    this.#open.pop()
-    return this.#go(this.#afterValue())
-  }
-
-  #name(char: string): boolean {
-    return char === '"' ? this.#string('colon') : this.#wrong()
-  }
-
   #value(char: string): boolean {
+    if (char === '"') return this.#string(this.#afterValue)
     if (char === '[' || char === '{') {
       this.#open.push(char === '[' ? ']' : '}')
-      return this.#go(char === '[' ? 'item or ]' : 'name or }')
+      return this.#go(char === '[' ? 'firstValue' : 'firstName')
     }
-    if (char === '"') return this.#string(this.#afterValue())
-    const text = Buffer.from(this.#bytes.subarray(this.at, this.at + WORD_BYTES_MAX))
-    const word = JSON_WORD.exec(text.toString('latin1'))?.[0] ?? ''
-    const isKnown =
-      LITERAL.test(word) || (this.#text.isLenient === true && LENIENT_LITERAL.test(word))
-    // A longer word was accepted by the parser, so it is a number.
-    if (word === '' || (!isKnown && word.length < WORD_BYTES_MAX)) return this.#wrong(VALUE)
-    return this.#go(this.#afterValue(), this.at + word.length)
+    const start = this.at
+    const word = this.#take(WORD)
+    this.#next = this.#afterValue
+    if (LITERAL.test(word) || (this.#isLenient && LENIENT_LITERAL.test(word))) return true
+    this.at = start
+    this.#next = 'value'
+    return this.#wrong()
   }
 
-  /** Moves from the opening quote to just after the closing quote. */
-  #string(after: State): boolean {
-    const bytes = this.#bytes
-    for (let at = this.at + 1; at < bytes.length; at += 1) {
-      const byte = bytes[at] ?? 0
-      if (byte === 0x22) return this.#go(after, at + 1)
-      this.at = at
-      if (byte < 0x20) return this.#wrong('an escape, as in \\n, for a control character')
-      if (byte !== 0x5c) continue
-      if (!ESCAPES.has(bytes[at + 1] ?? 0)) return this.#wrong('an escape that JSON knows')
-      at += 1
-    }
-    this.at = bytes.length
-    return this.#wrong('a double quote at the end of a text')
+  #string(next: keyof typeof WANTED): boolean {
+    this.at += 1
+    this.#take(PLAIN)
+    while (this.#take(ESCAPE) !== '') this.#take(PLAIN)
+    const char = this.#text[this.at]
+    if (char === '"') return this.#go(next)
+    this.#next = 'value'
+    if (char === undefined) return this.#wrong('a double quote at the end of a text')
+    if (char === '\\') return this.#wrong('an escape that JSON knows')
+    return this.#wrong('an escape, as in \\n, for a control character')
   }
 }

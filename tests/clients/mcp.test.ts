@@ -68,7 +68,6 @@ describe('an MCP client', () => {
     expect(seen.note).toContain('there are more')
     expect(seen.failed).toContain('sql_not_supported')
     expect(seen.progress).toContainEqual(expect.stringContaining('kb_query_tool'))
-    expect(seen.documents).toContain('eider://documents/mindsdb/docs/mate')
   })
 
   clientTest('over the standard input and output of `eider mcp`', async () => {

@@ -102,6 +102,13 @@ test.each(['-i', '--ignore-case'])(
   },
 )
 
+test('of a long entry, the sentence with the name of the option is quoted', async () => {
+  const rest = 'Each name in the list is kept as it is, and nothing in it is taken as a mark. '
+  const entry = `OPTIONS\n       -0, --null\n              Names end with a null character. ${rest.repeat(5)}The grepper tool does that too.`
+  const answer = await answerFrom(entry, 'What does -0 do in grepper?')
+  expect(answer).toContain('-0, --null\n> Names end with a null character.**')
+})
+
 test('the name of an option that is quoted with it is not shown twice', async () => {
   const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '
   const entry = `OPTIONS\n       --max-hops <number>\n              Sets a limit. Fifty redirects in a loop are the default. ${about.repeat(5)}`

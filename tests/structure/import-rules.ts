@@ -116,7 +116,6 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   'snowball-stemmers': ['core/text'],
   '@orama/stemmers': ['core/text'],
   croner: ['core/runtime', 'store/backup', 'wiring/settings'],
-  'cli-progress': ['cli/ingest'],
   chokidar: ['cli/ingest'],
   '@opentelemetry/api': ['ops/telemetry'],
   '@opentelemetry/exporter-trace-otlp-http': ['ops/telemetry'],

@@ -1,11 +1,11 @@
 import { requireNamespace } from '../../core/domain/access/principal.ts'
 import { fullName, nameKey, quote } from '../../core/domain/names.ts'
-import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { answers, type McpUses, READS, type Tool, takes } from './tool.ts'
 import {
   contentColumnsOf,
+  cursorOffset,
   type Relation,
   relationsOf,
   type VisibleData,
@@ -92,15 +92,6 @@ export const LIST_DATA_TOOL: Tool = {
       },
     }
   },
-}
-
-function cursorOffset(cursor: string | undefined): number {
-  if (cursor === undefined) return 0
-  if (/^\d{1,9}$/.test(cursor)) return Number(cursor)
-  throw new AppError(
-    'invalid_request',
-    '"cursor" must be the next_cursor from an answer of list_data',
-  )
 }
 
 interface Item {

@@ -1,4 +1,4 @@
-/** Schemas and documents as MCP resources, page by page. */
+/** Schemas and documents as MCP resources. */
 import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
@@ -7,16 +7,14 @@ import type { JsonObject } from '../../core/json.ts'
 import type { McpUses } from './tool.ts'
 import {
   contentColumnsOf,
+  cursorOffset,
   DOCUMENT_TEMPLATE,
-  documentTitle,
-  documentUri,
   namedAmong,
   type Relation,
   readEiderUri,
   relationsOf,
   SCHEMA_TEMPLATE,
   schemaUri,
-  type VisibleData,
   visibleData,
   wholeText,
 } from './visible-data.ts'
@@ -48,64 +46,20 @@ export const RESOURCE_TEMPLATES = [
   },
 ]
 
-/** Schemas, then each knowledge base's documents. The cursor marks the next page. */
-export async function resourcePage(cursor: string | undefined, reader: Reader) {
-  const { uses, principal, signal } = reader
-  if (!mayDo(principal, 'read')) return { resources: [] }
-  const data = visibleData(reader)
-  const schemas = relationsOf(data)
-  const place = readCursor(cursor)
-  if (place.kind === 'schemas') {
-    const end = place.offset + PAGE_SIZE
-    const resources = schemas.slice(place.offset, end).map(({ namespace, name, kind }) => ({
-      uri: schemaUri(namespace, name),
-      name: `${namespace}.${name}`,
-      title: `Columns of ${namespace}.${name}`,
-      description: `The ${kind.replace('_', ' ')} ${namespace}.${name}: its columns and size`,
-      mimeType: 'application/json',
-    }))
-    if (end < schemas.length) return { resources, nextCursor: `s${end}` }
-    const next = nextKnowledgeBase(-1, data)
-    return next === undefined ? { resources } : { resources, nextCursor: `d${next}.0` }
-  }
-  const kb = data.knowledgeBases.find(({ id }) => id === place.id)
-  const order = { limit: PAGE_SIZE, afterKey: place.afterKey, offset: 0 }
-  const page =
-    kb === undefined ? { items: [], next: null } : await uses.documents.list(kb, order, signal)
-  const resources = page.items.map(({ id, metadata }) => ({
-    uri: documentUri(kb?.projectName ?? '', kb?.name ?? '', id),
-    name: id,
-    title: documentTitle(id, metadata),
-    mimeType: 'text/plain',
+/** The schemas. Documents are too many for a list: `search` finds them, with their URIs. */
+export function resourcePage(cursor: string | undefined, reader: Reader) {
+  const start = cursorOffset(cursor)
+  if (!mayDo(reader.principal, 'read')) return { resources: [] }
+  const schemas = relationsOf(visibleData(reader))
+  const end = start + PAGE_SIZE
+  const resources = schemas.slice(start, end).map(({ namespace, name, kind }) => ({
+    uri: schemaUri(namespace, name),
+    name: `${namespace}.${name}`,
+    title: `Columns of ${namespace}.${name}`,
+    description: `The ${kind.replace('_', ' ')} ${namespace}.${name}: its columns and size`,
+    mimeType: 'application/json',
   }))
-  if (page.next !== null) return { resources, nextCursor: `d${place.id}.${page.next}` }
-  const next = nextKnowledgeBase(place.id, data)
-  return next === undefined ? { resources } : { resources, nextCursor: `d${next}.0` }
-}
-
-/** By id, so that changes between two pages neither repeat nor hide others. */
-function nextKnowledgeBase(after: number, { knowledgeBases }: VisibleData): number | undefined {
-  const ids = knowledgeBases.map(({ id }) => id).toSorted((a, b) => a - b)
-  return ids.find((id) => id > after)
-}
-
-type Place =
-  | { readonly kind: 'schemas'; readonly offset: number }
-  | { readonly kind: 'documents'; readonly id: number; readonly afterKey: bigint }
-
-/** @throws AppError `invalid_request` */
-function readCursor(cursor: string | undefined): Place {
-  if (cursor === undefined) return { kind: 'schemas', offset: 0 }
-  const [, offset] = /^s(\d{1,9})$/.exec(cursor) ?? []
-  if (offset !== undefined) return { kind: 'schemas', offset: Number(offset) }
-  const [, id, key] = /^d(\d{1,15})\.(\d{1,18})$/.exec(cursor) ?? []
-  if (id !== undefined && key !== undefined) {
-    return { kind: 'documents', id: Number(id), afterKey: BigInt(key) }
-  }
-  throw new AppError(
-    'invalid_request',
-    'The cursor does not belong to this list: start without one',
-  )
+  return end < schemas.length ? { resources, nextCursor: String(end) } : { resources }
 }
 
 /** @throws AppError `forbidden`, `…_not_found`, or `invalid_request` for an invalid URI */

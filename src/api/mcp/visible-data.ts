@@ -18,7 +18,7 @@ import {
   type View,
 } from '../../core/domain/names.ts'
 import { type FileTable, tablesOfFile } from '../../core/domain/uploaded-file.ts'
-import { notFound } from '../../core/errors.ts'
+import { AppError, notFound } from '../../core/errors.ts'
 import type { DocumentTexts } from '../../query/documents/document-changes.ts'
 import type { ToolCall } from './tool.ts'
 
@@ -81,6 +81,14 @@ export function relationsOf(data: VisibleData): readonly Relation[] {
       return { kind: 'file', namespace: FILES_DATABASE, name, columns, rows: rowCount }
     }),
   ]
+}
+
+/** Where a page starts in its list. @throws AppError `invalid_request` */
+export function cursorOffset(cursor: string | undefined): number {
+  if (cursor === undefined) return 0
+  if (/^\d{1,9}$/.test(cursor)) return Number(cursor)
+  const message = 'The cursor does not belong to this list: start without one'
+  throw new AppError('invalid_request', message)
 }
 
 export function contentColumnsOf(kb: KnowledgeBase): readonly string[] {

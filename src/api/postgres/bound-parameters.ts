@@ -4,7 +4,6 @@ import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import {
   arrayElements,
-  listParts,
   type ParameterValue,
   parameterColumns,
   parameterCount,
@@ -13,7 +12,6 @@ import {
 } from '../../query/postgres/statement-text.ts'
 import { type AnswerColumn, MissingName } from './answer-writer.ts'
 import { arrayParameter, parameterText } from './binary-values.ts'
-import { type CursorStatement, executeStatement } from './cursor-statements.ts'
 import type { Fields } from './messages.ts'
 import { castType, columnType, elementOf, PG, scalarOf } from './pg-types.ts'
 import type { Prepared, RunResult } from './portals.ts'
@@ -56,30 +54,6 @@ export async function withColumnTypes(
     if (isGuess && oid !== undefined) oids[number - 1] = oid
   }
   return { ...prepared, oids }
-}
-
-/** The types declared by PREPARE, as PostgreSQL type names. */
-function declaredTypes(names: string): readonly number[] {
-  return listParts(names).map((name) => (/^unknown$/i.test(name) ? 0 : namedType(name)))
-}
-
-/** With arguments in place of `$n`. @throws AppError `sql_missing_parameter` */
-function withArguments(name: string, { sql, oids }: Prepared, values: string): string {
-  const parts = listParts(values)
-  if (parts.length !== oids.length) {
-    const counts = `it has ${oids.length} parameters, and EXECUTE gives ${parts.length} values`
-    throw new AppError('sql_missing_parameter', `prepared statement "${name}": ${counts}`)
-  }
-  const shown = parts.map((part, index) => argumentValue(part, oids[index] ?? 0))
-  return withParameters(sql, shown).sql
-}
-
-function argumentValue(part: string, oid: number): ParameterValue {
-  const cast = castType(oid)
-  const isText = /^'(?:[^']|'')*'$/.test(part)
-  if (isText && cast !== null && cast !== 'VARCHAR')
-    return { text: `${part}::${cast}`, cast, isSql: true }
-  return { text: isText || /^-?[\w.]+$/.test(part) ? part : `(${part})`, cast, isSql: true }
 }
 
 /** Reads the rest of a Bind message: the parameter values, then the formats of the columns. */
@@ -179,7 +153,7 @@ const CAST_NAMES: Readonly<Record<string, string>> = {
 
 const STATEMENTS_MAX = 1_000
 
-/** The prepared statements of one connection, by name, including those made by PREPARE. */
+/** The prepared statements of one connection, by name. */
 export class PreparedStatements {
   readonly #prepared = new Map<string, Prepared>()
 
@@ -203,14 +177,6 @@ export class PreparedStatements {
     this.#prepared.set(name, { sql, oids: parameterTypes(sql, given), given })
   }
 
-  /** Adds a statement made by PREPARE. @throws AppError `relation_exists` */
-  declare({ name, types, sql }: Extract<CursorStatement, { kind: 'prepare' }>): void {
-    if (this.#prepared.has(name)) {
-      throw new AppError('relation_exists', `prepared statement "${name}" already exists`)
-    }
-    this.add(name, sql, declaredTypes(types))
-  }
-
   replace(name: string, prepared: Prepared): void {
     this.#prepared.set(name, prepared)
   }
@@ -219,13 +185,5 @@ export class PreparedStatements {
   close(name: string | null): void {
     if (name === null) this.#prepared.clear()
     else this.#prepared.delete(name)
-  }
-
-  /** Checked like a client's statement. Other statements stay unchanged. */
-  executed(sql: string): string {
-    const executed = executeStatement(sql)
-    if (executed === undefined) return sql
-    const { name, values } = executed
-    return withArguments(name, this.get(name), values)
   }
 }

@@ -105,8 +105,7 @@ export class ConnectionStatements {
     try {
       const statements = statementsOf(text)
       if (statements.length === 0) this.#out.begin('I').end()
-      for (const written of statements) {
-        const sql = this.#prepared.executed(written)
+      for (const sql of statements) {
         if (this.#session.state === 'E' && !ENDS.test(sql)) throw transactionFailed()
         if (await this.#control(sql, true)) continue
         const copied = await this.#copied(sql, true)
@@ -161,10 +160,7 @@ export class ConnectionStatements {
     const statement = cursorStatement(sql)
     if (statement === undefined) return false
     const { kind, name } = statement
-    if (kind === 'prepare') {
-      this.#prepared.declare(statement)
-      this.#out.complete('PREPARE')
-    } else if (kind === 'declare') {
+    if (kind === 'declare') {
       const prepared = { sql: statement.select, oids: [], given: [] }
       this.#portals.set(name, { prepared, values: [], formats: [], running: null })
       this.#out.complete('DECLARE CURSOR')
@@ -205,7 +201,7 @@ export class ConnectionStatements {
 
   parse(fields: Fields): void {
     const name = fields.text()
-    const sql = this.#prepared.executed(fields.text())
+    const sql = fields.text()
     const given = Array.from({ length: fields.int16() }, () => fields.int32() >>> 0)
     this.#prepared.add(name, sql, given)
     this.#out.begin('1').end()

@@ -1,16 +1,9 @@
 /**
- * DECLARE, FETCH and CLOSE, which drivers use to read large results; PREPARE, EXECUTE and
- * DEALLOCATE, used by psql and connection poolers.
+ * DECLARE, FETCH and CLOSE, which drivers use to read large results, and DEALLOCATE, by which they
+ * drop prepared statements.
  */
 
 export type CursorStatement =
-  | {
-      readonly kind: 'prepare'
-      readonly name: string
-      /** The declared types, separated by commas. */
-      readonly types: string
-      readonly sql: string
-    }
   | { readonly kind: 'declare'; readonly name: string; readonly select: string }
   | {
       readonly kind: 'fetch'
@@ -34,18 +27,6 @@ const FETCH = new RegExp(
 )
 const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${CURSOR_NAME}\\s*$`, 'i')
 
-const PREPARE = new RegExp(
-  `^\\s*prepare\\s+${CURSOR_NAME}\\s*(?:\\(((?:[^()]|\\([^()]*\\))*)\\))?\\s*\\bas\\s+(.+)$`,
-  'is',
-)
-const EXECUTE = new RegExp(`^\\s*execute\\s+${CURSOR_NAME}\\s*(?:\\((.*)\\))?\\s*$`, 'is')
-
-/** The prepared statement's name and its arguments' text, or undefined. */
-export function executeStatement(sql: string) {
-  const [, name, values = ''] = EXECUTE.exec(sql) ?? []
-  return name === undefined ? undefined : { name: cursorName(name), values }
-}
-
 /** Returns undefined for any other statement. */
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
@@ -59,11 +40,6 @@ export function cursorStatement(sql: string): CursorStatement | undefined {
     const isAll = /all/i.test(`${word} ${number}`)
     const count = isAll ? null : Number(number === '' ? 1 : number)
     return { kind: 'fetch', name: cursorName(name), count, isMove: verb.toLowerCase() === 'move' }
-  }
-  const prepared = PREPARE.exec(sql)
-  if (prepared !== null) {
-    const [, name = '', types = '', body = ''] = prepared
-    return { kind: 'prepare', name: cursorName(name), types, sql: body }
   }
   const ended = END.exec(sql)
   if (ended === null) return undefined

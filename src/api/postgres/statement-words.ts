@@ -10,7 +10,7 @@ export const ENDS = /^\s*(rollback|commit|end|abort)\b/i
 export const READS =
   /^\s*(?:\(|select\b|with\b|values\b|from\b|table\b|show\b|describe\b|explain\b|evaluate\b)/i
 export const SESSION_WORDS =
-  /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|set|reset|discard|declare|close|prepare|deallocate|unlisten)\b/i
+  /^\s*(begin|start\s+transaction|commit|end|rollback|abort|savepoint|release|set|reset|discard|declare|close|deallocate|unlisten)\b/i
 
 export function transactionFailed(): AppError {
   const message = 'current transaction is aborted, commands ignored until end of transaction block'

@@ -55,7 +55,7 @@ export const COMMANDS: Readonly<Record<string, CommandSpec>> = {
       delimiter: { value: '<char>', help: 'CSV delimiter, such as ";" or "tab"' },
       header: { value: '<true|false>', help: 'whether the first line of CSV has column names' },
       sheet: { value: '<name>', help: 'the only sheet of a workbook to read' },
-      ocr: { help: 'let the OCR model read scans without asking (--no-ocr: leave them out)' },
+      ocr: { help: 'let the OCR model read scans (--no-ocr: leave them out)' },
       query: { value: '<select>', help: 'insert the rows of a SELECT' },
       'skip-failed': { help: 'skip and list pages and rows that cannot be stored' },
       wait: { help: 'follow the job that reads pages or rows (--no-wait: only start it)' },
@@ -182,49 +182,6 @@ If a file fails, the others continue; failed files are listed at the end, and th
     ],
     load: async () => ({ run: (await import('./server-commands.ts')).jobs }),
   },
-  sources: {
-    summary: 'list, add, run or remove the sources that a knowledge base syncs with',
-    usage: ['sources <kb> [list]', 'sources <kb> add | run | runs | remove <name>'],
-    words: [1, 3],
-    options: {
-      project: PROJECT,
-      folder: { value: '<path>', help: 'a folder on the server, inside an allowed one' },
-      url: { value: '<url>', help: 'one page or file' },
-      site: { value: '<url>', help: 'a site, following its links' },
-      sitemap: { value: '<url>', help: 'the pages of a sitemap' },
-      query: { value: '<select>', help: 'the rows of a SELECT' },
-      table: { value: '<db.table>', help: 'the rows of a table' },
-      schedule: { value: '<cron>', help: `when to sync, such as '0 * * * *'` },
-      watch: { short: 'w', help: 'sync a folder when something changes' },
-      'remove-vanished': {
-        help: 'remove documents that no longer exist (--no-remove-vanished: keep them)',
-      },
-      include: { value: '<glob>', isRepeated: true, help: 'only matching files or pages' },
-      exclude: { value: '<glob>', isRepeated: true, help: 'leave out matching files or pages' },
-      limit: { value: '<pages>', help: 'maximum number of pages of a site or sitemap' },
-      depth: { value: '<links>', help: 'how many links to follow on a site' },
-      full: { help: 'run: also read unchanged items' },
-      wait: { help: 'run: follow the run (--no-wait: only start it)' },
-    },
-    examples: [
-      ['eider sources docs add manual --folder manual --watch', 'watch a folder'],
-      [
-        `eider sources docs add site --sitemap https://example.org/sitemap.xml --schedule '0 3 * * *'`,
-        'every night',
-      ],
-      ['eider sources docs run manual', 'run it now'],
-    ],
-    load: async () => ({ run: (await import('./server-commands.ts')).sources }),
-  },
-  databases: {
-    summary: 'list connected databases, test one, or list its tables',
-    usage: ['databases [list]', 'databases check | tables <name>'],
-    words: [0, 2],
-    notes:
-      'To connect one, put CREATE DATABASE with the password into a file: eider sql -f shop.sql',
-    examples: [['eider databases check shop', 'exit code 0 if it answers, else 1']],
-    load: async () => ({ run: (await import('./server-commands.ts')).databases }),
-  },
   export: {
     summary: 'export a knowledge base with its vectors as a Parquet file',
     usage: ['export <kb> [-o <file>]'],
@@ -257,16 +214,6 @@ If a file fails, the others continue; failed files are listed at the end, and th
     words: [0, 0],
     examples: [['eider status --json | jq .statements', 'running statements']],
     load: async () => ({ run: (await import('./server-commands.ts')).status }),
-  },
-  upgrade: {
-    summary: 'show whether there is a newer release',
-    usage: ['upgrade --check'],
-    words: [0, 0],
-    options: { check: { help: 'look for a newer release without downloading it' } },
-    notes:
-      'It looks at the URL set in the build, or at EIDER_RELEASES_URL. To upgrade, stop the server, replace the file and start it again.',
-    examples: [['eider upgrade --check', 'the newest version with its file and checksum']],
-    load: async () => ({ run: (await import('./upgrade-command.ts')).upgrade }),
   },
   backup: {
     summary: 'back up everything while the server runs',
@@ -320,8 +267,8 @@ If a file fails, the others continue; failed files are listed at the end, and th
 }
 
 export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
-  ['Load data', ['ingest', 'sources', 'import', 'export']],
+  ['Load data', ['ingest', 'import', 'export']],
   ['Search and ask', ['search', 'ask', 'sql', 'mcp']],
-  ['Server', ['serve', 'status', 'jobs', 'databases', 'backup', 'backups', 'upgrade']],
+  ['Server', ['serve', 'status', 'jobs', 'backup', 'backups']],
   ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
 ]

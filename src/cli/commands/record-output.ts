@@ -47,17 +47,15 @@ export function shownLines(value: unknown, prefix = ''): readonly string[] {
   })
 }
 
-/** @param said the words to list instead of the actions */
+/** @throws CommandError `usage` */
 export function actionOf<Action extends string>(
   command: string,
   word: string,
   actions: readonly Action[],
-  said?: string,
 ): Action {
   const action = actions.find((one) => one === word)
   if (action !== undefined) return action
   const near = nearest(word, actions)
-  const all = `there are ${actions.join(actions.length === 2 ? ' and ' : ', ')}`
-  const hint = near === undefined ? all : `did you mean ${near}?`
-  throw usageError(`${command}: there is no "${word}"; ${said ?? hint}`)
+  const hint = near === undefined ? `there are ${actions.join(', ')}` : `did you mean ${near}?`
+  throw usageError(`${command}: there is no "${word}"; ${hint}`)
 }

@@ -1,17 +1,12 @@
-/**
- * Shows the progress of an ingest: a bar on a terminal, otherwise a line every ten seconds, or
- * nothing in quiet mode.
- */
+/** Sends the files of an ingest and shows its progress. */
 
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { SingleBar } from 'cli-progress'
 import type { KNOWLEDGE_BASE } from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { durationText } from '../jobs-over-http.ts'
-import type { Output } from '../output.ts'
-import { safeLine, truncated } from '../terminal-text.ts'
+import { ProgressLine } from '../output.ts'
 import {
   type FileRoot,
   type FileRules,
@@ -19,96 +14,10 @@ import {
   isBelowRoot,
   type LocalFile,
 } from './local-files.ts'
-import { type IngestCounts, type KnownFiles, sendFiles, UNCONFIRMED } from './send-files.ts'
-
-const LINE_MS = 10_000
+import { type IngestCounts, type KnownFiles, sendFiles } from './send-files.ts'
 
 /** How often to ask the server how far a long file is. */
 const ASK_MS = 1000
-
-interface Progress {
-  step(file: LocalFile): void
-  /** Called every second with the chunks of the current file that are embedded but not stored. */
-  embedded(chunkCount: number): void
-  stop(): void
-}
-
-interface Total {
-  readonly files: readonly LocalFile[]
-  readonly counts: IngestCounts
-}
-
-async function progressOf(total: Total, output: Output): Promise<Progress> {
-  if (output.isQuiet || total.files.length === 0) {
-    return { step: () => {}, embedded: () => {}, stop: () => {} }
-  }
-  return process.stderr.isTTY === true ? bar(total) : lines(total, output)
-}
-
-async function bar({ files, counts }: Total): Promise<Progress> {
-  const { default: cliProgress } = await import('cli-progress')
-  const startedAt = performance.now()
-  const shown: SingleBar = new cliProgress.SingleBar({
-    format: '{bar} {percentage}% {value}/{total} files  {rate} chunks/s  {left}  {what}',
-    barCompleteChar: '█',
-    barIncompleteChar: '░',
-    barsize: 24,
-    hideCursor: true,
-    clearOnComplete: true,
-    linewrap: false,
-    stream: process.stderr,
-    fps: 8,
-  })
-  const estimate = new TimeLeft(files)
-  let done = 0
-  shown.start(files.length, 0, { rate: '0', left: '', what: '' })
-  return {
-    step(file) {
-      done += 1
-      const seconds = (performance.now() - startedAt) / 1000
-      const rate = (counts.chunks / seconds).toFixed(0)
-      const room = Math.max(10, (process.stderr.columns ?? 80) - 76)
-      shown.update(done, {
-        rate,
-        left: leftText(estimate.after(file, seconds)),
-        what: truncated(safeLine(file.id), room),
-      })
-    },
-    embedded: (chunkCount) => shown.update({ what: `${chunkCount} chunks embedded` }),
-    stop: () => shown.stop(),
-  }
-}
-
-function lines({ files, counts }: Total, output: Output): Progress {
-  const startedAt = performance.now()
-  const estimate = new TimeLeft(files)
-  let last = startedAt
-  let done = 0
-  return {
-    step(file) {
-      done += 1
-      const seconds = (performance.now() - startedAt) / 1000
-      const left = estimate.after(file, seconds)
-      const now = performance.now()
-      if (now - last < LINE_MS) return
-      last = now
-      const parts = [
-        `${done}/${files.length} files`,
-        `${counts.chunks} chunks`,
-        `${(counts.chunks / seconds).toFixed(0)} chunks/s`,
-        ...(left === null ? [] : [leftText(left)]),
-      ]
-      output.say(parts.join(', '))
-    },
-    embedded(chunkCount) {
-      const now = performance.now()
-      if (now - last < LINE_MS) return
-      last = now
-      output.say(`${done}/${files.length} files, ${chunkCount} chunks of the current file embedded`)
-    },
-    stop: () => {},
-  }
-}
 
 /** No time is estimated before this, because the first answers arrive late and all at once. */
 const BASE_SECONDS = 3
@@ -130,10 +39,6 @@ export class TimeLeft {
     if (seconds < BASE_SECONDS || !(share >= BASE_SHARE)) return null
     return (seconds / share) * (1 - share)
   }
-}
-
-function leftText(seconds: number | null): string {
-  return seconds === null ? '' : `${durationText(seconds)} left`
 }
 
 type InsertCounts = Pick<
@@ -169,7 +74,6 @@ export async function ingestLocal(
   counts.skipped = found.leftOutCount
   if (found.files.length === 0) output.say('There is nothing to read there')
   await sendAll(found.files, ingest, counts, context)
-  await sendUnconfirmed(found.files, ingest, counts, context)
   if (!isRemoving) return
   const present = new Set(found.files.map(({ id }) => id))
   const gone = known.paths.filter((id) => {
@@ -181,42 +85,30 @@ export async function ingestLocal(
   counts.removed += gone.length
 }
 
-/** Asks at a terminal whether the OCR model should read the scans, then sends those files again. */
-async function sendUnconfirmed(
-  files: readonly LocalFile[],
-  ingest: LocalIngest,
-  counts: IngestCounts,
-  context: Parts,
-): Promise<void> {
-  const { output, signal } = context
-  const isAsked = process.stdin.isTTY === true && process.stderr.isTTY === true && !output.isJson
-  const scans = counts.failed.filter(({ code }) => code === UNCONFIRMED)
-  if (scans.length === 0 || !isAsked) return
-  for (const { path, message } of scans) {
-    output.warn(`${safeLine(path)}: ${safeLine(message)}`)
-  }
-  const { createInterface } = await import('node:readline/promises')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const question = `Read ${scans.length === 1 ? 'it' : 'them'}? (y/N) `
-  const answer = await terminal.question(question, { signal }).finally(() => terminal.close())
-  const paths = new Set(scans.map(({ path }) => path))
-  counts.failed = counts.failed.filter(({ code }) => code !== UNCONFIRMED)
-  const fields = { ...ingest.fields, ocr: /^y(es)?$/i.test(answer.trim()) ? 'yes' : 'no' }
-  const again = files.filter(({ id }) => paths.has(id))
-  await sendAll(again, { ...ingest, fields }, counts, context)
-}
-
 export async function sendAll(
   files: readonly LocalFile[],
   { kb, known, isReplacing, fields }: LocalIngest,
   counts: IngestCounts,
   context: Parts,
 ): Promise<void> {
-  const progress = await progressOf({ files, counts }, context.output)
-  let stepAt = performance.now()
+  const progress = new ProgressLine(context.output)
+  const estimate = new TimeLeft(files)
+  const startedAt = performance.now()
+  let done = 0
+  let stepAt = startedAt
   const onFile = (file: LocalFile) => {
     stepAt = performance.now()
-    progress.step(file)
+    done += 1
+    const seconds = (stepAt - startedAt) / 1000
+    const left = estimate.after(file, seconds)
+    const parts = [
+      `${done}/${files.length} files`,
+      `${counts.chunks} chunks`,
+      `${(counts.chunks / seconds).toFixed(0)} chunks/s`,
+      ...(left === null ? [] : [`${durationText(left)} left`]),
+      file.id,
+    ]
+    progress.show(parts.join(', '))
   }
   let isAsking = false
   let isOver = false
@@ -228,13 +120,14 @@ export async function sendAll(
     const found = await context.client.send<InsertCounts>('GET', path).catch(() => null)
     isAsking = false
     if (isOver || found?.insert_finished_at !== null) return
-    progress.embedded(found.insert_embedded_chunks ?? 0)
+    const embedded = found.insert_embedded_chunks ?? 0
+    progress.show(`${done}/${files.length} files, ${embedded} chunks of the current file embedded`)
   }, ASK_MS)
   try {
     await sendFiles(files, { kb, known, counts, isReplacing, fields, onFile }, context)
   } finally {
     isOver = true
     clearInterval(asking)
-    progress.stop()
+    progress.end()
   }
 }

@@ -1,7 +1,5 @@
-/** A shell for SQL with multi-line statements and history. */
+/** A shell for SQL with multi-line statements. */
 
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import type { CommandContext } from '../command.ts'
 import { CommandError, EXIT } from '../command-error.ts'
@@ -11,7 +9,7 @@ import { runSql, showAnswer, splitStatements } from './statement-client.ts'
 
 /** @returns the exit code when the user leaves */
 export async function runShell(context: CommandContext, given: ShellSettings): Promise<number> {
-  const { client, output, environment } = context
+  const { client, output } = context
   // Sent before the first prompt, so that a missing server or login is reported right away.
   const { eider_version: version } = await client.send<{ readonly eider_version?: string }>(
     'GET',
@@ -23,7 +21,6 @@ export async function runShell(context: CommandContext, given: ShellSettings): P
     input: process.stdin,
     output: process.stdout,
     terminal: true,
-    history: [...readHistory(environment)],
     historySize: 1000,
     removeHistoryDuplicates: true,
   })
@@ -110,7 +107,6 @@ class Shell {
     const text = this.#pending === '' ? line : `${this.#pending}\n${line}`
     const { statements, rest } = splitStatements(text)
     this.#pending = rest
-    if (statements.length > 0) rememberStatement(text, this.#parts.environment)
     for (const statement of statements) {
       const isDone = await this.#guarded((signal) => this.#statement(statement, signal))
       if (!isDone) break
@@ -144,56 +140,5 @@ class Shell {
     } finally {
       this.#running = null
     }
-  }
-}
-
-type Environment = Readonly<Record<string, string | undefined>>
-
-const HISTORY_STATEMENTS_MAX = 1000
-const HISTORY_CHARS_MAX = 10_000
-
-/** Matches statements that may contain a secret. */
-const SECRETS = /password|passwd|api_?key|secret|token|credential|bearer|_key\b/i
-
-/** Returns null if no folder is known. */
-export function historyFile({ XDG_STATE_HOME, HOME, LOCALAPPDATA }: Environment): string | null {
-  const folder = XDG_STATE_HOME || (HOME ? join(HOME, '.local/state') : LOCALAPPDATA)
-  return folder ? join(folder, 'eider', 'sql-history') : null
-}
-
-/** Newest first, as readline expects. */
-export function readHistory(environment: Environment): readonly string[] {
-  const file = historyFile(environment)
-  if (file === null) return []
-  let lines: string[]
-  try {
-    lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)
-  } catch {
-    // The file does not exist yet.
-    return []
-  }
-  const kept = lines.slice(-HISTORY_STATEMENTS_MAX)
-  try {
-    if (lines.length > 2 * HISTORY_STATEMENTS_MAX) {
-      writeFileSync(file, `${kept.join('\n')}\n`, { mode: 0o600 })
-    }
-  } catch {
-    // If this fails, the file only stays longer than necessary.
-  }
-  return kept.toReversed()
-}
-
-/** Stores a statement as one line, unless it may contain a secret. */
-export function rememberStatement(text: string, environment: Environment): void {
-  const file = historyFile(environment)
-  const line = text.includes('--') ? text.trim() : text.replaceAll(/\s*\n\s*/g, ' ').trim()
-  if (file === null || line === '' || line.includes('\n')) return
-  if (SECRETS.test(line) || line.length > HISTORY_CHARS_MAX) return
-  try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    appendFileSync(file, `${line}\n`, { mode: 0o600 })
-    chmodSync(file, 0o600)
-  } catch {
-    // The shell works without a history too.
   }
 }

@@ -70,7 +70,7 @@ export function rowsOf(
   return { columns: names.map((name) => ({ name, type: 'VARCHAR' })), batches: batches() }
 }
 
-const MAY_HOLD_LARGE_INTEGER = /\d{16}/
+const MAY_HOLD_LARGE_INTEGER = /(?<![\d.])\d{16}/
 
 /** JavaScript numbers represent integers up to this value exactly. */
 const EXACT_MAX = 2n ** 53n
@@ -90,9 +90,13 @@ const parseJson = JSON.parse as (
 ) => ResultValue
 
 /** Integers that a JavaScript number cannot hold become strings. */
+export function parsedExactly(text: string): ResultValue {
+  return MAY_HOLD_LARGE_INTEGER.test(text) ? parseJson(text, exactNumber) : parseJson(text)
+}
+
 export function exactJson(text: string): ResultValue {
   try {
-    return MAY_HOLD_LARGE_INTEGER.test(text) ? parseJson(text, exactNumber) : parseJson(text)
+    return parsedExactly(text)
   } catch {
     // A JSON column may contain values that only DuckDB accepts as JSON, such as NaN.
     return text

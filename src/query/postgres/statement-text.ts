@@ -6,7 +6,7 @@ export { statementsOf } from '../../sql/lexer/brackets.ts'
 
 import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { depthsOf, partsOf } from '../../sql/lexer/brackets.ts'
+import { depthsOf } from '../../sql/lexer/brackets.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 
 /** Returns the highest n of any `$n` in the statement. */
@@ -124,11 +124,6 @@ export function arrayElements(text: string): readonly (string | null)[] {
   return elements
 }
 
-export function listParts(text: string): readonly string[] {
-  const parts = partsOf(text, ({ text: sign }, depth) => sign === ',' && depth === 0)
-  return parts.length === 1 && parts[0]?.trim() === '' ? [] : parts.map((part) => part.trim())
-}
-
 /** A value for a parameter `$n`. */
 export interface ParameterValue {
   readonly text: string | null
@@ -136,8 +131,6 @@ export interface ParameterValue {
    * The DuckDB type to cast it to. Null: its type follows from the other operand, as for a literal.
    */
   readonly cast: string | null
-  /** Whether `text` is SQL to insert unchanged. */
-  readonly isSql?: boolean
   readonly elements?: readonly (string | null)[]
 }
 
@@ -161,7 +154,7 @@ export function withParameters(
 }
 
 function valueText(
-  { text, cast, elements, isSql = false }: ParameterValue,
+  { text, cast, elements }: ParameterValue,
   at: {
     readonly isCount: boolean
     readonly number: number
@@ -169,7 +162,6 @@ function valueText(
   },
 ): string {
   if (text === null) return cast === null ? 'NULL' : `NULL::${cast}`
-  if (isSql) return text
   if (elements !== undefined) {
     const parts = elements.map((element) => (element === null ? 'NULL' : quoted(element, at)))
     return cast === null ? `[${parts.join(', ')}]` : `[${parts.join(', ')}]::${cast}`

@@ -143,7 +143,9 @@ export async function filePlace(
     )
   }
   if (folder === null) {
-    throw refuse('no file may be read; set EIDER_SOURCES_DIR to the folder that contains it')
+    throw refuse(
+      'set EIDER_SOURCES_DIR to a folder that contains it, and db_file to the path below it',
+    )
   }
   if (isAbsolute(shown) || shown.split(/[/\\]/).includes('..')) {
     throw refuse('its path must be relative to the folder of EIDER_SOURCES_DIR, without ..')

@@ -50,7 +50,7 @@ export function statementsOf(text: string): readonly string[] {
 }
 
 /** Splits a text at separators that are symbols. @throws AppError `sql_syntax` */
-export function partsOf(
+function partsOf(
   text: string,
   isSeparator: (token: Token, depth: number) => boolean,
 ): readonly string[] {

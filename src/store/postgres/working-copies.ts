@@ -49,10 +49,8 @@ import { type FoundKeys, RowCopier } from './row-copier.ts'
 
 /** The time limit for reading the state of a knowledge base, which is one row. */
 const STATE_MS = 10_000
-
 /** Give up a write after other writers were faster this often. */
 const ATTEMPTS_MAX = 20
-
 /** Applies a definition that another server has stored. */
 type Adopt = (kb: KnowledgeBase, definition: string) => Promise<void>
 
@@ -103,9 +101,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
   }
 
   async create(place: StoragePlace, definition: string, dimensions: number | null): Promise<void> {
-    await this.transaction(place, 'write', (run) => {
-      return createRemoteTables(run, place, { definition, dimensions })
-    })
+    const work = (run: RunRemote) => createRemoteTables(run, place, { definition, dimensions })
+    await this.transaction(place, 'write', work)
   }
 
   definitionOf(place: StoragePlace): Promise<string> {
@@ -173,9 +170,8 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
     const change = { from: copy.state.definition, to: definition }
     // If this fails, the next refresh applies the definition that is stored in the database.
     copy.definition = null
-    const isDone = await this.transaction(place, 'write', (run) => {
-      return replaceDefinition(run, place, change)
-    })
+    const work = (run: RunRemote) => replaceDefinition(run, place, change)
+    const isDone = await this.transaction(place, 'write', work)
     noteChange(copy)
     if (isDone) return
     const message = `Another server has just changed ${kb.name}: check it, and try again`

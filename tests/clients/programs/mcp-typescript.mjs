@@ -39,9 +39,8 @@ const added = await client.callTool({
   },
 })
 const failed = await client.callTool({ name: 'query', arguments: { sql: 'DROP TABLE x' } })
-const { resources, nextCursor } = await client.listResources()
-const documents = await client.listResources({ cursor: nextCursor })
-const read = await client.readResource({ uri: documents.resources[0].uri })
+const { resources } = await client.listResources()
+const read = await client.readResource({ uri: first.id })
 const { prompts } = await client.listPrompts()
 const prompt = await client.getPrompt({
   name: 'answer_with_citations',
@@ -77,7 +76,6 @@ process.stdout.write(
     added: added.structuredContent,
     failed: failed.isError === true && failed.content[0].text,
     resources: resources.map(({ uri }) => uri),
-    documents: documents.resources.map(({ uri }) => uri),
     read: read.contents[0].text,
     prompts: prompts.map(({ name }) => name),
     prompt: prompt.messages.length,

@@ -87,14 +87,8 @@ def psycopg_2():
     db = psycopg2.connect(where)
     db.autocommit = True
     with db.cursor() as cursor:
-        cursor.execute("PREPARE one (text) AS SELECT id FROM teas WHERE content = $1 ORDER BY relevance DESC LIMIT 1")
-        cursor.execute("EXECUTE one ('green')")
-        found["prepared by SQL"] = cursor.fetchall()
-        cursor.execute("DEALLOCATE one")
-        try:
-            cursor.execute("EXECUTE one ('green')")
-        except psycopg2.Error as error:
-            found["deallocated"] = error.pgcode
+        cursor.execute("SELECT id FROM teas WHERE content = %s ORDER BY relevance DESC LIMIT 1", ("green",))
+        found["psycopg 2"] = cursor.fetchall()
     db.close()
 
 

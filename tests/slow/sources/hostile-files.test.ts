@@ -125,7 +125,9 @@ describe('places', () => {
     const closed = testSources()
     const failure = await closed.sources.check(file('sqlite', 'shop.db'), signal).catch(String)
     await closed.close()
-    expect(failure).toContain('set EIDER_SOURCES_DIR')
+    expect(failure).toContain(
+      'set EIDER_SOURCES_DIR to a folder that contains it, and db_file to the path below it',
+    )
   })
 })
 

@@ -13,7 +13,7 @@ import { setStatement } from '../../../core/runtime/cancellation.ts'
 import type { QueryRequest } from '../../../query/run/run-query.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
-import { streamedResponse } from './streamed-response.ts'
+import { beginningWith, streamedResponse } from './streamed-response.ts'
 
 export type AnswerFormat = SqlFormatName | 'parquet' | 'arrow'
 
@@ -73,12 +73,20 @@ export async function statementAnswer(
       const wanted = { ...statement, encoding: 'arrow' as const }
       const result = await context.deps.query(wanted, scope.principal, scope.signal)
       if (result.kind === 'ok') return okAnswer(result, scope)
-      return await encodedAnswer(result, 'arrow', { contentType: ARROW, scope, onFailure })
+      const pieces = encodedPieces(result, 'arrow')
+      return await piecesAnswer(pieces, { contentType: ARROW, scope, onFailure })
     }
     const result = await context.deps.query(statement, scope.principal, scope.signal)
     if (result.kind === 'ok') return okAnswer(result, scope)
     const wanted = statement.isExact === true ? exactly(result) : result
-    return await sqlAnswer(wanted, { format: sqlFormat(format), scope, onFailure })
+    const { rows } = wanted
+    const how = sqlFormat(format)
+    const isWritten = rows.ready === undefined && rows.encoded !== undefined
+    const pieces =
+      isWritten && how.encoding !== undefined
+        ? encodedPieces(wanted, how.encoding)
+        : textPieces(wanted, how, onFailure)
+    return await piecesAnswer(pieces, { ...how, scope, onFailure })
   } catch (error) {
     if (scope.signal.aborted || !tellsFailure) throw error
     onFailure(error)
@@ -102,12 +110,6 @@ function exactly(result: TableResult): TableResult {
   }
 }
 
-interface AnswerInit {
-  readonly format: SqlFormat
-  readonly scope: RequestScope
-  readonly onFailure: (error: unknown) => void
-}
-
 function okAnswer(result: Extract<QueryResult, { kind: 'ok' }>, scope: RequestScope): Response {
   const { affectedRows, skippedRows = null, context, warnings = [] } = result
   scope.skippedRows = skippedRows
@@ -119,103 +121,83 @@ function okAnswer(result: Extract<QueryResult, { kind: 'ok' }>, scope: RequestSc
   })
 }
 
-/** A later failure cuts the connection. @throws AppError before the third piece */
-async function encodedAnswer(
-  { rows }: TableResult,
-  encoding: RowEncoding,
-  { contentType, scope, onFailure }: { readonly contentType: string } & Omit<AnswerInit, 'format'>,
+interface AnswerInit {
+  readonly contentType: string
+  readonly scope: RequestScope
+  readonly onFailure: (error: unknown) => void
+  /** Padding between two pieces, sent while the next rows are being computed. */
+  readonly keepAlive?: string
+}
+
+/** As the client reads. A later failure cuts the connection. @throws AppError before two pieces */
+async function piecesAnswer(
+  pieces: AsyncGenerator<string | Uint8Array>,
+  { contentType, scope, onFailure, keepAlive }: AnswerInit,
 ): Promise<Response> {
-  const all = rows.columns.map(({ name }) => name)
-  const names = encoding === 'ndjson' ? distinct(all) : all
-  const pieces = rows.encoded?.(encoding, names)[Symbol.asyncIterator]()
-  if (pieces === undefined) throw new Error('rows were asked for as they are written')
   const headers = { 'content-type': contentType }
   const first = await pieces.next()
   const second = first.done === true ? first : await pieces.next()
-  if (second.done === true) return new Response(first.value ?? null, { headers })
-  const whole = piecesAfter([first.value, second.value], pieces, onFailure)
-  return streamedResponse(whole, { headers, scope })
+  if (first.done === true || second.done === true) {
+    return new Response(first.value ?? null, { headers })
+  }
+  const whole = logged(beginningWith([first.value, second.value], pieces), onFailure)
+  const padding = keepAlive === undefined ? {} : { keepAlive: { text: keepAlive } }
+  return streamedResponse(whole, { headers, scope, ...padding })
 }
 
-async function* piecesAfter(
-  first: readonly Uint8Array[],
-  rest: AsyncIterator<Uint8Array>,
+async function* logged<T>(
+  pieces: AsyncGenerator<T, void>,
   onFailure: (error: unknown) => void,
-): AsyncGenerator<Uint8Array> {
+): AsyncGenerator<T, void> {
   try {
-    yield* first
-    for (let next = await rest.next(); next.done !== true; next = await rest.next()) {
-      yield next.value
-    }
+    yield* pieces
   } catch (error) {
     onFailure(error)
     throw error
-  } finally {
-    await rest.return?.()
   }
 }
 
-/** Batch by batch, as the client reads. @throws AppError before the second batch */
-async function sqlAnswer(result: TableResult, init: AnswerInit): Promise<Response> {
-  const { format, scope } = init
-  const { ready, columns, warnings = [] } = result.rows
-  if (ready !== undefined) {
-    // The head comes first, because it may determine how rows are written.
-    const head = format.head(columns, warnings)
-    const rows = ready.length === 0 ? '' : format.rows(ready, true)
-    const text = `${head}${rows}${format.tail(endOfRows(result), null)}`
-    return new Response(text, { headers: { 'content-type': format.contentType } })
-  }
-  const { contentType, encoding } = format
-  if (encoding !== undefined && result.rows.encoded !== undefined) {
-    return encodedAnswer(result, encoding, { ...init, contentType })
-  }
-  const batches = withRows(result.rows.batches)
-  const first = await batches.next()
-  const second = first.done === true ? first : await batches.next()
-  const head = format.head(columns, warnings)
-  const start = first.done === true ? head : `${head}${format.rows(first.value, true)}`
-  const headers = { 'content-type': format.contentType }
-  if (second.done === true) {
-    return new Response(`${start}${format.tail(endOfRows(result), null)}`, { headers })
-  }
-  const rest = restOf(batches, second.value, { ...init, result })
-  const keepAlive = format.keepAlive === undefined ? {} : { keepAlive: { text: format.keepAlive } }
-  return streamedResponse(startingWith(start, rest), { headers, scope, ...keepAlive })
+/** The body as the engine writes it. */
+async function* encodedPieces(
+  { rows }: TableResult,
+  encoding: RowEncoding,
+): AsyncGenerator<Uint8Array, void> {
+  if (rows.encoded === undefined) throw new Error('rows were asked for as they are written')
+  const names = namesOf(rows.columns)
+  yield* rows.encoded(encoding, encoding === 'ndjson' ? distinct(names) : names)
 }
 
-function endOfRows({ context, rows: { warnings = [] } }: TableResult): AnswerEnd {
-  return { context, warnings }
-}
-
-async function* withRows(batches: TableResult['rows']['batches']) {
-  for await (const batch of batches) {
-    if (batch.length > 0) yield batch
-  }
-}
-
-async function* startingWith(start: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
-  yield start
-  yield* rest
-}
-
-async function* restOf(
-  batches: AsyncGenerator<readonly ResultRow[]>,
-  second: readonly ResultRow[],
-  { format, result, onFailure }: AnswerInit & { readonly result: TableResult },
-): AsyncGenerator<string> {
-  let tail = ''
+/** A piece per batch, and the tail; a single batch is one piece. */
+async function* textPieces(
+  { rows, context }: TableResult,
+  format: SqlFormat,
+  onFailure: (error: unknown) => void,
+): AsyncGenerator<string, void> {
+  const { columns, ready } = rows
+  // Reading rows may add warnings.
+  const end = (): AnswerEnd => ({ context, warnings: rows.warnings ?? [] })
+  // The head comes first, because it may determine how rows are written.
+  let text = format.head(columns, end().warnings)
+  let count = 0
   try {
-    yield format.rows(second, false)
-    for await (const batch of batches) yield format.rows(batch, false)
-    tail = format.tail(endOfRows(result), null)
+    for await (const batch of ready === undefined ? rows.batches : [ready]) {
+      if (batch.length === 0) continue
+      if (count === 1) yield text
+      text = `${count === 0 ? text : ''}${format.rows(batch, count === 0)}`
+      count += 1
+      if (count === 1) continue
+      yield text
+      text = ''
+    }
   } catch (error) {
+    if (count < 2) throw error
+    // Formats that cannot express a failure throw it.
+    const tail = format.tail(end(), toAppError(error))
     onFailure(error)
-    tail = format.tail(endOfRows(result), toAppError(error))
-  } finally {
-    await batches.return(undefined)
+    yield tail
+    return
   }
-  yield tail
+  yield `${text}${format.tail(end(), null)}`
 }
 
 function logStreamFailure(context: RouteContext, scope: RequestScope): (error: unknown) => void {
@@ -234,7 +216,6 @@ interface SqlFormat {
   readonly contentType: string
   /** The engine's name for the format. For its own rows, the engine is faster. */
   readonly encoding?: 'csv' | 'ndjson'
-  /** Padding between two parts, sent while the next rows are being computed. */
   readonly keepAlive?: string
   /** @param warnings warnings known before the first row */
   head(columns: readonly ResultColumn[], warnings: readonly string[]): string

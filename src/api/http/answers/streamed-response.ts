@@ -77,23 +77,25 @@ export async function chunkStream(
   scope: RequestScope,
 ): Promise<Response> {
   const first = await chunks.next()
+  const pieces = beginningWith(first.done === true ? [] : [first.value], chunks)
   const keepAlive = { text: ': keep-alive\n\n' }
-  return streamedResponse(beginningWith(first, chunks), { scope, headers: HEADERS, keepAlive })
+  return streamedResponse(pieces, { scope, headers: HEADERS, keepAlive })
 }
 
 async function* chunksOf(events: AsyncIterable<unknown>): AsyncGenerator<string, void> {
   for await (const event of events) yield `data: ${JSON.stringify(event)}\n\n`
 }
 
-async function* beginningWith(
-  first: IteratorResult<string, void>,
-  rest: AsyncGenerator<string, void>,
-): AsyncGenerator<string, void> {
+/** @param first the pieces that were already read from `rest` */
+export async function* beginningWith<T>(
+  first: readonly T[],
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T, void> {
   try {
-    if (first.done !== true) yield first.value
+    yield* first
     yield* rest
   } finally {
-    // The client may disconnect before the second event is read.
-    await rest.return()
+    // The client may disconnect before the rest is read.
+    await rest.return(undefined)
   }
 }

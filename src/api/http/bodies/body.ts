@@ -48,52 +48,63 @@ export async function readBody(
   const { bodyBytesMax } = context.deps.settings
   const isOwn = bytesMax < bodyBytesMax
   const name = isOwn ? 'the limit for this route' : 'the limit (EIDER_BODY_BYTES_MAX)'
-  const bytes = await readBytes(request, { bytesMax: isOwn ? bytesMax : bodyBytesMax, name })
+  const limit = { bytesMax: isOwn ? bytesMax : bodyBytesMax, name }
+  const bytes = await readBytes(request, limit)
   context.scopeOf(request).bodyArrived()
   // Large bodies may arrive at the same time, and processing each takes time.
   if (bytes.length > SMALL_BYTES_MAX) await context.requests.bodyTurn()
   return bytes
 }
 
-/** Checked by Content-Length and while reading, so that memory never holds more. */
-async function readBytes(request: Request, limit: BodyLimit): Promise<Uint8Array<ArrayBuffer>> {
-  const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > limit.bytesMax) throw tooLarge(limit)
-  try {
-    // Bun reads no more of the body than was declared.
-    if (declared !== null) return new Uint8Array(await request.arrayBuffer())
-    return request.body === null ? new Uint8Array() : await readAll(request.body, limit)
-  } catch (error) {
-    if (error instanceof AppError) throw error
-    const message = 'The connection was closed before the whole body had arrived'
-    throw new AppError('cancelled', message, { cause: error })
-  }
-}
-
-async function readAll(
-  body: ReadableStream<Uint8Array>,
-  limit: BodyLimit,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const parts: Uint8Array[] = []
-  let sizeBytes = 0
-  for await (const part of body) {
-    sizeBytes += part.byteLength
-    if (sizeBytes > limit.bytesMax) throw tooLarge(limit)
-    parts.push(part)
-  }
-  const whole = new Uint8Array(sizeBytes)
-  let offset = 0
-  for (const part of parts) {
-    whole.set(part, offset)
-    offset += part.byteLength
-  }
-  return whole
-}
-
 interface BodyLimit {
   readonly bytesMax: number
   /** What the message calls the limit: the setting's name, if it can be raised. */
   readonly name: string
+}
+
+/** A declared length is checked first; Bun reads no more than that. */
+async function readBytes(request: Request, limit: BodyLimit): Promise<Uint8Array<ArrayBuffer>> {
+  if (declaredLength(request, limit) === null) {
+    return Buffer.concat(await Array.fromAsync(limitedBody(request, limit)))
+  }
+  try {
+    return new Uint8Array(await request.arrayBuffer())
+  } catch (error) {
+    throw leftEarly(error)
+  }
+}
+
+/** null if it is not declared. @throws AppError `body_too_large` */
+function declaredLength({ headers }: Request, limit: BodyLimit): number | null {
+  const declared = headers.get('content-length')
+  if (declared === null) return null
+  if (Number(declared) > limit.bytesMax) throw tooLarge(limit)
+  return Number(declared)
+}
+
+/** Checked by Content-Length and while reading. @throws AppError `body_too_large`, `cancelled` */
+export async function* limitedBody(
+  request: Request,
+  limit: BodyLimit,
+): AsyncGenerator<Uint8Array, void> {
+  const declared = declaredLength(request, limit)
+  let sizeBytes = 0
+  try {
+    for await (const piece of request.body ?? []) {
+      sizeBytes += piece.byteLength
+      if (sizeBytes > limit.bytesMax) throw tooLarge(limit)
+      yield piece
+    }
+  } catch (error) {
+    throw error instanceof AppError ? error : leftEarly(error)
+  }
+  // When a client disconnects, Bun ends the stream as if it were complete.
+  if (declared !== null && sizeBytes < declared) throw leftEarly(null)
+}
+
+function leftEarly(cause: unknown): AppError {
+  const message = 'The connection was closed before the whole body had arrived'
+  return new AppError('cancelled', message, cause === null ? {} : { cause })
 }
 
 function tooLarge({ bytesMax, name }: BodyLimit): AppError {

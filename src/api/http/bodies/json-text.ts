@@ -1,4 +1,5 @@
 /** Parses JSON. Large texts are parsed in pieces, so that other requests run in between. */
+import { parsedExactly } from '../../../core/domain/query-result.ts'
 import { AppError } from '../../../core/errors.ts'
 import { jsonMistake } from '../../../core/json.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
@@ -56,7 +57,7 @@ function parsePiece(text: string): unknown {
     throw new AppError('invalid_json', 'The JSON has a key "__proto__", which is refused')
   }
   try {
-    return JSON.parse(/\d{16}/.test(text) ? withExactIntegers(text) : text)
+    return parsedExactly(text)
   } catch (cause) {
     throw new NotJson('not JSON', { cause })
   }
@@ -65,46 +66,6 @@ function parsePiece(text: string): unknown {
 /** In valid JSON a key never follows a string; a quote in a string follows a backslash. */
 const PROTO_KEY =
   /(?<!\\)"(?:_|\\u005[fF]){2}(?:p|\\u0070)(?:r|\\u0072)(?:o|\\u006[fF])(?:t|\\u0074)(?:o|\\u006[fF])(?:_|\\u005[fF]){2}"\s*:/
-
-const STRING_OR_LARGE = /"|\d{16}/g
-
-/** Quotes integers that a double cannot hold. */
-function withExactIntegers(json: string): string {
-  let text = ''
-  let at = 0
-  STRING_OR_LARGE.lastIndex = 0
-  while (STRING_OR_LARGE.test(json)) {
-    const found = STRING_OR_LARGE.lastIndex
-    if (json.charCodeAt(found - 1) === QUOTE) {
-      STRING_OR_LARGE.lastIndex = endOfText(json, found)
-      continue
-    }
-    let start = found - 16
-    while (start > 0 && IN_NUMBER.has(json[start - 1] ?? '')) start -= 1
-    let end = found
-    while (IN_NUMBER.has(json[end] ?? '')) end += 1
-    STRING_OR_LARGE.lastIndex = end
-    const number = json.slice(start, end)
-    // A number before a colon is invalid JSON and must not become a key.
-    const isExact = Number.isSafeInteger(Number(number)) || !/^-?[1-9]\d+$/.test(number)
-    if (isExact || /^\s*:/.test(json.slice(end, end + 100))) continue
-    text += `${json.slice(at, start)}"${number}"`
-    at = end
-  }
-  return text + json.slice(at)
-}
-
-const IN_NUMBER: ReadonlySet<string> = new Set('0123456789+-.eE')
-
-/** The position after the closing quote. */
-function endOfText(json: string, from: number): number {
-  for (let at = from; at < json.length; at += 1) {
-    const code = json.charCodeAt(at)
-    if (code === QUOTE) return at + 1
-    if (code === BACKSLASH) at += 1
-  }
-  return json.length
-}
 
 const QUOTE = 0x22
 const COMMA = 0x2c

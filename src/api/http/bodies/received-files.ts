@@ -6,7 +6,7 @@ import { FORMAT_NAMES } from '../../../core/domain/uploaded-file.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { UploadField } from '../../../ingest/upload-options.ts'
 import type { RouteContext } from '../request/route-context.ts'
-import { isJsonType } from './body.ts'
+import { isJsonType, limitedBody } from './body.ts'
 import { parseJson } from './json-text.ts'
 
 export interface ReceivedFile extends IncomingFile {
@@ -32,7 +32,8 @@ export async function receivedFiles(
   folder: IncomingFolder,
 ): Promise<ReceivedFiles> {
   const scope = context.scopeOf(request)
-  const body = limitedBody(request, context.deps.settings.fileBytesMax)
+  const name = 'the limit of uploads; EIDER_FILE_BYTES_MAX sets it'
+  const body = limitedBody(request, { bytesMax: context.deps.settings.fileBytesMax, name })
   const fields = new Map(new URL(request.url).searchParams)
   const contentType = request.headers.get('content-type')
   const isForm = /^multipart\/form-data\b/i.test(contentType ?? '')
@@ -93,35 +94,6 @@ async function addressAsked(
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
   if (!('source_type' in value) || value.source_type === 'file') return null
   return new Map(Object.entries(value).map(([name, one]) => [name, String(one)]))
-}
-
-/** Checked by Content-Length and while reading. @throws AppError `body_too_large`, `cancelled` */
-async function* limitedBody(request: Request, bytesMax: number): AsyncGenerator<Uint8Array, void> {
-  const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > bytesMax) throw tooLarge(bytesMax)
-  let sizeBytes = 0
-  try {
-    for await (const piece of request.body ?? []) {
-      sizeBytes += piece.byteLength
-      if (sizeBytes > bytesMax) throw tooLarge(bytesMax)
-      yield piece
-    }
-  } catch (error) {
-    if (error instanceof AppError) throw error
-    throw leftEarly(error)
-  }
-  // When a client disconnects, Bun ends the stream as if it were complete.
-  if (declared !== null && sizeBytes < Number(declared)) throw leftEarly(null)
-}
-
-function leftEarly(cause: unknown): AppError {
-  const message = 'The connection was closed before the whole body had arrived'
-  return new AppError('cancelled', message, cause === null ? {} : { cause })
-}
-
-function tooLarge(bytesMax: number): AppError {
-  const limit = `The body has more than ${bytesMax} bytes, the limit of uploads`
-  return new AppError('body_too_large', `${limit}; EIDER_FILE_BYTES_MAX sets it`)
 }
 
 /** The options for reading files, for the OpenAPI document; `uploadOptions` reads them. */

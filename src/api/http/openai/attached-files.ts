@@ -1,5 +1,5 @@
 /** Files being added to a vector store, and those that failed. */
-
+import { t } from 'elysia'
 import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapshot.ts'
 import { mayName, type Principal } from '../../../core/domain/access/principal.ts'
 import { isOver } from '../../../core/domain/flow/job.ts'
@@ -12,10 +12,26 @@ import {
   attachedId,
   type FileToAttach,
 } from '../../../ingest/pipeline/attach-job.ts'
+import { integer } from '../request/schema-words.ts'
 import type { Attributes } from './attributes.ts'
 import { secondsOf } from './list-page.ts'
 
 export const FILE_STATUSES = ['in_progress', 'completed', 'cancelled', 'failed'] as const
+export const FILE_STATUS = t.Union(FILE_STATUSES.map((status) => t.Literal(status)))
+export const FILE_COUNTS = {
+  in_progress: integer(),
+  completed: integer(),
+  failed: integer(),
+  cancelled: integer(),
+  total: integer(),
+}
+
+/** How many files have each status. */
+export function fileCounts(files: Iterable<AttachedFile>) {
+  const counts = { in_progress: 0, completed: 0, failed: 0, cancelled: 0 }
+  for (const { status } of files) counts[status] += 1
+  return counts
+}
 
 export interface AttachedFile {
   /** For example `file-12`. */

@@ -5,33 +5,25 @@ import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { AppError, hasCode } from '../../../core/errors.ts'
 import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { choice, queryParameters } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { integer, maybe, open } from '../request/schema-words.ts'
 import {
   type AttachedFile,
   batchIdOf,
-  FILE_STATUSES,
+  FILE_COUNTS,
+  FILE_STATUS,
+  fileCounts,
   filesOfAttachment,
   filesToAttach,
   SENT_FILES_MAX,
 } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA } from './attributes.ts'
-import {
-  listSchema,
-  PAGE_READING,
-  POLL_AGAIN,
-  pageOf,
-  pageOrderOf,
-  pageParameters,
-  pageRecord,
-  secondsOf,
-} from './list-page.ts'
+import { listSchema, POLL_AGAIN, pageOf, pageOrderOf, pageRecord, secondsOf } from './list-page.ts'
 import { idOf } from './named-models.ts'
 import { attachedRecord, STORE_FILE_SCHEMA } from './store-files.ts'
 import { CHUNKING_SCHEMA, storeAt } from './store-record.ts'
-import { howToAttach, readableFilesAt } from './vector-store-file-routes.ts'
+import { howToAttach, readableFilesAt, STORE_FILES_QUERY } from './vector-store-file-routes.ts'
 
 const BATCHES_PATH = '/v1/vector_stores/:vector_store_id/file_batches'
 const BATCH_PATH = `${BATCHES_PATH}/:batch_id` as const
@@ -50,20 +42,13 @@ const CREATE_SCHEMA = open({
 })
 const NEW_BATCH = bodySchema(CREATE_SCHEMA)
 
-const COUNTS = t.Object({
-  in_progress: integer(),
-  completed: integer(),
-  failed: integer(),
-  cancelled: integer(),
-  total: integer(),
-})
 const BATCH = t.Object({
   id: t.String(),
   object: t.Literal('vector_store.file_batch'),
   vector_store_id: t.String(),
   created_at: integer({ description: 'Seconds since 1970' }),
-  status: t.Union(FILE_STATUSES.map((status) => t.Literal(status))),
-  file_counts: COUNTS,
+  status: FILE_STATUS,
+  file_counts: t.Object(FILE_COUNTS),
 })
 
 const one = { description: 'The batch', schema: BATCH }
@@ -108,7 +93,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
   api.get(`${BATCH_PATH}/files`, {
     id: 'listFilesOfVectorStoreFileBatch',
     summary: 'List the files of a file batch',
-    query: BATCH_FILES_QUERY,
+    query: STORE_FILES_QUERY,
     find: storeAt,
     answers: { 200: ['A page of items', listSchema(STORE_FILE_SCHEMA)] },
     async run({ params, query: { filter, ...sent }, found: kb }) {
@@ -122,11 +107,6 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
     },
   })
 })
-
-const BATCH_FILES_QUERY = queryParameters(
-  { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Files with this status' }) },
-  PAGE_READING,
-)
 
 /** @throws AppError `invalid_request`, `file_not_found` */
 function filesOf(
@@ -163,23 +143,14 @@ async function batchAt({ deps }: RouteContext, kb: KnowledgeBase, id: string): P
 export function batchRecord(kb: KnowledgeBase, batch: Attachment) {
   const { job } = batch
   const files = filesOfAttachment(batch)
-  const counted = (status: AttachedFile['status']) => {
-    return files.filter((file) => file.status === status).length
-  }
-  const counts = {
-    in_progress: counted('in_progress'),
-    completed: counted('completed'),
-    failed: counted('failed'),
-    cancelled: counted('cancelled'),
-    total: files.length,
-  }
+  const counts = fileCounts(files)
   return {
     id: batchIdOf(job.id),
     object: 'vector_store.file_batch',
     vector_store_id: idOf(kb),
     created_at: secondsOf(job.createdAt),
     status: statusOf(job, counts.in_progress),
-    file_counts: counts,
+    file_counts: { ...counts, total: files.length },
   }
 }
 

@@ -21,14 +21,21 @@ interface ResponseEvent extends Readonly<Record<string, unknown>> {
   readonly type: string
 }
 
+/** Where an item is, for its events. */
+interface ItemPlace {
+  readonly item_id: string
+  readonly output_index: number
+}
+
 /** The last event contains the whole response. */
 class ResponseEvents {
   readonly #terms: ResponseTerms
   #traceId = ''
   readonly #items: Item[] = []
-  #search: { readonly index: number; readonly queries: string[] } | null = null
-  #thought: { readonly index: number; text: string } | null = null
-  #message: { readonly index: number; text: string } | null = null
+  /** The items that are not complete yet. */
+  #search: { readonly place: ItemPlace; readonly queries: string[] } | null = null
+  #thought: { readonly place: ItemPlace; text: string } | null = null
+  #message: { readonly place: ItemPlace; text: string } | null = null
 
   constructor(terms: ResponseTerms) {
     this.#terms = terms
@@ -38,164 +45,139 @@ class ResponseEvents {
     return this.#traceId
   }
 
-  of(piece: Piece): readonly ResponseEvent[] {
-    switch (piece.kind) {
-      case 'start':
-        this.#traceId = piece.traceId
-        return ['response.created', 'response.in_progress'].map((type) => this.#whole(type))
-      case 'action':
-        return this.#terms.vectorStores === undefined
-          ? []
-          : [...this.#openSearch(), ...this.#searching(queriesOf(piece.actions))]
-      case 'thought':
-        return [...this.#openThought(), ...this.#thinking(piece.text)]
-      case 'text':
-        return [...this.#closeEarlier(null), ...this.#openMessage(), ...this.#writing(piece.text)]
-      case 'end':
-        return this.#ended(piece.answer)
+  *of(piece: Piece): Generator<ResponseEvent, void> {
+    if (piece.kind === 'start') {
+      this.#traceId = piece.traceId
+      yield this.#whole('response.created')
+      yield this.#whole('response.in_progress')
+    } else if (piece.kind === 'thought') {
+      yield* this.#thinking(piece.text)
+    } else if (piece.kind === 'text') {
+      yield* this.#closeEarlier(null)
+      yield* this.#writing(piece.text)
+    } else if (piece.kind === 'end') {
+      yield* this.#ended(piece.answer)
+    } else if (this.#terms.vectorStores !== undefined) {
+      yield* this.#searching(queriesOf(piece.actions))
     }
   }
 
-  failed(failure: AppError): readonly ResponseEvent[] {
+  *failed(failure: AppError): Generator<ResponseEvent, void> {
     const { code, message, param } = openAiError(failure)
     const isLimit = code === 'rate_limit_exceeded'
     const error = { code: isLimit ? code : 'server_error', message }
-    return [
-      { type: 'error', code, message, param },
-      this.#whole('response.failed', { status: 'failed', error, output: this.#items }),
-    ]
+    yield { type: 'error', code, message, param }
+    yield this.#whole('response.failed', { status: 'failed', error, output: this.#items })
   }
 
   #whole(type: string, changes: object = {}): ResponseEvent {
     return { type, response: responseOf(this.#traceId, this.#terms, changes) }
   }
 
+  #nextPlace(kind: string): ItemPlace {
+    const output_index = this.#items.length
+    return { item_id: `${kind}_${this.#traceId}_${output_index}`, output_index }
+  }
+
   #added(item: Item): ResponseEvent {
-    this.#items.push(item)
-    const output_index = this.#items.length - 1
+    const output_index = this.#items.push(item) - 1
     return { type: 'response.output_item.added', output_index, item }
   }
 
-  #done(output_index: number, item: Item): ResponseEvent {
+  #done({ output_index }: ItemPlace, item: Item): ResponseEvent {
     this.#items[output_index] = item
     return { type: 'response.output_item.done', output_index, item }
   }
 
-  #idOf(kind: string): string {
-    return `${kind}_${this.#traceId}_${this.#items.length}`
+  *#searching(queries: readonly string[]): Generator<ResponseEvent, void> {
+    if (this.#search === null) {
+      const place = this.#nextPlace('fs')
+      this.#search = { place, queries: [] }
+      yield this.#added(searchItem(place.item_id, 'in_progress', [], null))
+      yield { type: 'response.file_search_call.in_progress', ...place }
+      yield { type: 'response.file_search_call.searching', ...place }
+    }
+    this.#search.queries.push(...queries)
   }
 
-  #openSearch(): readonly ResponseEvent[] {
-    if (this.#search !== null) return []
-    const item = searchItem(this.#idOf('fs'), 'in_progress', [], null)
-    const added = this.#added(item)
-    this.#search = { index: this.#items.length - 1, queries: [] }
-    const place = { output_index: this.#search.index, item_id: item.id }
-    return [
-      added,
-      { type: 'response.file_search_call.in_progress', ...place },
-      { type: 'response.file_search_call.searching', ...place },
-    ]
+  *#thinking(delta: string): Generator<ResponseEvent, void> {
+    if (this.#thought === null) {
+      const place = this.#nextPlace('rs')
+      this.#thought = { place, text: '' }
+      yield this.#added(reasoningItem(place.item_id, null))
+      const part = { type: 'summary_text', text: '' }
+      yield { type: 'response.reasoning_summary_part.added', ...place, summary_index: 0, part }
+    }
+    this.#thought.text += delta
+    const { place } = this.#thought
+    yield { type: 'response.reasoning_summary_text.delta', ...place, summary_index: 0, delta }
   }
 
-  #searching(queries: readonly string[]): readonly ResponseEvent[] {
-    this.#search?.queries.push(...queries)
-    return []
-  }
-
-  #openThought(): readonly ResponseEvent[] {
-    if (this.#thought !== null) return []
-    const item = reasoningItem(this.#idOf('rs'), null)
-    const added = this.#added(item)
-    const output_index = this.#items.length - 1
-    this.#thought = { index: output_index, text: '' }
-    const part = { type: 'summary_text', text: '' }
-    const place = { output_index, item_id: item.id, summary_index: 0 }
-    return [added, { type: 'response.reasoning_summary_part.added', ...place, part }]
-  }
-
-  #thinking(delta: string): readonly ResponseEvent[] {
-    const thought = this.#thought
-    if (thought === null) return []
-    thought.text += delta
-    const place = { output_index: thought.index, summary_index: 0 }
-    const item_id = this.#items[thought.index]?.id
-    return [{ type: 'response.reasoning_summary_text.delta', ...place, item_id, delta }]
-  }
-
-  #openMessage(): readonly ResponseEvent[] {
-    if (this.#message !== null) return []
-    const added = this.#added(messageItem(this.#traceId, 'in_progress', []))
-    this.#message = { index: this.#items.length - 1, text: '' }
-    const part = textPart('', [])
-    return [added, { type: 'response.content_part.added', ...this.#textPlace(), part }]
-  }
-
-  #textPlace() {
-    const output_index = this.#message?.index ?? 0
-    return { item_id: `msg_${this.#traceId}`, output_index, content_index: 0 }
-  }
-
-  #writing(delta: string): readonly ResponseEvent[] {
+  *#writing(delta: string): Generator<ResponseEvent, void> {
+    const { place, added } = this.#opened()
+    yield* added
     if (this.#message !== null) this.#message.text += delta
-    const logprobs: readonly object[] = []
-    return [{ type: 'response.output_text.delta', ...this.#textPlace(), delta, logprobs }]
+    const at = { ...place, content_index: 0 }
+    yield { type: 'response.output_text.delta', ...at, delta, logprobs: [] }
+  }
+
+  /** The message, which the first text or the end of the answer opens. */
+  #opened() {
+    if (this.#message !== null) return { place: this.#message.place, added: [] }
+    const item = messageItem(this.#traceId, 'in_progress', [])
+    const place = { item_id: item.id, output_index: this.#items.length }
+    this.#message = { place, text: '' }
+    const at = { ...place, content_index: 0 }
+    const part = { type: 'response.content_part.added', ...at, part: textPart('', []) }
+    return { place, added: [this.#added(item), part] }
   }
 
   /** @param answer its passages are sent as search results; null before the answer is known */
-  #closeEarlier(answer: Answer | null): readonly ResponseEvent[] {
-    const events: ResponseEvent[] = []
+  *#closeEarlier(answer: Answer | null): Generator<ResponseEvent, void> {
     if (this.#thought !== null) {
-      const { index: output_index, text } = this.#thought
-      const item_id = this.#items[output_index]?.id ?? ''
-      const place = { item_id, output_index, summary_index: 0 }
+      const { place, text } = this.#thought
+      const at = { ...place, summary_index: 0 }
       const part = { type: 'summary_text', text }
-      events.push({ type: 'response.reasoning_summary_text.done', ...place, text })
-      events.push({ type: 'response.reasoning_summary_part.done', ...place, part })
-      events.push(this.#done(output_index, reasoningItem(item_id, text)))
+      yield { type: 'response.reasoning_summary_text.done', ...at, text }
+      yield { type: 'response.reasoning_summary_part.done', ...at, part }
+      yield this.#done(place, reasoningItem(place.item_id, text))
       this.#thought = null
     }
+    const { withResults, filenameOf } = this.#terms
     // Search results are sent only once the answer shows which passages it cites.
-    const mayClose = answer !== null || !this.#terms.withResults
-    if (this.#search !== null && mayClose) {
-      const { index: output_index, queries } = this.#search
-      const item_id = this.#items[output_index]?.id ?? ''
-      const place = { output_index, item_id }
-      const results =
-        answer !== null && this.#terms.withResults
-          ? resultsOf(answer.citations, this.#terms.filenameOf)
-          : null
-      events.push({ type: 'response.file_search_call.completed', ...place })
-      events.push(this.#done(output_index, searchItem(item_id, 'completed', queries, results)))
-      this.#search = null
-    }
-    return events
+    if (this.#search === null || (answer === null && withResults)) return
+    const { place, queries } = this.#search
+    const results = answer !== null && withResults ? resultsOf(answer.citations, filenameOf) : null
+    yield { type: 'response.file_search_call.completed', ...place }
+    yield this.#done(place, searchItem(place.item_id, 'completed', queries, results))
+    this.#search = null
   }
 
-  #ended(answer: Answer): readonly ResponseEvent[] {
-    const events = [...this.#closeEarlier(answer), ...this.#openMessage()]
+  *#ended(answer: Answer): Generator<ResponseEvent, void> {
+    yield* this.#closeEarlier(answer)
+    const { place, added } = this.#opened()
+    yield* added
     const text = this.#message?.text ?? ''
     const annotations = annotationsOf({ ...answer, content: text }, this.#terms)
-    const place = this.#textPlace()
-    annotations.forEach((annotation, annotation_index) => {
+    const at = { ...place, content_index: 0 }
+    for (const [annotation_index, annotation] of annotations.entries()) {
       const type = 'response.output_text.annotation.added'
-      events.push({ type, ...place, annotation_index, annotation })
-    })
+      yield { type, ...at, annotation_index, annotation }
+    }
     const part = textPart(text, annotations)
-    events.push({ type: 'response.output_text.done', ...place, text, logprobs: [] })
-    events.push({ type: 'response.content_part.done', ...place, part })
-    events.push(this.#done(place.output_index, messageItem(this.#traceId, 'completed', [part])))
+    yield { type: 'response.output_text.done', ...at, text, logprobs: [] }
+    yield { type: 'response.content_part.done', ...at, part }
+    yield this.#done(place, messageItem(this.#traceId, 'completed', [part]))
     const isWhole = answer.finish !== 'length' && !/filter|refusal/.test(answer.finish ?? '')
     const type = isWhole ? 'response.completed' : 'response.incomplete'
-    events.push(this.#whole(type, endOf(answer, this.#items)))
-    return events
+    yield this.#whole(type, endOf(answer, this.#items))
   }
 }
 
 export async function wholeResponse(pieces: AsyncIterable<Piece>, terms: ResponseTerms) {
   const events = new ResponseEvents(terms)
   let last: ResponseEvent | undefined
-  for await (const piece of pieces) last = events.of(piece).at(-1) ?? last
+  for await (const piece of pieces) for (const event of events.of(piece)) last = event
   return last?.response
 }
 

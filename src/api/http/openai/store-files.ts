@@ -1,27 +1,22 @@
 /** Shows documents of a knowledge base as files of a vector store in OpenAI's API. */
 import { type Static, t } from 'elysia'
-import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase, Preprocessing } from '../../../core/domain/knowledge-base.ts'
 import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { integer, orNull } from '../request/schema-words.ts'
-import { type AttachedFile, attachedFiles, findFileOfId } from './attached-files.ts'
+import { type AttachedFile, attachedFiles, FILE_STATUS, findFileOfId } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf } from './attributes.ts'
 import { type Page, type PageOrder, pageOf, secondsOf } from './list-page.ts'
 import { idOf } from './named-models.ts'
-import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA } from './store-record.ts'
+import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA, vectorBytes } from './store-record.ts'
 
 export const STORE_FILE_SCHEMA = t.Object({
   id: t.String({ description: 'The id of the document; `file-…` for an uploaded file' }),
   object: t.Literal('vector_store.file'),
   vector_store_id: t.String(),
   created_at: integer({ description: 'Seconds since 1970' }),
-  status: t.Union([
-    t.Literal('in_progress'),
-    t.Literal('completed'),
-    t.Literal('cancelled'),
-    t.Literal('failed'),
-  ]),
+  status: FILE_STATUS,
   last_error: orNull(
     t.Object({
       code: t.Union([
@@ -39,44 +34,50 @@ export const STORE_FILE_SCHEMA = t.Object({
 
 type StoreFileRecord = Static<typeof STORE_FILE_SCHEMA>
 
-export function attachedRecord(kb: KnowledgeBase, file: AttachedFile): StoreFileRecord {
+/** @param own the fields that differ from a complete file without attributes */
+function fileRecord(
+  kb: KnowledgeBase,
+  own: Pick<StoreFileRecord, 'id' | 'created_at'> & Partial<StoreFileRecord>,
+  preprocessing: Preprocessing | null | undefined,
+): StoreFileRecord {
   return {
-    id: file.id,
     object: 'vector_store.file',
     vector_store_id: idOf(kb),
-    created_at: file.createdAt,
-    status: file.status,
-    last_error:
-      file.status === 'failed'
-        ? { code: 'invalid_file', message: file.error ?? 'The file could not be stored' }
-        : null,
+    status: 'completed',
+    last_error: null,
     usage_bytes: 0,
-    attributes: file.attributes,
-    chunking_strategy: chunkingRecord(file.preprocessing ?? kb.preprocessing),
+    attributes: {},
+    chunking_strategy: chunkingRecord(preprocessing ?? kb.preprocessing),
+    ...own,
   }
 }
 
-const BYTES_PER_NUMBER = 4
+export function attachedRecord(kb: KnowledgeBase, file: AttachedFile): StoreFileRecord {
+  const { id, status, attributes, createdAt, error, preprocessing } = file
+  const message = error ?? 'The file could not be stored'
+  const last_error = status === 'failed' ? { code: 'invalid_file' as const, message } : null
+  return fileRecord(
+    kb,
+    { id, status, attributes, created_at: createdAt, last_error },
+    preprocessing,
+  )
+}
 
 /** @param attached how the document was added; undefined if not as a file, or long ago */
-export function documentRecord(
+function documentRecord(
   { snapshot }: RouteContext,
   kb: KnowledgeBase,
   { id, metadata, chunkCount }: StoredDocument,
   attached: AttachedFile | undefined,
 ): StoreFileRecord {
   const sent = findFileOfId(snapshot(), id)
-  return {
+  const own = {
     id,
-    object: 'vector_store.file',
-    vector_store_id: idOf(kb),
     created_at: attached?.createdAt ?? secondsOf(sent?.createdAt ?? kb.createdAt),
-    status: 'completed',
-    last_error: null,
-    usage_bytes: chunkCount * (kb.dimensions ?? 0) * BYTES_PER_NUMBER,
+    usage_bytes: vectorBytes(kb, chunkCount),
     attributes: attributesOf(metadata),
-    chunking_strategy: chunkingRecord(attached?.preprocessing ?? kb.preprocessing),
   }
+  return fileRecord(kb, own, attached?.preprocessing)
 }
 
 /** In progress, failed, or a document. @throws AppError `document_not_found` */

@@ -12,7 +12,7 @@ import { isObject } from '../../../core/json.ts'
 import type { Place } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { integer, open, orNull } from '../request/schema-words.ts'
-import { type AttachedFile, attachedFiles } from './attached-files.ts'
+import { attachedFiles, FILE_COUNTS, fileCounts } from './attached-files.ts'
 import type { Attributes } from './attributes.ts'
 import { secondsOf } from './list-page.ts'
 import { idOf } from './named-models.ts'
@@ -39,13 +39,7 @@ export const STORE_SCHEMA = t.Object({
   description: orNull(t.String()),
   status: t.Union([t.Literal('in_progress'), t.Literal('completed')]),
   usage_bytes: integer({ description: 'Size of its vectors' }),
-  file_counts: t.Object({
-    in_progress: integer(),
-    completed: integer({ description: 'Documents' }),
-    failed: integer(),
-    cancelled: integer(),
-    total: integer(),
-  }),
+  file_counts: t.Object({ ...FILE_COUNTS, completed: integer({ description: 'Documents' }) }),
   metadata: t.Record(t.String(), t.Union([t.String(), t.Number(), t.Boolean()])),
   expires_after: t.Null(),
   expires_at: t.Null(),
@@ -96,6 +90,11 @@ export async function findDocument(
 
 const BYTES_PER_NUMBER = 4
 
+/** The size of the vectors of this many chunks. */
+export function vectorBytes({ dimensions }: KnowledgeBase, chunkCount: number): number {
+  return chunkCount * (dimensions ?? 0) * BYTES_PER_NUMBER
+}
+
 export async function storeRecord(
   { deps }: RouteContext,
   kb: KnowledgeBase,
@@ -107,9 +106,6 @@ export async function storeRecord(
     deps.documents.chunks(kb, one, signal),
     deps.attachments.of(kb).then(attachedFiles),
   ])
-  const counted = (status: AttachedFile['status']) => {
-    return [...files.values()].filter((file) => file.status === status).length
-  }
   const comeAgain = [...files.values()].filter(
     (file) => file.isAgain && file.status !== 'completed',
   )
@@ -117,12 +113,7 @@ export async function storeRecord(
   for (const { id } of comeAgain) {
     if ((await findDocument(deps.documents, { kb, id }, signal)) !== undefined) countedTwice += 1
   }
-  const counts = {
-    in_progress: counted('in_progress'),
-    completed: documents.total - countedTwice,
-    failed: counted('failed'),
-    cancelled: counted('cancelled'),
-  }
+  const counts = { ...fileCounts(files.values()), completed: documents.total - countedTwice }
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return {
     id: idOf(kb),
@@ -131,7 +122,7 @@ export async function storeRecord(
     last_active_at: secondsOf(kb.updatedAt),
     ...storeFactsOf(kb),
     status: counts.in_progress > 0 ? 'in_progress' : 'completed',
-    usage_bytes: chunks.total * (kb.dimensions ?? 0) * BYTES_PER_NUMBER,
+    usage_bytes: vectorBytes(kb, chunks.total),
     file_counts: { ...counts, total },
     expires_after: null,
     expires_at: null,

@@ -178,7 +178,7 @@ export function howToAttach(
   }
 }
 
-const STORE_FILES_QUERY = queryParameters(
+export const STORE_FILES_QUERY = queryParameters(
   { ...pageParameters(), filter: choice(FILE_STATUSES, { description: 'Files with this status' }) },
   PAGE_READING,
 )

@@ -71,9 +71,10 @@ export class WantedForm {
     })
   }
 
-  /** An option is explained where it first appears; later, it is only mentioned. */
+  /** An option is explained at the beginning of its entry; elsewhere, it is only mentioned. */
   #worthOfOption(unit: AnswerUnit): number {
-    if (this.explainsOption(unit)) return WORTH.option
+    if (this.explainsOption(unit))
+      return WORTH.option + (unit.text.startsWith('-') ? WORTH.entry : 0)
     return this.#options.some((option) => option.test(unit.text)) ? WORTH.mention : 0
   }
 
@@ -104,7 +105,7 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 
 /** On the same scale as the other parts of a unit's score. */
 const WORTH = {
-  ...{ option: 24, mention: 1, definition: 8, opening: 9 },
+  ...{ option: 24, entry: 8, mention: 1, definition: 8, opening: 9 },
   ...{ named: 4, headed: 3, list: 12, code: 3, fragment: 2, shown: 1 },
 } as const
 const SUBJECT_WORDS_MAX = 3
