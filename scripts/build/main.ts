@@ -32,7 +32,7 @@ const { values } = parseArgs({
 const DIST = resolve(values.out)
 const WORK = join(DIST, 'work')
 await mkdir(WORK, { recursive: true })
-const common = await commonPayload(join(WORK, 'common'))
+const common = await commonPayload(join(WORK, 'common'), values.url)
 const built = new Map<Platform, string>()
 for (const platform of wanted(values.platforms)) {
   const native = join(WORK, platform.name)

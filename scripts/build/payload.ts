@@ -39,15 +39,15 @@ export interface Payload {
   readonly packages: readonly string[]
 }
 
-/** Collects the part that all systems share. */
-export async function commonPayload(folder: string): Promise<Payload> {
+/** Collects the part that all systems share. @param releases the address for upgrades, or empty */
+export async function commonPayload(folder: string, releases: string): Promise<Payload> {
   await rm(folder, { recursive: true, force: true })
   const bundled = await bundleProgram(folder)
   await mkdir(join(folder, 'src/ui'), { recursive: true })
   const page = await bundlePage()
   await writeFile(join(folder, 'src/ui/page.bin'), page.files)
   for (const path of OWN) await cp(join(ROOT, path), join(folder, path), { recursive: true })
-  await writeFile(join(folder, 'package.json'), await manifest())
+  await writeFile(join(folder, 'package.json'), await manifest(releases))
   for (const [name, patterns] of Object.entries(PACKAGE_FILES)) {
     await copyFiles(join('node_modules', name), folder, patterns)
   }
@@ -78,11 +78,12 @@ export async function nativePayload(platform: Platform, folder: string): Promise
 }
 
 /** Returns the fields of package.json that Node and Bun need. */
-async function manifest(): Promise<string> {
+async function manifest(releases: string): Promise<string> {
   const { name, version, description, license, type } = await Bun.file(
     join(ROOT, 'package.json'),
   ).json()
-  return `${JSON.stringify({ name, version, description, license, type })}\n`
+  const own = { name, version, description, license, type, ...(releases && { releases }) }
+  return `${JSON.stringify(own)}\n`
 }
 
 async function copyFiles(path: string, folder: string, patterns: readonly string[]) {

@@ -1,4 +1,4 @@
-/** Writes the release notes, and `release.json`, which lists the files for programs. */
+/** Writes the release notes, and `release.json` for `eider upgrade --check`. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ROOT } from './bundle.ts'

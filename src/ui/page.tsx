@@ -5,6 +5,7 @@ import { lazyView } from './components/failure.tsx'
 import { NotFoundView } from './shell/not-found-view.tsx'
 import { Shell } from './shell/shell.tsx'
 import { DropAnywhere } from './uploads/drop-anywhere.tsx'
+import { UnsentFiles } from './uploads/sending-progress.tsx'
 import { HomeView } from './views/home/home-view.tsx'
 
 /** Excludes addresses that belong to the server itself. */
@@ -55,6 +56,7 @@ function Page() {
     <LocationProvider scope={SCOPE}>
       <Shell>
         <DropAnywhere />
+        <UnsentFiles />
         <Router>
           <Route path="/" component={HomeView} />
           <Route path="/create/knowledge-base" component={NewKnowledgeBaseView} />

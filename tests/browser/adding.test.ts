@@ -48,6 +48,9 @@ browserTest('files that were cut off are sent again, and what was typed stays', 
     await drop(page, [{ name: 'whole.md', bytes: [...bytes, 33] }])
     await page.getByRole('button', { name: 'Use that file: whole.md' }).click()
     await page.getByText('1 of 1 row').first().waitFor()
+    // A renamed or copied file is recognised, too.
+    await drop(page, [{ name: 'whole (1).md', bytes }])
+    await page.getByText('whole (1).md is already in teas, as whole.md').waitFor()
 
     await page.getByRole('main').getByRole('link', { name: 'SQL', exact: true }).click()
     const statement = page.getByRole('textbox', { name: 'SELECT' })

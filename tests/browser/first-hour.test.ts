@@ -120,6 +120,34 @@ browserTest('a question that was asked too early waits, or is asked at once', as
   })
 })
 
+browserTest('files that a closed page had not sent are sent with one click', async () => {
+  const expectedErrors = /ERR_|Failed to load/
+  await browser.visit('/', { expectedErrors }, async ({ page, context }) => {
+    await page.getByRole('button', { name: 'New project' }).waitFor()
+    await settled(page)
+    const never = Promise.withResolvers<void>()
+    await page.route('**/api/files/slow.md*', () => never.promise)
+    await drop(page, [{ name: 'slow.md', bytes: bytesOf('# Mint\n\nMint is cool.') }])
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.getByText('Drop files or folders').waitFor()
+    await page.getByRole('list', { name: 'Uploads' }).getByText('slow.md').waitFor()
+    await page.waitForTimeout(300)
+    await page.close({ runBeforeUnload: false })
+    const next = await context.newPage()
+    // The next visit can begin on any view.
+    await next.goto('/projects/mindsdb/knowledge_bases/documents/add')
+    await next.getByText('1 file for documents had not arrived').waitFor()
+    await expectNoViolations(next)
+    await next.getByRole('button', { name: 'Resume' }).click()
+    await documentsAre(3)
+    await next.reload()
+    await next.getByRole('button', { name: 'Choose files' }).waitFor()
+    await settled(next)
+    expect(await next.getByRole('button', { name: 'Resume' }).count()).toBe(0)
+    never.resolve()
+  })
+})
+
 browserTest('a database is tried, connected, browsed and synced', async () => {
   const database = new Database(join(sources, 'shop.sqlite'))
   database.run('CREATE TABLE teas (id INTEGER PRIMARY KEY, about TEXT)')

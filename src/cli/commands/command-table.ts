@@ -229,6 +229,16 @@ If a file fails, the others continue; failed files are listed at the end, and th
     examples: [['eider backups', 'names, times and sizes']],
     load: async () => ({ run: (await import('./server-commands.ts')).backups }),
   },
+  upgrade: {
+    summary: 'show whether there is a newer release',
+    usage: ['upgrade --check'],
+    words: [0, 0],
+    options: { check: { help: 'look for a newer release without downloading it' } },
+    notes:
+      'It looks at the URL set in the build, or at EIDER_RELEASES_URL. To upgrade, stop the server, replace the file and start it again.',
+    examples: [['eider upgrade --check', 'the newest version with its file and checksum']],
+    load: async () => ({ run: (await import('./upgrade-command.ts')).upgrade }),
+  },
   restore: {
     summary: 'restore a backup into a new data folder, and check it',
     usage: ['restore <backup> --data <folder> [--key <file>]'],
@@ -269,6 +279,6 @@ If a file fails, the others continue; failed files are listed at the end, and th
 export const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   ['Load data', ['ingest', 'import', 'export']],
   ['Search and ask', ['search', 'ask', 'sql', 'mcp']],
-  ['Server', ['serve', 'status', 'jobs', 'backup', 'backups']],
+  ['Server', ['serve', 'status', 'jobs', 'backup', 'backups', 'upgrade']],
   ['Data folders, without a server', ['restore', 'salvage', 'accept-loss']],
 ]

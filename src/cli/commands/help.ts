@@ -7,6 +7,7 @@ const ENVIRONMENT: readonly (readonly [name: string, help: string])[] = [
   ['EIDER_URL', "the server's URL (http://127.0.0.1:EIDER_PORT)"],
   ['EIDER_API_KEY', 'a key, sent as a bearer token'],
   ['EIDER_USERNAME', 'logs in, together with EIDER_PASSWORD, if there is no key'],
+  ['EIDER_RELEASES_URL', 'URL of the releases, for "eider upgrade --check"'],
   ['NO_COLOR', 'turns off colours'],
 ]
 

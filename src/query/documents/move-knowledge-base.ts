@@ -66,6 +66,7 @@ export async function importKnowledgeBase(
   const project = requireProject(deps.catalog.snapshot(), projectName)
   const source = { path, name: 'export.parquet', contentType: null, url: null } as const
   const options = { format: 'parquet' } as const
+  await deps.transfers.checkSeal(path, signal)
   return deps.reader.readFile(
     { ...source, options },
     async ({ tables }) => {

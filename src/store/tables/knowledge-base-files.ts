@@ -30,7 +30,7 @@ import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import type { StoredEngine } from '../duckdb/engine.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
-import { checkRows, chunksOfFile } from './checked-rows.ts'
+import { checkRows, checkSeal, chunksOfFile, sealedBytes } from './checked-rows.ts'
 import { withinReach } from './parquet-import.ts'
 
 interface Parts {
@@ -52,7 +52,7 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
   export(kb: KnowledgeBase, definition: string, signal: AbortSignal): Promise<ExportedRows> {
     const { database, engine } = this.#parts
     const limits = { timeoutMs: EXPORT_MS, setting: 'an export' }
-    const note = { key: EXPORT_NOTE_KEY, text: definition }
+    const note = { key: EXPORT_NOTE_KEY, text: definition, sealed: sealedBytes }
     return database.withoutCaching(async () => {
       const lastKey = await database.lease((connection) => {
         return countOf(connection, `SELECT max(chunk_key) FROM ${chunkTables(kb).chunks}`)
@@ -61,6 +61,8 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
       return engine.exportParquet(select, limits, signal, note)
     })
   }
+
+  readonly checkSeal = checkSeal
 
   async import(kb: KnowledgeBase, { table, definition }: ChunkFile, signal: AbortSignal) {
     const { database } = this.#parts

@@ -96,6 +96,7 @@ function keptNames(): readonly string[] {
 function forgetKept(): void {
   for (const name of keptNames()) localStorage.removeItem(name)
   sessionStorage.clear()
+  indexedDB.deleteDatabase('eider.uploads')
 }
 
 /** Nothing of the previous user stays in memory or in the back/forward cache. */

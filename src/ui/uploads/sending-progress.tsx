@@ -1,8 +1,10 @@
 /** Shows the progress of all uploads of a knowledge base. */
+import { Button, Icon } from '../components/button.tsx'
 import { Progress } from '../components/failure.tsx'
 import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
 import { addressOf } from '../shell/addresses.ts'
-import { type Sending, sendings } from './uploads.ts'
+import { takeUnsent, unsent } from './unsent.ts'
+import { resumeUnsent, type Sending, sendings } from './uploads.ts'
 
 export function SendingProgress({ of }: { readonly of: Sending }) {
   return <Progress label={wordsOf(of)} done={of.bytesSent} total={of.bytes} />
@@ -20,6 +22,23 @@ export function SendingState({ of }: { readonly of: Sending }) {
         </a>
       )}
     </>
+  )
+}
+
+/** Shown over every view: files that a closed or reloaded page had not sent yet. */
+export function UnsentFiles() {
+  const left = unsent.value
+  if (left.length === 0) return null
+  const names = [...new Set(left.map(({ knowledgeBase }) => knowledgeBase))].join(', ')
+  return (
+    <div class="connection-banner newer" role="status">
+      <Icon name="upload" />
+      <span class="grow" dir="auto">
+        {counted(left.length, 'file')} for {names} had not arrived when the page was closed
+      </span>
+      <Button look="primary small" label="Resume" onClick={resumeUnsent} />
+      <Button look="small quiet" label="Discard" onClick={takeUnsent} />
+    </div>
   )
 }
 

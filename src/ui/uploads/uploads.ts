@@ -4,17 +4,16 @@
  * closed.
  */
 import { signal } from '@preact/signals'
-import { DEFAULT_PROJECT } from '../../core/domain/names.ts'
 import type { OcrWish } from '../../core/domain/ports/reading-ports.ts'
 import { isLost } from '../api/connection.ts'
-import { listDocuments } from '../api/documents.ts'
-import { addressOfContent, listFiles, sendFile, withoutText } from '../api/files.ts'
+import { sendFile, withoutText } from '../api/files.ts'
 import { insertInBackground } from '../api/knowledge-bases.ts'
-import type { Job, UploadedFile, UploadedFiles } from '../api/records.ts'
-import { ApiError, asError, bodyOf, requestStream } from '../api/request.ts'
+import type { Job, UploadedFiles } from '../api/records.ts'
+import { ApiError, asError } from '../api/request.ts'
 import { isLeaving } from '../api/session.ts'
 import { tellDone, tellFailed } from '../shell/notices.tsx'
-import { type NamedFile, TABLE } from './picked-files.tsx'
+import type { NamedFile } from './picked-files.tsx'
+import { forgetUnsent, keepUnsent, readUnsent, takeUnsent } from './unsent.ts'
 
 const SENDING_MAX = 2
 /** With more files than this, the first ones are processed while others are being sent. */
@@ -91,7 +90,18 @@ export function addUploads(
   const key = keyOf({ project, knowledgeBase })
   if (!uploads.value.some((one) => keyOf(one) === key && isGoing(one))) beginCount(key)
   uploads.value = [...uploads.value, ...added]
+  for (const one of added) if (isGoing(one)) keepUnsent(one.id, one)
   goOn()
+}
+
+void readUnsent()
+
+/** Sends the files that closed windows left behind. */
+export function resumeUnsent(): void {
+  const places = Map.groupBy(takeUnsent(), keyOf)
+  for (const [first, ...rest] of places.values()) {
+    if (first !== undefined) addUploads(first.project, first.knowledgeBase, [first, ...rest])
+  }
 }
 
 /** The id of a removed upload is not reused, because it may still be sending. */
@@ -151,6 +161,7 @@ export function takeStored(id: number): void {
 
 /** Removes an upload from the list, and aborts it if it is being sent. */
 export function forgetUpload(id: number): void {
+  forgetUnsent([id])
   uploads.value = uploads.value.filter((one) => one.id !== id)
   stops.get(id)?.abort(new DOMException('Stopped', 'AbortError'))
   goOn()
@@ -190,7 +201,7 @@ function isGoing({ state }: Upload): boolean {
   return state !== 'failed'
 }
 
-function keyOf({ project, knowledgeBase }: Place): string {
+function keyOf({ project, knowledgeBase }: Pick<Upload, 'project' | 'knowledgeBase'>): string {
   return JSON.stringify([project, knowledgeBase])
 }
 
@@ -231,6 +242,7 @@ async function send(upload: Upload): Promise<void> {
   stops.set(id, stop)
   change(id, (before) => ({ ...before, state: 'sending' }))
   try {
+    if (!replaces && (await isKnown(upload, false))) return
     const { files, failed: left } = await sendFile({
       ...{ name: sentAs, documentId: name, content, replaces, ocr },
       signal: stop.signal,
@@ -244,73 +256,41 @@ async function send(upload: Upload): Promise<void> {
     // A repeated upload replaces what it stored itself.
     change(id, (before) => ({ ...before, state: 'arrived', replaces: true, cuts: 0, storedAs }))
   } catch (error) {
-    const isTaken = error instanceof ApiError && error.code === 'file_exists'
-    if (isTaken && (await isSettled(upload))) return
+    if (isTaken(error) && (await isKnown(upload, true))) return
+    const free = isTaken(error) ? await (await copies()).freeName(upload) : undefined
+    if (free?.isAsked === false) {
+      // Replaces a copy that this upload left behind.
+      const own = { sentAs: free.name, replaces: free.name === sentAs, state: 'waiting' } as const
+      change(id, (before) => ({ ...before, ...own }))
+      return
+    }
     const failure = (await isThere(content)) ? error : new Error(CHANGED)
-    change(id, (before) => failed(before, failure, 'waiting'))
+    const named = { sentAs: free?.name ?? sentAs }
+    change(id, (before) => ({ ...failed(before, failure, 'waiting'), ...named }))
+    if (!isCut(failure)) forgetUnsent([id])
   } finally {
     stops.delete(id)
     goOn()
   }
 }
 
-/**
- * Whether a file whose name is taken on the server needs no decision by the user: the stored file
- * has the same bytes, or it belongs to another knowledge base. Then this one's `report.pdf` is
- * stored as `report (teas).pdf`, and its document is still `report.pdf`.
- */
-async function isSettled({ id, name, sentAs, content, ...place }: Upload): Promise<boolean> {
-  const scoped = scopedName(name, place)
-  const files = await listFiles().catch((): readonly UploadedFile[] => [])
-  const stored = files.find((one) => one.name === scoped) ?? files.find((one) => one.name === name)
-  const isHeld = await holds(place, name)
-  if (stored !== undefined && (await isSame(stored, content))) {
-    if (isHeld) {
-      tellDone(`${name} is already in ${place.knowledgeBase}, unchanged`)
-      forgetUpload(id)
-    } else change(id, (before) => ({ ...before, state: 'arrived', storedAs: [stored.name] }))
-    return true
-  }
-  // The rows of a table have ids of their own, which do not show which file they came from.
-  const isAsked = isHeld || TABLE.test(name) || /\.zip$/i.test(name)
-  // A copy that this upload left behind is replaced.
-  const own = { sentAs: scoped, replaces: scoped === sentAs, state: 'waiting' } as const
-  const asked = { sentAs: stored?.name ?? sentAs }
-  change(id, (before) => ({ ...before, ...(isAsked ? asked : own) }))
-  return !isAsked
+/** Loaded after the page. */
+const copies = () => import('./stored-copies.ts')
+
+function isTaken(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 'file_exists'
 }
 
-/** Larger files are not downloaded for a comparison. */
-const COMPARED_BYTES_MAX = 100_000_000
-
-async function isSame(stored: UploadedFile, content: File): Promise<boolean> {
-  const { name, size_bytes: bytes } = stored
-  if (bytes !== content.size || bytes > COMPARED_BYTES_MAX) return false
-  // A model could still read more from a file without text.
-  if (withoutText(stored) !== undefined) return false
-  try {
-    const answer = await requestStream(addressOfContent(name))
-    const theirs = new Uint8Array(await bodyOf(answer, () => answer.arrayBuffer()))
-    const mine = new Uint8Array(await content.arrayBuffer())
-    return theirs.length === mine.length && theirs.every((byte, index) => byte === mine[index])
-  } catch {
-    return false
-  }
-}
-
-type Place = Pick<Upload, 'project' | 'knowledgeBase'>
-
-async function holds({ project, knowledgeBase }: Place, id: string): Promise<boolean> {
-  const part = { limit: 1, filters: { id } }
-  const found = await listDocuments({ project, name: knowledgeBase }, part).catch(() => undefined)
-  return found?.items.length === 1
-}
-
-/** Returns `report (teas).pdf` or `report (shop.teas).pdf`. */
-function scopedName(name: string, { project, knowledgeBase }: Place): string {
-  const [, stem = name, ending = ''] = /^(.+?)(\.[^.]+)?$/s.exec(name) ?? []
-  const scope = project === DEFAULT_PROJECT ? knowledgeBase : `${project}.${knowledgeBase}`
-  return `${stem} (${scope})${ending}`
+/** Whether an existing copy can be used, so that the file need not be sent. */
+async function isKnown({ id, ...upload }: Upload, isFresh: boolean): Promise<boolean> {
+  const copy = await (await copies()).knownCopy(upload, isFresh)
+  if (copy === undefined) return false
+  if (copy.kind === 'document') {
+    const as = copy.id === upload.name ? 'unchanged' : `as ${copy.id}`
+    tellDone(`${upload.name} is already in ${upload.knowledgeBase}, ${as}`)
+    forgetUpload(id)
+  } else change(id, (before) => ({ ...before, state: 'arrived', storedAs: [copy.name] }))
+  return true
 }
 
 /** Explains how to set the model that reads scans. */
@@ -379,6 +359,7 @@ async function begin(arrived: readonly Upload[]): Promise<void> {
   try {
     const files = arrived.flatMap(({ storedAs }) => storedAs)
     lastUploadJob.value = await insertInBackground(first.project, first.knowledgeBase, { files })
+    forgetUnsent([...begun])
   } catch (error) {
     beginCount(keyOf(first))
     uploads.value = [...uploads.value, ...arrived.map((upload) => failed(upload, error, 'arrived'))]

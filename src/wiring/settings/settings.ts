@@ -270,7 +270,7 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
 }
 
 /** Settings of the `eider` client, which the server ignores. */
-const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY']
+const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY', 'EIDER_RELEASES_URL']
 
 function refuseUnknownNames(environment: Environment): void {
   const known = new Set([

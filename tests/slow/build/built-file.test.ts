@@ -162,7 +162,7 @@ onLinux(
     await writeFile(join(folder, 'tea.md'), 'Green tea comes from Uji.\n')
     await writeFile(join(folder, 'ping.json'), '{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
     const server = await serveFile(file, { folder })
-    const environment = { EIDER_URL: server.url }
+    const environment = { EIDER_URL: server.url, EIDER_RELEASES_URL: 'http://127.0.0.1:9' }
     const run = async (line: string, shown: string) => {
       const within = ['sh', '-c', `"$0" ${line}`]
       const ended = await runFile(file, { folder, environment, within })
@@ -172,8 +172,10 @@ onLinux(
     for (const [line, shown] of LINES) await run(line, shown)
     expect(await server.stop()).toBe(0)
     for (const [line, shown] of LINES_WITHOUT_SERVER) await run(line, shown)
+    const offline = await runFile(file, { folder, environment }, 'upgrade', '--check')
+    expect([offline.code, offline.complaint]).toEqual([1, expect.stringContaining('connection')])
     const tried = [...LINES, ...LINES_WITHOUT_SERVER].map(([line]) => line.split(' ')[0])
-    const all = [...tried, 'serve'].sort()
+    const all = [...tried, 'upgrade', 'serve'].sort()
     expect([...new Set(all)]).toEqual(Object.keys(COMMANDS).sort())
   },
   120_000,

@@ -87,6 +87,11 @@ export interface KnowledgeBaseFiles {
    */
   export(kb: KnowledgeBase, definition: string, signal: AbortSignal): Promise<ExportedRows>
   /**
+   * Verifies the file's checksum. Exports of older versions have none.
+   * @throws AppError `file_unreadable` if it does not match
+   */
+  checkSeal(path: string, signal: AbortSignal): Promise<void>
+  /**
    * Stores the chunks in one transaction.
    * @throws AppError `file_unreadable` for a row that no export can contain, `insert_failed` for a
    * value that does not fit its column's declared type, `dimension_mismatch`, `storage_full`
