@@ -52,7 +52,7 @@ async function runLine(args: readonly string[], output: Output): Promise<number>
   const client = httpClient(clientOptionsOf(Bun.env))
   const { run } = await spec.load()
   const signal = interruption()
-  const code = await run({ words, options, client, output, signal })
+  const code = await run({ words, options, client, output, signal, environment: Bun.env })
   return code ?? EXIT.done
 }
 

@@ -35,6 +35,7 @@ export interface CommandContext {
   readonly output: Output
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
+  readonly environment: Readonly<Record<string, string | undefined>>
 }
 
 export class Options {

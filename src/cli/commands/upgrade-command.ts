@@ -15,13 +15,13 @@ interface Release {
   readonly file: { readonly url: string; readonly sha256: string } | null
 }
 
-export const upgrade: RunCommand = async ({ options, output, signal }) => {
+export const upgrade: RunCommand = async ({ options, output, signal, environment }) => {
   if (options.flag('check') !== true) {
     const how = 'Eider does not replace itself: stop it, replace the file, and start it again'
     throw usageError(`upgrade: --check is missing. ${how}`)
   }
   const own = await ownPackage()
-  const address = (Bun.env.EIDER_RELEASES_URL || own.releases || '').replace(/\/+$/, '')
+  const address = (environment.EIDER_RELEASES_URL || own.releases || '').replace(/\/+$/, '')
   const newest = await newestRelease(address, signal)
   const isNewer = Bun.semver.order(newest.version, own.version) > 0
   const { file } = newest

@@ -169,7 +169,7 @@ export class StoredEngine implements SqlEngine, ColumnReader {
         onDiscard: file.remove,
       })
       await runToEnd(session, copying)
-      return await file.read()
+      return await file.read(note?.sealed)
     } catch (error) {
       file.remove()
       throw error

@@ -1,4 +1,5 @@
 import { mkdirSync, rmSync } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote, type RelationColumn } from '../../core/domain/names.ts'
@@ -90,6 +91,8 @@ async function appended(
 export interface FileNote {
   readonly key: string
   readonly text: string
+  /** Yields the file's bytes, followed by a checksum. */
+  readonly sealed: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>
 }
 
 /** Small groups, because a whole group is in memory while it is written or read. */
@@ -98,8 +101,8 @@ const WIDE_ROWS = 'COMPRESSION zstd, ROW_GROUP_SIZE 8192'
 /** @param directory created if it does not exist */
 export function newExportFile(directory: string): {
   statementOf(select: BoundSql, note?: FileNote): BoundSql
-  /** Unlinked at once, so nothing remains on disk. */
-  read(): Promise<ExportedRows>
+  /** Unlinked at once, so nothing remains on disk. @param encode also closes the file */
+  read(encode?: (file: FileHandle) => AsyncGenerator<Uint8Array, void, void>): Promise<ExportedRows>
   remove(): void
 } {
   makeDirectory(directory)
@@ -116,7 +119,12 @@ export function newExportFile(directory: string): {
         sql: `COPY (${select.sql}) TO ${literal(path)} (FORMAT parquet${noted})`,
       }
     },
-    async read() {
+    async read(encode) {
+      if (encode !== undefined) {
+        const file = await open(path)
+        remove()
+        return { pieces: encode(file) }
+      }
       const reader = Bun.file(path).stream().getReader()
       // The first read opens the file, so later failures cannot come from opening it.
       const first = await reader.read()
