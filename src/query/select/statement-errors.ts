@@ -10,20 +10,26 @@ import { optionHint } from '../../sql/search/search-options.ts'
  * A position as `excerptAt` writes it: in the excerpt, or in the message, as DuckDB's syntax errors
  * have it.
  */
-const PLACE = /^line \d+, column \d+:(?: ([^\n]*))?\n([^\n]*)\n( *)\^/
+const PLACE = /^line (\d+), column (\d+):(?: ([^\n]*))?\n([^\n]*)\n( *)\^/
 
 /**
  * The line and column of an error in an inner SELECT become those in the whole statement, where the
- * line that it shows occurs once.
+ * line that it shows first occurs.
  */
 export function inWhole(error: unknown, whole: string): unknown {
   if (!(error instanceof AppError)) return error
   const { code, title, message, excerpt, cause } = error
-  const [found, said, shown = '', lead = ''] =
-    PLACE.exec(message) ?? PLACE.exec(excerpt ?? '') ?? []
+  const place = PLACE.exec(message) ?? PLACE.exec(excerpt ?? '')
+  if (place === null) return error
+  const [found, line, column, said, shown = '', lead = ''] = place
   const text = whole.replaceAll(/[\t\r\0]/g, ' ')
+  const named = [...(text.split('\n')[Number(line) - 1] ?? '')]
+  const isInWhole = named
+    .slice(Number(column) - 1 - lead.length)
+    .join('')
+    .startsWith(shown)
   const start = text.indexOf(shown)
-  if (found === undefined || start === -1 || text.includes(shown, start + 1)) return error
+  if (isInWhole || start === -1) return error
   const at = start + [...shown].slice(0, lead.length).join('').length
   if (!message.startsWith(found)) {
     const placed = excerptAt(whole, [...whole.slice(0, at)].length)
