@@ -7,7 +7,7 @@ import { goldenBlocks, openSqlFixture } from '../../sql/sql-fixture.ts'
 import { testPgvector } from '../../support/pgvector-server.ts'
 
 const FILES = [
-  ...['search', 'hybrid', 'rows', 'lateral-search', 'pivot', 'views', 'names', 'access', 'gates'],
+  ...['search', 'hybrid', 'rows', 'lateral-search', 'pivot', 'views', 'names', 'gates'],
   ...['errors', 'tables', 'variables', 'statements'],
 ]
 
