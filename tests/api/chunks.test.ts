@@ -151,7 +151,7 @@ test('code is cut by definition and knows its line; JSON has its options', async
     expect(metadata.line).toBe(code.slice(0, start).split('\n').length)
   }
   const json = await preview({
-    text: '[{"name": "eider", "size": {"cm": 60}, "x": null}]',
+    text: "[{'name': 'eider', 'size': {'cm': 60}, 'x': None}]",
     preprocessing: {
       type: 'json_chunking',
       json_chunking_config: { nested_delimiter: '/', exclude_fields: ['name'] },

@@ -136,7 +136,7 @@ describe('JSON', () => {
 
   test('invalid or endlessly nested JSON is an error and no chunk', () => {
     expect(() => chunks('json_chunking', 'not json')).toThrow(
-      /The content is not valid JSON; it begins with "not json"/,
+      /The content is neither valid JSON nor a valid Python literal/,
     )
     const deep = `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`
     expect(() => chunks('json_chunking', deep)).toThrow(/nested deeper than 200 levels/)

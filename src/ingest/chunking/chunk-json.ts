@@ -124,9 +124,11 @@ function parsedLine(text: string): RowValue {
   try {
     return JSON.parse(text)
   } catch (cause) {
+    const literal = pythonLiteral(text)
+    if (literal !== undefined) return literal
     const begin = JSON.stringify(text.slice(0, 40))
-    const message = `The content is not valid JSON; it begins with ${begin}`
-    throw new AppError('insert_failed', message, { cause })
+    const what = 'The content is neither valid JSON nor a valid Python literal'
+    throw new AppError('insert_failed', `${what}; it begins with ${begin}`, { cause })
   }
 }
 
@@ -162,4 +164,100 @@ function checkDepth(value: RowValue, depth: number): void {
 
 function isList(value: RowValue): value is readonly RowValue[] {
   return Array.isArray(value)
+}
+
+const JSON_TOKEN =
+  /\s*(?:([[\](){},:])|('(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")|(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(None|True|False))\s*/y
+
+const FIELD_NAMES: Readonly<Record<string, RowValue>> = { None: null, True: true, False: false }
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\n': '' }
+
+function pythonLiteral(text: string): RowValue | undefined {
+  try {
+    return new LiteralReader(text).whole()
+  } catch (error) {
+    if (error instanceof NoLiteral) return undefined
+    throw error
+  }
+}
+
+class NoLiteral extends Error {}
+
+class LiteralReader {
+  readonly #text: string
+  #at = 0
+  #token = ''
+
+  constructor(text: string) {
+    this.#text = text
+    this.#next()
+  }
+
+  whole(): RowValue {
+    const value = this.#value(0)
+    if (this.#token !== '') throw new NoLiteral()
+    return value
+  }
+
+  #next(): void {
+    if (this.#at >= this.#text.length) {
+      this.#token = ''
+      return
+    }
+    JSON_TOKEN.lastIndex = this.#at
+    const found = JSON_TOKEN.exec(this.#text)
+    if (found === null) throw new NoLiteral()
+    this.#token = found.slice(1).find((part) => part !== undefined) ?? ''
+    this.#at = JSON_TOKEN.lastIndex
+  }
+
+  #take(): string {
+    const token = this.#token
+    this.#next()
+    return token
+  }
+
+  #value(depth: number): RowValue {
+    if (depth > INGEST_LIMITS.nestingMax) throw new NoLiteral()
+    const token = this.#take()
+    if (token === '{') return this.#dictionary(depth)
+    if (token === '[') return this.#items(']', depth)
+    if (token === '(') return this.#items(')', depth)
+    if (Object.hasOwn(FIELD_NAMES, token)) return FIELD_NAMES[token] ?? null
+    if (/^["']/.test(token)) return stringIn(token)
+    if (/^-?\d/.test(token)) return Number(token)
+    throw new NoLiteral()
+  }
+
+  #items(end: string, depth: number): RowValue {
+    const items: RowValue[] = []
+    while (this.#token !== end) {
+      items.push(this.#value(depth + 1))
+      if (this.#token !== end && this.#take() !== ',') throw new NoLiteral()
+    }
+    this.#next()
+    return items
+  }
+
+  #dictionary(depth: number): RowValue {
+    const entries: [string, RowValue][] = []
+    while (this.#token !== '}') {
+      const key = this.#value(depth + 1)
+      if (typeof key === 'object' || this.#take() !== ':') throw new NoLiteral()
+      entries.push([String(key), this.#value(depth + 1)])
+      if (this.#token !== '}' && this.#take() !== ',') throw new NoLiteral()
+    }
+    this.#next()
+    return Object.fromEntries(entries)
+  }
+}
+
+function stringIn(token: string): string {
+  return token
+    .slice(1, -1)
+    .replace(/\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|([\s\S]))/g, (_, wide, narrow, char) => {
+      const hex = wide ?? narrow
+      if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex, 16))
+      return ESCAPES[char] ?? char
+    })
 }
