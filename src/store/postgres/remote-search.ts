@@ -229,8 +229,8 @@ async function hybridOf(
     if (isBest === 't') best.push(found)
     if (isNear === 't') near.push(found)
   }
-  // In PostgreSQL, sorting would keep several nodes from answering at the same time.
   best.sort((one, other) => other.score - one.score)
+  // Not in PostgreSQL, where sorting would keep several nodes from answering at the same time.
   near.sort((one, other) => one.distance - other.distance)
   const neighbours = exactlyNearest(query, near, vector, fetched)
   // If all requested rows came back, rows beyond the last may have the same score.
