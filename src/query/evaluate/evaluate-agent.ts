@@ -17,13 +17,7 @@ import {
   agentEvaluationOptions,
   type Judge,
 } from './evaluate-options.ts'
-import {
-  selectOfRows,
-  selectOver,
-  type TableTarget,
-  tableName,
-  tableTarget,
-} from './evaluation-table.ts'
+import { selectOfRows, selectOver, type TableTarget, tableTarget } from './evaluation-table.ts'
 import { type EvaluationModel, openModel } from './generate-questions.ts'
 import type { Judges } from './judge-answer.ts'
 import { type QuestionSet, readQuestionSet } from './question-set.ts'
@@ -168,7 +162,7 @@ function answersTable(
   db: string,
   deps: QueryDeps,
 ): TableTarget | null {
-  if (saveTo !== null) return tableTarget(tableName(saveTo, 'save_to'), 'save_to', db, deps)
+  if (saveTo !== null) return tableTarget(saveTo, 'save_to', db, deps)
   if (run === null) return null
   return tableTarget({ project: agent.projectName, name: DEFAULT_TABLE }, 'save_to', db, deps)
 }

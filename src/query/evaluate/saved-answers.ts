@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { nameKey, quote } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { runComposedSelect } from '../select/views.ts'
 import { checkTargetColumns, selectOfRows, type TableTarget } from './evaluation-table.ts'
@@ -114,8 +115,8 @@ const ANSWER_NAMES = Object.keys(ANSWER_COLUMNS)
 export class SavedAnswers {
   readonly #target: TableTarget
   readonly #deps: QueryDeps
-  #pending: AnswerRow[] = []
-  #writing: Promise<void> | null = null
+  readonly #pending: AnswerRow[] = []
+  readonly #writes = new SerialQueue()
   #lastMs: number
 
   /** @throws AppError `invalid_request` if the table lacks one of the columns */
@@ -157,22 +158,17 @@ export class SavedAnswers {
   async add(row: AnswerRow): Promise<void> {
     this.#pending.push(row)
     const isDue = this.#deps.nowMs() - this.#lastMs >= WRITE_EVERY_MS
-    if (isDue && this.#writing === null) await this.flush()
+    if (isDue && this.#writes.isIdle) await this.flush()
   }
 
   /** @throws AppError errors of the write */
-  async flush(): Promise<void> {
-    while (this.#writing !== null) await this.#writing
-    const rows = this.#pending
-    if (rows.length === 0) return
-    this.#pending = []
-    this.#lastMs = this.#deps.nowMs()
-    this.#writing = this.#write(rows)
-    try {
-      await this.#writing
-    } finally {
-      this.#writing = null
-    }
+  flush(): Promise<void> {
+    return this.#writes.run(async () => {
+      const rows = this.#pending.splice(0)
+      if (rows.length === 0) return
+      this.#lastMs = this.#deps.nowMs()
+      await this.#write(rows)
+    })
   }
 
   /** Completes even if the client disconnects, so that answers are kept. */
