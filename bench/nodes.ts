@@ -92,6 +92,7 @@ const SEARCHES: readonly (readonly [string, string])[] = [
   ['exact, filter that keeps a fiftieth', 'AND price = 7'],
   ['keyword', 'AND hybrid_search_alpha = 0'],
   ['hybrid without feedback', `AND hybrid_search = true AND hybrid_search_fusion = 'rrf'`],
+  ['hybrid with feedback', 'AND hybrid_search = true'],
 ]
 
 async function measure(title: string, searches: typeof SEARCHES): Promise<void> {
@@ -112,6 +113,7 @@ const HNSW: typeof SEARCHES = [
   ['HNSW', ''],
   ['HNSW, filter that keeps a fiftieth', 'AND price = 7'],
   ['HNSW, hybrid without feedback', `AND hybrid_search = true AND hybrid_search_fusion = 'rrf'`],
+  ['HNSW, hybrid with feedback', 'AND hybrid_search = true'],
 ]
 const sizeOf = `SELECT pg_size_pretty(pg_total_relation_size('eider.kb')) || ', table ' ||
   pg_size_pretty(pg_table_size('eider.kb')) AS size`

@@ -194,7 +194,8 @@ export async function bestConvex(
     for (const chunk of measured) ranked.add(chunk, scoreOf.get(chunk.key) ?? 0)
     const last = best.at(-1)?.score ?? 0
     if (best.length < count || ranked.relevanceOf(farthest, last) < ranked.least()) break
-    const deeper = await hits.bestOf(count * DEEPER, signal)
+    const relevance = { alpha: search.alpha, least: ranked.least() }
+    const deeper = await hits.bestOf(count * DEEPER, signal, relevance)
     if (deeper === null) return null
     best = deeper
   }

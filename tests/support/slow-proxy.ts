@@ -7,17 +7,21 @@ export interface SlowProxy {
   delayMs: number
   /** Stops all traffic on every connection. */
   isSilent: boolean
+  /** How many bytes it has passed in both directions. */
+  readonly passedBytes: number
   close(): Promise<void>
 }
 
 export async function slowProxy(to: { readonly port: number }): Promise<SlowProxy> {
   const sockets = new Set<Socket>()
+  let passedBytes = 0
   const server = createServer((client) => {
     const upstream = connect({ host: '127.0.0.1', port: to.port })
     const forward = (from: Socket, target: Socket) => {
       sockets.add(from)
       from.on('data', (bytes) => {
         if (proxy.isSilent) return
+        passedBytes += bytes.length
         setTimeout(() => target.writable && target.write(bytes), proxy.delayMs)
       })
       from.on('error', () => target.destroy())
@@ -35,6 +39,9 @@ export async function slowProxy(to: { readonly port: number }): Promise<SlowProx
     port: typeof address === 'object' && address !== null ? address.port : 0,
     delayMs: 0,
     isSilent: false,
+    get passedBytes() {
+      return passedBytes
+    },
     async close() {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))

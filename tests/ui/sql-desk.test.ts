@@ -88,7 +88,7 @@ test('completion is silent in texts and comments', () => {
   ])
 })
 
-test('completion knows the options of searches and statements', () => {
+test('completion knows the options of searches and questions', () => {
   const names = (lead: string, ...kinds: string[]) => {
     return optionsAt(lead, new Set(kinds)).map(({ name }) => name)
   }
@@ -97,10 +97,7 @@ test('completion knows the options of searches and statements', () => {
   expect(names("SELECT * FROM teas WHERE content = 'x' AND ", 'KNOWLEDGE BASE')).toEqual(search)
   expect(names('SELECT * FROM guide WHERE ', 'AGENT')).toEqual(['question'])
   expect(names('SELECT ', 'KNOWLEDGE BASE')).toEqual([])
-  expect(names('CREATE KNOWLEDGE_BASE x USING ')).toContain('content_columns')
-  expect(names("CREATE KNOWLEDGE_BASE x USING id_column = 'a', ")).toContain('content_columns')
-  expect(names('CREATE KNOWLEDGE_BASE x USING id_column = ')).toEqual([])
-  expect(names('EVALUATE KNOWLEDGE_BASE teas USING ')[0]).toBe('test_table')
+  expect(names('SELECT * FROM teas WHERE content = ', 'KNOWLEDGE BASE')).toEqual([])
 })
 
 const named = (names: string, type = '') => {

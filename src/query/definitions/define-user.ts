@@ -21,7 +21,6 @@ import type {
 } from '../../core/domain/ports/access-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import type { Fields } from './fields.ts'
 
 export interface AccessDeps {
   readonly keys: AccessKeys
@@ -30,20 +29,29 @@ export interface AccessDeps {
   readonly now: () => number
 }
 
-const KEY_FIELDS = ['name', 'scopes', 'projects', 'expires_at', 'requests_per_minute']
+/** Bodies of the right shape; `null` is the default of a field. */
+interface KeyFields {
+  readonly name: string
+  readonly scopes: readonly string[]
+  readonly projects?: readonly string[] | null
+  readonly expires_at?: string | null
+  readonly requests_per_minute?: number | null
+}
+
+interface UserFields {
+  readonly password: string
+  readonly role: string
+  readonly projects?: readonly string[] | null
+}
+
 const REQUESTS_PER_MINUTE_MAX = 1_000_000
 
 /** @throws AppError `forbidden` for more rights than the principal has, `key_exists`, … */
 export async function createKey(
-  fields: Fields,
+  fields: KeyFields,
   principal: Principal,
   deps: AccessDeps,
 ): Promise<{ readonly key: AccessKey; readonly text: string }> {
-  const unknown = Object.keys(fields).find((name) => !KEY_FIELDS.includes(name))
-  if (unknown !== undefined) {
-    const message = `Unknown field "${unknown.slice(0, 100)}"; expected ${KEY_FIELDS.join(', ')}`
-    throw new AppError('unknown_field', message)
-  }
   const scopes = scopesOf(fields.scopes)
   const above = scopes.find((scope) => !mayDo(principal, scope))
   if (above !== undefined) {
@@ -51,7 +59,7 @@ export async function createKey(
     throw new AppError('forbidden', message)
   }
   return deps.keys.create({
-    name: keyName(fields.name),
+    name: checkedName('key', fields.name),
     scopes,
     namespaces: namespacesOf(fields.projects, principal, deps.snapshot()),
     expiresAt: expiryOf(fields.expires_at, deps.now()),
@@ -76,23 +84,18 @@ function shownPrincipal({ kind, name }: Principal): string {
   return kind === 'key' ? `key ${name}` : name
 }
 
-function keyName(name: unknown): string {
-  if (typeof name === 'string') return checkedName('key', name)
-  throw invalid('Field "name" must be a string that says what the key is for')
-}
-
-function scopesOf(sent: unknown): readonly Scope[] {
-  const expected = `a list of ${SCOPES.map((scope) => `"${scope}"`).join(', ')}, at least one`
-  const wrong = () => invalid(`Field "scopes" must be ${expected}`)
-  if (!Array.isArray(sent) || sent.length === 0) throw wrong()
-  const named = sent.map((one) => SCOPES.find((scope) => scope === one))
-  if (named.includes(undefined)) throw wrong()
-  return SCOPES.filter((scope) => named.includes(scope))
+function scopesOf(sent: readonly string[]): readonly Scope[] {
+  const known: ReadonlySet<string> = new Set(SCOPES)
+  if (sent.length > 0 && sent.every((scope) => known.has(scope))) {
+    return SCOPES.filter((scope) => sent.includes(scope))
+  }
+  const expected = SCOPES.map((scope) => `"${scope}"`).join(', ')
+  throw invalid(`Field "scopes" must be a list of ${expected}, at least one`)
 }
 
 /** @throws AppError `project_not_found`, `forbidden`, `invalid_request` */
 function namespacesOf(
-  sent: unknown,
+  sent: readonly string[] | null | undefined,
   principal: Principal,
   snapshot: CatalogSnapshot,
 ): readonly string[] | null {
@@ -101,8 +104,7 @@ function namespacesOf(
     const message = 'Name the projects: you may use some of them only, so "projects" cannot be all'
     throw new AppError('forbidden', message)
   }
-  const isList = Array.isArray(sent) && sent.length > 0 && sent.length <= NAMESPACES_MAX
-  if (!isList || !sent.every((one) => typeof one === 'string')) {
+  if (sent.length === 0 || sent.length > NAMESPACES_MAX) {
     const expected = 'a list of projects, data sources or "files", at least one, or null for all'
     throw invalid(`Field "projects" must be ${expected}`)
   }
@@ -112,7 +114,7 @@ function namespacesOf(
       return [nameKey(name), name] as const
     }),
   ])
-  const names = sent.map((name: string) => {
+  const names = sent.map((name) => {
     requireNamespace(principal, name)
     const found = known.get(nameKey(name))
     if (found === undefined) throw notFound('project', name.slice(0, 200))
@@ -123,9 +125,9 @@ function namespacesOf(
 
 const NAMESPACES_MAX = 1_000
 
-function expiryOf(sent: unknown, nowMs: number): string | null {
+function expiryOf(sent: string | null | undefined, nowMs: number): string | null {
   if (sent === undefined || sent === null) return null
-  const millis = typeof sent === 'string' ? momentMillis(sent) : Number.NaN
+  const millis = momentMillis(sent)
   if (Number.isNaN(millis)) {
     const expected =
       'a time such as "2030-01-31", "2030-01-31 12:00:00" (UTC) or "2030-01-31T12:00:00+01:00"'
@@ -144,10 +146,8 @@ export function momentMillis(text: string): number {
   return day === undefined ? Number.NaN : Date.parse(`${day}T${time}${zone.toUpperCase()}`)
 }
 
-function requestsOf(sent: unknown): number | null {
-  if (sent === undefined || sent === null) return null
-  const isCount = typeof sent === 'number' && Number.isInteger(sent) && sent >= 0
-  if (isCount && sent <= REQUESTS_PER_MINUTE_MAX) return sent
+function requestsOf(sent: number | null = null): number | null {
+  if (sent === null || (sent >= 0 && sent <= REQUESTS_PER_MINUTE_MAX)) return sent
   const expected = `a whole number from 0 (no limit) to ${REQUESTS_PER_MINUTE_MAX}`
   throw invalid(`Field "requests_per_minute" must be ${expected}`)
 }
@@ -184,19 +184,16 @@ export function visibleUsers(principal: Principal, deps: UserDeps): readonly Lis
 
 /** @throws AppError `user_exists`, `login_off`, `forbidden`, `invalid_request`, … */
 export async function createUser(
-  fields: Fields,
+  fields: UserFields & { readonly name: string },
   principal: Principal,
   deps: UserDeps,
   signal: AbortSignal,
 ): Promise<User> {
-  refuseUnknown(fields, ['name', 'password', 'role', 'projects'])
   if (deps.firstAdmin === undefined) {
     const how = 'Set EIDER_USERNAME and EIDER_PASSWORD first; their user is the first admin'
     throw new AppError('login_off', `Without a login there are no passwords. ${how}`)
   }
-  const { name } = fields
-  if (typeof name !== 'string') throw invalid('Field "name" must be a string')
-  checkedName('user', name)
+  const name = checkedName('user', fields.name)
   if (nameKey(name) === nameKey(deps.firstAdmin)) {
     throw new AppError('user_exists', `A user named ${name} exists already, in the settings`)
   }
@@ -210,11 +207,10 @@ export async function createUser(
 /** @throws AppError `user_of_settings`, `forbidden`, `invalid_request`, … */
 export function userChanges(
   found: ListedUser,
-  fields: Fields,
+  fields: Partial<UserFields>,
   principal: Principal,
   { snapshot }: UserDeps,
 ): UserChanges {
-  refuseUnknown(fields, ['password', 'role', 'projects'])
   refuseFirstAdmin(found)
   const { password, role, projects } = fields
   const changes: UserChanges = {
@@ -238,15 +234,9 @@ export function refuseFirstAdmin({ id, name }: Pick<ListedUser, 'id' | 'name'>):
 }
 
 /** @throws AppError `invalid_request` if it is not a valid password */
-export function checkedPassword(password: unknown): string {
-  const length = typeof password === 'string' ? password.length : 0
-  if (
-    typeof password === 'string' &&
-    length >= PASSWORD_CHARS_MIN &&
-    length <= PASSWORD_CHARS_MAX
-  ) {
-    return password
-  }
+export function checkedPassword(password: string): string {
+  const { length } = password
+  if (length >= PASSWORD_CHARS_MIN && length <= PASSWORD_CHARS_MAX) return password
   const expected = `${PASSWORD_CHARS_MIN} to ${PASSWORD_CHARS_MAX} characters`
   throw invalid(`Field "password" must be a string of ${expected}`)
 }
@@ -256,15 +246,8 @@ function firstAdminOf(name: string): ListedUser {
   return { id: 0, name, role: 'admin', namespaces: null, createdBy: 'settings', ...times }
 }
 
-function roleOf(sent: unknown): Role {
+function roleOf(sent: string): Role {
   for (const role of ['admin', 'editor', 'viewer'] as const) if (sent === role) return role
   const expected = Object.keys(ROLE_SCOPES).map((role) => `"${role}"`)
   throw invalid(`Field "role" must be one of ${expected.join(', ')}`)
-}
-
-function refuseUnknown(fields: Fields, known: readonly string[]): void {
-  const unknown = Object.keys(fields).find((name) => !known.includes(name))
-  if (unknown === undefined) return
-  const message = `Unknown field "${unknown.slice(0, 100)}"; expected ${known.join(', ')}`
-  throw new AppError('unknown_field', message)
 }

@@ -17,16 +17,8 @@ export interface TextPlace {
   readonly end: number
 }
 
-/** Text between or before chunks that no chunk contains. */
-interface Gap {
-  /** The chunk before the gap; null at the start of the text. */
-  readonly before: StoredChunk | null
-  readonly after: StoredChunk
-  readonly length: number
-}
-
-/** Returns white space of the gap's length. */
-function filled({ length }: Gap): string {
+/** White space in place of text between chunks that no chunk contains. */
+function filled(length: number): string {
   return length === 1 ? ' ' : '\n'.repeat(length)
 }
 
@@ -34,16 +26,12 @@ function filled({ length }: Gap): string {
 export class JoinedText {
   #pieces: string[] = []
   /** The chunk that ends last so far. */
-  #last: { readonly content: string; readonly end: number; readonly chunk: StoredChunk | null } = {
-    content: '',
-    end: 0,
-    chunk: null,
-  }
+  #last = { content: '', end: 0 }
   /** False if the chunks leave out part of the text, or if a chunk is not part of it. */
   isExact = true
   /** False if a chunk differs from the part of the text that it was cut from. */
   isCutAsStored = true
-  readonly #fill: (gap: Gap) => string
+  readonly #fill: (length: number) => string
 
   constructor(fill = filled) {
     this.#fill = fill
@@ -63,7 +51,7 @@ export class JoinedText {
     const joint = this.#pieces.length === 0 ? '' : MADE_JOINT
     const start = this.#last.end + joint.length
     this.#pieces.push(joint, content)
-    this.#last = { content, end: start + content.length, chunk: null }
+    this.#last = { content, end: start + content.length }
     this.isExact = false
     this.isCutAsStored = false
     return { start, end: this.#last.end }
@@ -75,15 +63,14 @@ export class JoinedText {
     const { end: known } = this.#last
     if (start > known) {
       // White space between chunks is not part of any chunk.
-      const { chunk: before } = this.#last
-      this.#pieces.push(this.#fill({ before, after: chunk, length: start - known }))
+      this.#pieces.push(this.#fill(start - known))
       this.isExact = false
     }
     const isPart = content.length === end - start
     this.isCutAsStored &&= isPart && this.#isRepeated(content, known - start)
     this.isExact &&= isPart
     this.#pieces.push(content.slice(Math.max(0, known - start)))
-    if (end > known) this.#last = { content, end, chunk }
+    if (end > known) this.#last = { content, end }
     return { start, end }
   }
 
@@ -146,60 +133,19 @@ function uncutText(chunks: readonly CutChunk[]): string {
   if (chunks.some(({ metadata }) => metadata.source === MADE_OF_TEXT)) {
     throw untold('Its chunks were made of JSON, and the JSON itself is not stored')
   }
-  const between = chunks.find((chunk) => chunk.between !== null)?.between ?? null
-  const spaces = between === null ? spacesOf(chunks) : NO_SPACES
-  let [at, isKnown] = [0, true]
-  const joined = new JoinedText((gap) => {
-    const end = at + gap.length
-    const space = between === null ? spaceIn(gap, spaces) : between.slice(at, end)
-    isKnown &&= space?.length === gap.length
-    at = end
-    return space ?? ''
+  const between = chunks.find((chunk) => chunk.between !== null)?.between ?? ''
+  let at = 0
+  const joined = new JoinedText((length) => {
+    at += length
+    return between.slice(at - length, at)
   })
   for (const chunk of chunks) joined.add(chunk)
   const areAll = chunks.every(({ chunkId }) => countIn(chunkId) === chunks.length)
   if (!areAll || !joined.isCutAsStored) {
     throw untold('A chunk of it was changed or deleted on its own, so its text is incomplete')
   }
-  if (!isKnown) throw untold('The white space between its chunks is not stored')
-  return between === null ? joined.text : joined.text + between.slice(at)
-}
-
-/** From the lines in imported or older chunks. null if that is not possible. */
-function spaceIn({ before, after, length }: Gap, spaces: Spaces): string | null {
-  const [first, next] = [before === null ? 1 : chunkLine(before), chunkLine(after)]
-  if (first === null || next === null) return null
-  const feeds = next - first - lineFeeds(before?.content ?? '')
-  if (feeds === length) return '\n'.repeat(length)
-  if (feeds === 0 && length === 1) return spaces.areMixed ? null : ' '
-  return spaces.areReturns && 2 * feeds === length ? '\r\n'.repeat(feeds) : null
-}
-
-/** Facts about white space within the chunks, to guess that between them. */
-interface Spaces {
-  /** Whether every line ends with a carriage return. */
-  readonly areReturns: boolean
-  /** Whether tabs or other kinds of space occur, such as ideographic ones. */
-  readonly areMixed: boolean
-}
-
-const NO_SPACES: Spaces = { areReturns: false, areMixed: false }
-
-function spacesOf(chunks: readonly CutChunk[]): Spaces {
-  const hasFeeds = chunks.some(({ content }) => /(^|[^\r])\n/.test(content))
-  return {
-    areReturns: !hasFeeds && chunks.some(({ content }) => content.includes('\r\n')),
-    areMixed: chunks.some(({ content }) => /[^\S\r\n ]|\r(?!\n)/.test(content)),
-  }
-}
-
-function chunkLine({ metadata }: StoredChunk): number | null {
-  const { line } = chunkFacts(metadata)
-  return typeof line === 'number' ? line : null
-}
-
-function lineFeeds(text: string): number {
-  return text.split('\n').length - 1
+  if (at > between.length) throw untold('The white space between its chunks is not stored')
+  return joined.text + between.slice(at)
 }
 
 /** Reads the total from a chunk id, `<id>:<column>:<n>of<total>:<start>to<end>`. */

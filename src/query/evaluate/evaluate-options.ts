@@ -1,12 +1,9 @@
-import {
-  FUSIONS,
-  type Fusion,
-  SEARCH_MODES,
-  type SearchMode,
-} from '../../core/domain/hybrid-search.ts'
+import { FUSIONS, SEARCH_MODES } from '../../core/domain/hybrid-search.ts'
 import { AppError } from '../../core/errors.ts'
+import { definedFields } from '../../core/json.ts'
 import { AGENT_FIELDS } from '../definitions/define-agent.ts'
 import { FieldReader, type Fields } from '../definitions/fields.ts'
+import type { ChunkSearch } from '../search/chunk-search.ts'
 import { isSelect } from './evaluation-table.ts'
 
 /** `doc_id`: one right document; `llm_relevancy`: grades by a model. */
@@ -34,16 +31,10 @@ export interface GenerationOptions {
   readonly seed: string | null
 }
 
-export interface EvaluationSearch {
-  /** Null: the default of the version. */
-  readonly k: number | null
-  readonly mode: SearchMode | null
-  /** The weight of the vectors in a hybrid search, from 0 to 1. */
-  readonly alpha: number | null
-  readonly fusion: Fusion | null
-  readonly feedback: boolean | null
-  readonly reranking: boolean | null
-}
+/** What is unset has the default of the version or of the knowledge base. */
+export type EvaluationSearch = Partial<
+  Pick<ChunkSearch, 'k' | 'mode' | 'alpha' | 'fusion' | 'hasFeedback' | 'rerank'>
+>
 
 const INVALID_OPTION = 'invalid_request'
 
@@ -121,28 +112,22 @@ export function evaluateOptions(sent: Fields): EvaluateOptions {
 
 function searchOf(read: FieldReader, alpha: unknown, kMax: number): EvaluationSearch {
   const mode = chosenOption(read, 'mode', SEARCH_MODES)
-  if (alpha !== undefined && alpha !== null) {
-    if (typeof alpha !== 'number' || !(alpha >= 0 && alpha <= 1)) {
-      throw new AppError(INVALID_OPTION, 'Option "alpha" must be a number from 0 to 1')
-    }
+  if (read.isSet('alpha') && !(typeof alpha === 'number' && alpha >= 0 && alpha <= 1)) {
+    throw new AppError(INVALID_OPTION, 'Option "alpha" must be a number from 0 to 1')
   }
-  const fusion = chosenOption(read, 'fusion', FUSIONS)
-  const feedback = read.truth('feedback') ?? null
-  const [ofHybrid] = Object.entries({ alpha: alpha ?? null, fusion, feedback }).flatMap(
-    ([name, value]) => (value === null ? [] : [name]),
-  )
-  if (ofHybrid !== undefined && mode !== null && mode !== 'hybrid') {
+  const ofHybrid = ['alpha', 'fusion', 'feedback'].find((name) => read.isSet(name))
+  if (ofHybrid !== undefined && mode !== undefined && mode !== 'hybrid') {
     const message = `Option "${ofHybrid}" is for mode 'hybrid', not '${mode}'`
     throw new AppError(INVALID_OPTION, message)
   }
-  return {
-    k: read.integer('k', { min: 1, max: kMax }) ?? null,
+  return definedFields({
+    k: read.integer('k', { min: 1, max: kMax }),
     mode: ofHybrid === undefined ? mode : 'hybrid',
-    fusion,
-    feedback,
-    alpha: typeof alpha === 'number' ? alpha : null,
-    reranking: read.truth('reranking') ?? null,
-  }
+    fusion: chosenOption(read, 'fusion', FUSIONS),
+    hasFeedback: read.truth('feedback'),
+    alpha: typeof alpha === 'number' ? alpha : undefined,
+    rerank: read.truth('reranking'),
+  })
 }
 
 /** Reads `true`, or an object with the options that differ from the defaults. */
@@ -170,13 +155,22 @@ function chosenOption<T extends string>(
   read: FieldReader,
   name: string,
   known: readonly T[],
-): T | null {
+): T | undefined {
   const sent = read.text(name)
-  if (sent === undefined) return null
+  return sent === undefined ? undefined : choiceOf(name, sent, known, 'one of')
+}
+
+function choiceOf<T extends string>(
+  option: string,
+  sent: string,
+  known: readonly T[],
+  form: 'of' | 'one of',
+): T {
   const found = known.find((value) => value === sent.trim().toLowerCase())
   if (found !== undefined) return found
   const choices = known.map((value) => `'${value}'`).join(', ')
-  throw new AppError(INVALID_OPTION, `Option "${name}" must be one of ${choices}; it is '${sent}'`)
+  const message = `Option "${option}" must be ${form} ${choices}; it is '${sent.slice(0, 80)}'`
+  throw new AppError(INVALID_OPTION, message)
 }
 
 function allowOnly(read: FieldReader, known: readonly string[], place: string): void {
@@ -273,19 +267,8 @@ export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
 /** Reads a name, several names separated by commas, or a list. */
 function judgesOf(sent: unknown): readonly Judge[] | null {
   if (sent === undefined || sent === null) return null
-  const names = Array.isArray(sent) ? sent : [sent]
-  const judges = names
-    .flatMap((name) => String(name).split(','))
-    .map((name) => {
-      const found = JUDGES.find((judge) => judge === name.trim().toLowerCase())
-      if (found !== undefined) return found
-      const choices = JUDGES.map((judge) => `'${judge}'`).join(', ')
-      throw new AppError(
-        INVALID_OPTION,
-        `Option "judge" must be of ${choices}; it is '${name.trim().slice(0, 80)}'`,
-      )
-    })
-  return [...new Set(judges)]
+  const names = [sent].flat().flatMap((name) => String(name).split(','))
+  return [...new Set(names.map((name) => choiceOf('judge', name.trim(), JUDGES, 'of')))]
 }
 
 function phrasesOf(read: FieldReader): readonly string[] {

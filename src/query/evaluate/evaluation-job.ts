@@ -9,11 +9,11 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { queryRow, variablesIn } from '../rows/background-insert.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { Variables } from '../sessions.ts'
-import type { EvaluationProgress } from './ask-questions.ts'
 import { type AgentEvaluationRequest, evaluateAgent, preparedEvaluation } from './evaluate-agent.ts'
 import type { AnswerRow } from './saved-answers.ts'
 
@@ -69,46 +69,31 @@ export async function runEvaluationJob(
   if (agent.id !== agentId) throw notFound('agent', agent.name)
   const variables = new Variables()
   variables.set(new Map(Object.entries(kept)))
-  const progress = new MarkedProgress(work, deps.nowMs)
+  const progress = markedProgress(work, deps.nowMs)
   await evaluateAgent(request, { ...deps, variables }, signal, progress)
-  await progress.end()
+  await progress.mark()
 }
 
 const MARK_EVERY_MS = 1000
 
-class MarkedProgress implements EvaluationProgress {
-  readonly #work: JobWork
-  readonly #nowMs: () => number
-  #markedMs: number
-  #isMarking = false
-  #count = 0
-  #total = 0
-
-  constructor(work: JobWork, nowMs: () => number) {
-    this.#work = work
-    this.#nowMs = nowMs
-    this.#markedMs = nowMs()
-  }
-
-  async answered({ id, position, error, judge_error }: AnswerRow, total: number): Promise<void> {
-    this.#count += 1
-    this.#total = total
-    const failure = error ?? judge_error
-    if (failure !== null) {
-      this.#work.leaveOut({ item: String(id ?? position), message: String(failure) })
-    }
-    if (this.#isMarking || this.#nowMs() - this.#markedMs < MARK_EVERY_MS) return
-    this.#isMarking = true
-    try {
-      await this.end()
-    } finally {
-      this.#isMarking = false
-      this.#markedMs = this.#nowMs()
-    }
-  }
-
-  end(): Promise<void> {
-    const progress = { ...NO_PROGRESS, rows: this.#count, total: this.#total }
-    return this.#work.mark({ progress, checkpoint: null })
+/** Marks the job's progress about every second. */
+function markedProgress(work: JobWork, nowMs: () => number) {
+  const marks = new SerialQueue()
+  const progress = { ...NO_PROGRESS, rows: 0, total: 0 }
+  let markedMs = nowMs()
+  const mark = () => marks.run(() => work.mark({ progress: { ...progress }, checkpoint: null }))
+  return {
+    mark,
+    async answered({ id, position, error, judge_error }: AnswerRow, total: number): Promise<void> {
+      progress.rows += 1
+      progress.total = total
+      const failure = error ?? judge_error
+      if (failure !== null) {
+        work.leaveOut({ item: String(id ?? position), message: String(failure) })
+      }
+      if (!marks.isIdle || nowMs() - markedMs < MARK_EVERY_MS) return
+      await mark()
+      markedMs = nowMs()
+    },
   }
 }

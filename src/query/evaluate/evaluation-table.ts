@@ -31,16 +31,18 @@ export type TableTarget = Omit<NewTable, 'select'>
 
 /**
  * Finds the project table to write to, or checks that its name is free.
- * @param option the option's name, for messages
+ * @param written as in the statement @param option its name, for messages
  * @throws AppError `project_not_found`, `invalid_name`, `relation_exists`, `invalid_request` for a
  * file
  */
 export function tableTarget(
-  { project: projectName, name }: QualifiedName,
+  written: string | QualifiedName,
   option: string,
   db: string,
   deps: QueryDeps,
 ): TableTarget {
+  const named = typeof written === 'string' ? tableName(written, option) : written
+  const { project: projectName, name } = named
   if ((projectName ?? db).toLowerCase() === FILES_DATABASE) {
     const message = `${option} is written and must be a table of a project; files are uploaded`
     throw new AppError('invalid_request', message)

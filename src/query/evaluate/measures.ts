@@ -3,12 +3,7 @@ import { quote } from '../../core/domain/names.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { mapConcurrent, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
-import {
-  type ChunkSearch,
-  checkedSearch,
-  searchChunks,
-  searchDocuments,
-} from '../search/chunk-search.ts'
+import { checkedSearch, searchChunks, searchDocuments } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runComposedSelect } from '../select/views.ts'
 import type { EvaluationSearch, EvaluationVersion } from './evaluate-options.ts'
@@ -229,9 +224,11 @@ function rank(
   wanted: 'documents' | 'ids' | 'passages',
   signal: AbortSignal,
 ): Promise<readonly Ranking[]> {
-  const { deps, warnings, kb } = evaluation
+  const { deps, warnings, kb, k, search: own } = evaluation
   const isPerDocument = wanted === 'documents'
-  const settings = { ...searchSettings(evaluation), isPerDocument }
+  // Without options, searches as in SQL: by meaning, unless the knowledge base has another default.
+  const mode = kb.search.isHybrid ? 'hybrid' : 'vector'
+  const settings = { mode, ...own, k, isPerDocument } as const
   const bounds = { concurrencyMax: SEARCHES_AT_ONCE, signal }
   return mapConcurrent(questions, bounds, async (query, lane) => {
     // Searches answered from memory may never wait, so let other work run.
@@ -244,18 +241,4 @@ function rank(
     const items = found.chunks.map(({ id, content }) => (wanted === 'passages' ? content : id))
     return { items, seconds }
   })
-}
-
-/** Without options, searches as in SQL: semantic, unless the knowledge base has another default. */
-function searchSettings({ kb, k, search }: Evaluation): Omit<ChunkSearch, 'query'> {
-  const { alpha, fusion, feedback, reranking } = search
-  const mode = search.mode ?? (kb.search.isHybrid ? 'hybrid' : 'vector')
-  return {
-    k,
-    mode,
-    ...(alpha === null ? {} : { alpha }),
-    ...(fusion === null ? {} : { fusion }),
-    ...(feedback === null ? {} : { hasFeedback: feedback }),
-    ...(reranking === null ? {} : { rerank: reranking }),
-  }
 }

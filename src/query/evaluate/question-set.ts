@@ -31,17 +31,24 @@ interface QuestionSource {
   readonly params: Parameters
 }
 
+/** The rows with which a knowledge base or an agent is measured. */
+export interface TestSet {
+  /** The name as the client wrote it, for messages. */
+  readonly shownName: string
+  readonly rows: RowStream
+}
+
 /** @throws AppError `sql_unknown_name` without such a table */
-async function openQuestions(
+export async function openTestSet(
   { written, option, db, params }: QuestionSource,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<RowStream> {
-  const { project, name } = isSelect(written)
-    ? { project: null, name: '' }
-    : tableName(written, option)
-  const sql = name === '' ? written : `SELECT * FROM ${quote(project ?? db)}.${quote(name)}`
-  return runComposedSelect({ sql, database: db, params }, deps, signal)
+): Promise<TestSet> {
+  const read = (sql: string) => runComposedSelect({ sql, database: db, params }, deps, signal)
+  if (isSelect(written)) return { rows: await read(written), shownName: '(SELECT …)' }
+  const { project, name } = tableName(written, option)
+  const rows = await read(`SELECT * FROM ${quote(project ?? db)}.${quote(name)}`)
+  return { rows, shownName: `${project ?? db}.${name}` }
 }
 
 /** The column's index; -1 if there is none. */
@@ -56,27 +63,24 @@ function shownColumns({ columns }: Pick<RowStream, 'columns'>): string {
   return names === '' ? 'none' : names.slice(0, 500)
 }
 
-/** The rows with which a knowledge base is measured. */
-export interface TestSet {
-  /** The name as the client wrote it, for messages. */
-  readonly shownName: string
-  readonly rows: RowStream
-}
-
-export async function openTestSet(
-  source: QuestionSource,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<TestSet> {
-  const rows = await openQuestions(source, deps, signal)
-  if (isSelect(source.written)) return { rows, shownName: '(SELECT …)' }
-  const { project, name } = tableName(source.written, source.option)
-  return { rows, shownName: `${project ?? source.db}.${name}` }
-}
-
 /** Ends the read of a test set that is not needed. */
 export async function closeTestSet({ rows }: TestSet): Promise<void> {
   await rows.batches[Symbol.asyncIterator]().return?.()
+}
+
+/** The values of these columns, null where there is no such column. */
+async function* cellsOf<C extends Column>(
+  rows: RowStream,
+  columns: readonly C[],
+): AsyncGenerator<Readonly<Record<C, ResultValue>>, void> {
+  const places = columns.map((column) => [column, placeOf(column, rows)] as const)
+  for await (const batch of rows.batches) {
+    for (const values of batch) {
+      const cells = places.map(([column, place]) => [column, values[place] ?? null])
+      // Its keys are the columns.
+      yield Object.fromEntries(cells) as Record<C, ResultValue>
+    }
+  }
 }
 
 type TestColumn = 'question' | 'document' | 'grade'
@@ -136,21 +140,18 @@ export async function readTestRows(
   rowsMax: number,
 ): Promise<readonly TestRow[]> {
   const found: TestRow[] = []
-  const columns = TEST_COLUMNS[version].map((column) => [column, placeOf(column, rows)] as const)
   // Leaving the loop ends the statement.
-  reading: for await (const batch of rows.batches) {
-    for (const values of batch) {
-      const row = { question: '', document: '', grade: '' }
-      for (const [column, place] of columns) {
-        row[column] = textOfValue(values[place] ?? null)
-        if (row[column].trim() !== '') continue
-        const where = `${shownName}, row ${found.length + 1}`
-        const name = quote(rows.columns[place]?.name ?? '')
-        throw new AppError('invalid_request', `${where}: the column ${name} is empty`)
-      }
-      found.push(row)
-      if (found.length === rowsMax) break reading
+  for await (const cells of cellsOf(rows, TEST_COLUMNS[version])) {
+    const row = { question: '', document: '', grade: '' }
+    for (const column of TEST_COLUMNS[version]) {
+      row[column] = textOfValue(cells[column])
+      if (row[column].trim() !== '') continue
+      const where = `${shownName}, row ${found.length + 1}`
+      const name = quote(rows.columns[placeOf(column, rows)]?.name ?? '')
+      throw new AppError('invalid_request', `${where}: the column ${name} is empty`)
     }
+    found.push(row)
+    if (found.length === rowsMax) break
   }
   if (found.length > 0) return found
   throw new AppError('invalid_request', `The test table ${shownName} has no rows`)
@@ -200,6 +201,8 @@ export interface QuestionSet {
   readonly hasDocuments: boolean
 }
 
+const GOLDEN_COLUMNS = ['question', 'answer', 'documents', 'knowledgeBase', 'id'] as const
+
 /** The most characters in a question set, which stays in memory during the run. */
 const QUESTION_SET_CHARS_MAX = 64_000_000
 
@@ -213,43 +216,37 @@ export async function readQuestionSet(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QuestionSet> {
-  const rows = await openQuestions(source, deps, signal)
-  const [question, answer, documents, knowledgeBase, id] = [
-    ...(['question', 'answer', 'documents', 'knowledgeBase', 'id'] as const),
-  ].map((column) => placeOf(column, rows))
-  if (question === -1) {
+  const { rows } = await openTestSet(source, deps, signal)
+  const has = (column: Column) => placeOf(column, rows) !== -1
+  if (!has('question')) {
     const message = `The questions need a column question; their columns are ${shownColumns(rows)}`
     throw new AppError('invalid_request', message)
   }
+  const [hasAnswers, hasDocuments] = [has('answer'), has('documents')]
   const questions: GoldenQuestion[] = []
   let chars = 0
   // Leaving the loop ends the statement.
-  reading: for await (const batch of rows.batches) {
-    for (const values of batch) {
-      if (limit !== null && questions.length >= limit) break reading
-      if (questions.length >= QUESTIONS_MAX) throw tooManyQuestions(`${QUESTIONS_MAX} questions`)
-      const at = (place = -1) => values[place] ?? null
-      const [accepted, documentIds] = [textsIn(at(answer)), textsIn(at(documents))]
-      const text = scalarText(at(question))
-      const position = questions.length + 1
-      chars += text.length + checkedChars(accepted, position)
-      if (chars > QUESTION_SET_CHARS_MAX) {
-        throw tooManyQuestions(`${QUESTION_SET_CHARS_MAX} characters`)
-      }
-      questions.push({
-        position,
-        id: scalarText(at(id)) || null,
-        question: text,
-        accepted,
-        documentIds,
-        knowledgeBase: scalarText(at(knowledgeBase)) || null,
-        isUnanswerable: answer !== -1 && accepted.length === 0 && documentIds.length === 0,
-      })
+  for await (const cells of cellsOf(rows, GOLDEN_COLUMNS)) {
+    if (limit !== null && questions.length >= limit) break
+    if (questions.length >= QUESTIONS_MAX) throw tooManyQuestions(`${QUESTIONS_MAX} questions`)
+    const [accepted, documentIds] = [textsIn(cells.answer), textsIn(cells.documents)]
+    const question = scalarText(cells.question)
+    const position = questions.length + 1
+    chars += question.length + checkedChars(accepted, position)
+    if (chars > QUESTION_SET_CHARS_MAX) {
+      throw tooManyQuestions(`${QUESTION_SET_CHARS_MAX} characters`)
     }
+    questions.push({
+      position,
+      id: scalarText(cells.id) || null,
+      question,
+      accepted,
+      documentIds,
+      knowledgeBase: scalarText(cells.knowledgeBase) || null,
+      isUnanswerable: hasAnswers && accepted.length === 0 && documentIds.length === 0,
+    })
   }
-  if (questions.length > 0) {
-    return { questions, hasAnswers: answer !== -1, hasDocuments: documents !== -1 }
-  }
+  if (questions.length > 0) return { questions, hasAnswers, hasDocuments }
   throw new AppError('invalid_request', 'There are no questions: the SELECT has no rows')
 }
 

@@ -64,7 +64,7 @@ async function evaluateKnowledgeBase(
   const kb = requireKnowledgeBaseNamed(statement.name, db, deps)
   const options = evaluateOptions(statement.options)
   refuseReranking(options, kb)
-  const saveTo = targetOf(options.saveTo, 'save_to', db, deps)
+  const saveTo = options.saveTo === null ? null : tableTarget(options.saveTo, 'save_to', db, deps)
   refuseOneTable(options, saveTo, db, deps)
   await generate({ ...request, kb }, options, deps, signal)
   const startedMs = Date.now()
@@ -98,19 +98,9 @@ const NOTHING: Measured = { rows: [], values: { unknown: 0, k: 0 } }
 
 /** @throws AppError `invalid_request` if reranking is requested without a model */
 function refuseReranking({ search }: EvaluateOptions, { name, rerankingModel }: KnowledgeBase) {
-  if (search.reranking !== true || rerankingModel !== null) return
+  if (search.rerank !== true || rerankingModel !== null) return
   const message = `Option "reranking" cannot be true: ${name} has no reranking model`
   throw new AppError('invalid_request', message)
-}
-
-function targetOf(
-  written: string | null,
-  option: string,
-  db: string,
-  deps: QueryDeps,
-): TableTarget | null {
-  if (written === null) return null
-  return tableTarget(tableName(written, option), option, db, deps)
 }
 
 /** @throws AppError `invalid_request` if the results would overwrite the table of questions */
@@ -135,8 +125,7 @@ async function generate(
 ): Promise<void> {
   const { generation, testTable } = options
   if (generation === null) return
-  const target = targetOf(testTable, 'test_table', db, deps)
-  if (target === null) throw new Error('the test table has a name')
+  const target = tableTarget(testTable, 'test_table', db, deps)
   const model = await evaluationModel(options.llm, kb, deps, 'generate_data')
   const version = options.version ?? 'doc_id'
   const generated = { kb, version, options: generation, db, params }
@@ -174,10 +163,12 @@ async function evaluate(
 ): Promise<{ readonly select: BoundSql; readonly warnings: ReadonlySet<string> }> {
   const { search, testTable: written } = options
   // Open the model before the first search, which would be useless without it.
-  const judge = options.version === 'llm_relevancy' ? await judgeOf(options, kb, deps) : null
+  const { llm, version: asked } = options
+  const isJudged = asked === 'llm_relevancy'
+  const judge = isJudged ? await evaluationModel(llm, kb, deps, `version '${asked}'`) : null
   const testSet = await openTestSet({ written, option: 'test_table', db, params }, deps, signal)
   try {
-    const version = options.version ?? versionOf(testSet)
+    const version = asked ?? versionOf(testSet)
     checkTestColumns(testSet, version)
     const warnings = new Set(unusedModelWarnings(options, version))
     if (saveTo !== null) {
@@ -213,10 +204,6 @@ function unusedModelWarnings(
   const message = `${what}: version '${version}' asks no model`
   if (version === 'judgments') throw new AppError('invalid_request', message)
   return [message]
-}
-
-function judgeOf(options: EvaluateOptions, kb: KnowledgeBase, deps: QueryDeps) {
-  return evaluationModel(options.llm, kb, deps, "version 'llm_relevancy'")
 }
 
 /** One row per question, or one with their means. */

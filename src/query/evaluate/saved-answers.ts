@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { nameKey, quote } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { runComposedSelect } from '../select/views.ts'
 import { checkTargetColumns, selectOfRows, type TableTarget } from './evaluation-table.ts'
@@ -48,18 +49,7 @@ export type AnswerRow = Readonly<Record<AnswerColumn, ResultValue>>
 /** The first setting, or the one compared with it. */
 export type SettingName = 'base' | 'compare'
 
-/** The columns that identify an answer, known before it is given. */
-export interface AnswerPlace {
-  readonly run: string
-  readonly agent: string
-  readonly setting: SettingName
-  readonly settingKey: string
-  readonly question: GoldenQuestion
-  /** Unique in its table, and the same in each statement of a run. */
-  readonly rowKey: string
-}
-
-/** Numbers equal questions within a set, so that each has its own key. */
+/** Keys of rows: unique, as equal questions are numbered, and the same in each statement of a run. */
 export class RowKeys {
   readonly #counts = new Map<string, number>()
 
@@ -88,21 +78,13 @@ const NO_ANSWER = Object.fromEntries(
   Object.keys(ANSWER_COLUMNS).map((name) => [name, null]),
 ) as Record<AnswerColumn, null>
 
-export function emptyRow(place: AnswerPlace): AnswerRow {
-  const { run, agent, setting, settingKey, question, rowKey } = place
-  return {
-    ...NO_ANSWER,
-    run,
-    agent,
-    setting,
-    position: question.position,
-    id: question.id,
-    question: question.question,
-    expected: shownList(question.accepted),
-    document_id: shownList(question.documentIds),
-    row_key: rowKey,
-    setting_key: settingKey,
-  }
+/** A question that was not asked yet. @param place the columns that identify its answer */
+export function emptyRow(
+  place: Pick<AnswerRow, 'run' | 'agent' | 'setting' | 'setting_key' | 'row_key'>,
+  { position, id, question, accepted, documentIds }: GoldenQuestion,
+): AnswerRow {
+  const expected = { expected: shownList(accepted), document_id: shownList(documentIds) }
+  return { ...NO_ANSWER, ...place, position, id, question, ...expected }
 }
 
 /** How often to write. A crash loses at most the answers of this period. */
@@ -114,8 +96,8 @@ const ANSWER_NAMES = Object.keys(ANSWER_COLUMNS)
 export class SavedAnswers {
   readonly #target: TableTarget
   readonly #deps: QueryDeps
-  #pending: AnswerRow[] = []
-  #writing: Promise<void> | null = null
+  readonly #pending: AnswerRow[] = []
+  readonly #writes = new SerialQueue()
   #lastMs: number
 
   /** @throws AppError `invalid_request` if the table lacks one of the columns */
@@ -157,22 +139,17 @@ export class SavedAnswers {
   async add(row: AnswerRow): Promise<void> {
     this.#pending.push(row)
     const isDue = this.#deps.nowMs() - this.#lastMs >= WRITE_EVERY_MS
-    if (isDue && this.#writing === null) await this.flush()
+    if (isDue && this.#writes.isIdle) await this.flush()
   }
 
   /** @throws AppError errors of the write */
-  async flush(): Promise<void> {
-    while (this.#writing !== null) await this.#writing
-    const rows = this.#pending
-    if (rows.length === 0) return
-    this.#pending = []
-    this.#lastMs = this.#deps.nowMs()
-    this.#writing = this.#write(rows)
-    try {
-      await this.#writing
-    } finally {
-      this.#writing = null
-    }
+  flush(): Promise<void> {
+    return this.#writes.run(async () => {
+      const rows = this.#pending.splice(0)
+      if (rows.length === 0) return
+      this.#lastMs = this.#deps.nowMs()
+      await this.#write(rows)
+    })
   }
 
   /** Completes even if the client disconnects, so that answers are kept. */

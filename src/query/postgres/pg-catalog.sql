@@ -1,5 +1,6 @@
 -- PostgreSQL 16's catalog (its manual, "System Catalogs"), over the relations that one caller of Eider may see.
--- The statements run in a DuckDB of their own, in memory. Seven tables are filled; everything else is a view, a macro or empty.
+-- The statements run in a DuckDB of their own, in memory. Tables `listed_…`, `session_facts` and `settings` are filled, and
+-- `listed-relations.sql` fills others from them; everything else is a view, a macro or empty.
 
 CREATE SCHEMA pgc;
 CREATE SCHEMA info;
@@ -13,6 +14,20 @@ CREATE TYPE pgc.oidvector AS UINTEGER[];
 CREATE TYPE pgc.xid AS BIGINT;
 
 CREATE TABLE pgc.session_facts (db VARCHAR, project VARCHAR, username VARCHAR, version VARCHAR);
+CREATE TABLE pgc.listed_schemata (schema_name VARCHAR);
+CREATE TABLE pgc.listed_tables (
+  table_schema VARCHAR, table_name VARCHAR, table_type VARCHAR, table_rows BIGINT, table_comment VARCHAR);
+CREATE TABLE pgc.listed_columns (
+  table_schema VARCHAR, table_name VARCHAR, column_name VARCHAR, data_type VARCHAR, is_nullable VARCHAR, column_default VARCHAR,
+  column_key VARCHAR, column_comment VARCHAR);
+CREATE TABLE pgc.listed_constraints (
+  table_schema VARCHAR, table_name VARCHAR, constraint_name VARCHAR, constraint_type VARCHAR);
+CREATE TABLE pgc.listed_checks (constraint_schema VARCHAR, constraint_name VARCHAR, check_clause VARCHAR);
+CREATE TABLE pgc.listed_key_columns (
+  table_schema VARCHAR, table_name VARCHAR, constraint_name VARCHAR, column_name VARCHAR, ordinal_position BIGINT);
+-- PostgreSQL's types, and the ones of the columns.
+CREATE TABLE pgc.listed_types (oid BIGINT, name VARCHAR, size SMALLINT, "array" BIGINT);
+CREATE TABLE pgc.listed_column_types (duckdb VARCHAR, oid BIGINT, size SMALLINT, modifier INTEGER);
 CREATE TABLE pgc.namespaces (oid BIGINT, nspname VARCHAR);
 CREATE TABLE pgc.own_relations (
   oid BIGINT, relname VARCHAR, relnamespace BIGINT, relkind VARCHAR, natts SMALLINT, rows BIGINT, comment VARCHAR);

@@ -9,13 +9,14 @@ import {
   catalogPlaces,
   overCatalog,
 } from './catalog-statement.ts'
+import listedRelations from './listed-relations.sql' with { type: 'text' }
 
 /** A separate in-memory database for statements that never touch stored data. */
 export interface ScratchDatabase {
   /** @throws AppError `sql_failed` or `timeout`; the signal's reason on abort */
   read(sql: string, signal: AbortSignal): Promise<ScratchRows>
-  /** In one step. Rows are objects by column name. */
-  fill(tables: Readonly<Record<string, readonly object[]>>): Promise<void>
+  /** In one step. Rows are objects by column name. @param script runs after them */
+  fill(tables: Readonly<Record<string, readonly object[]>>, script?: string): Promise<void>
   close(): void
 }
 
@@ -68,132 +69,51 @@ export interface RunningStatement {
 type CatalogRows = (sql: string) => Promise<readonly (readonly unknown[])[]>
 
 const FIRST_OID = 16_384
-/** A primary key index has its table's OID plus this. */
-const INDEX_OID = 1_000_000_000
-/** UNIQUE and CHECK constraints. A primary key's is its index's plus 1,000,000,000. */
-const FIRST_CONSTRAINT_OID = 2_100_000_000
-const SYSTEM_TYPES: readonly CatalogType[] = [
-  { oid: 18, name: 'char', size: 1, array: 1002 },
-  { oid: 19, name: 'name', size: 64, array: 1003 },
-  { oid: 24, name: 'regproc', size: 4, array: 1008 },
-  { oid: 22, name: 'int2vector', size: -1, array: 1006 },
-  { oid: 30, name: 'oidvector', size: -1, array: 1013 },
-  { oid: 705, name: 'unknown', size: -2, array: 0 },
-  { oid: 1042, name: 'bpchar', size: -1, array: 1014 },
-  { oid: 2205, name: 'regclass', size: 4, array: 2210 },
-  { oid: 2206, name: 'regtype', size: 4, array: 2211 },
-  { oid: 2249, name: 'record', size: -1, array: 2287 },
-  { oid: 2278, name: 'void', size: 4, array: 0 },
-]
 
-/** Returns the rows of the catalog's tables for one client. */
-async function catalogTables(
+/** The columns that the catalog needs of information_schema's tables, by the tables they fill. */
+const LISTED: Readonly<Record<string, readonly [table: string, columns: string]>> = {
+  listed_schemata: ['schemata', 'schema_name'],
+  listed_tables: ['tables', 'table_schema table_name table_type table_rows table_comment'],
+  listed_columns: [
+    'columns',
+    'table_schema table_name column_name data_type is_nullable column_default column_key column_comment',
+  ],
+  listed_constraints: [
+    'table_constraints',
+    'table_schema table_name constraint_name constraint_type',
+  ],
+  listed_checks: ['check_constraints', 'constraint_schema constraint_name check_clause'],
+  listed_key_columns: [
+    'key_column_usage',
+    'table_schema table_name constraint_name column_name ordinal_position',
+  ],
+}
+
+/** Returns the rows of the tables that `listed-relations.sql` reads, for one client. */
+async function listedRows(
   { database, project, username }: CatalogCaller,
   { types, settings, typeOf }: Omit<CatalogDeps, 'openScratch'>,
   rows: CatalogRows,
 ): Promise<Readonly<Record<string, readonly object[]>>> {
-  const schemas = await rows('SELECT schema_name FROM information_schema.schemata')
-  const tables = await rows(
-    'SELECT table_schema, table_name, table_type, table_rows, table_comment FROM information_schema.tables',
-  )
-  const columns = await rows(
-    'SELECT table_schema, table_name, column_name, data_type, is_nullable, column_default, column_key, column_comment FROM information_schema.columns',
-  )
-  const names = schemas
-    .map(([name]) => String(name))
-    .filter((name) => name !== 'information_schema')
-  const namespaces = new Map(names.map((name, index) => [name, 2200 + index]))
-  const ofTable = Map.groupBy(columns, ([schema, table]) => `${schema}.${table}`)
-  const shown = tables.filter(([schema]) => namespaces.has(String(schema)))
-  const relations = shown.map(([schema, name, kind, count, comment], index) => ({
-    oid: FIRST_OID + index,
-    relname: String(name),
-    relnamespace: namespaces.get(String(schema)),
-    relkind: kind === 'VIEW' ? 'v' : 'r',
-    natts: ofTable.get(`${schema}.${name}`)?.length ?? 0,
-    rows: typeof count === 'number' ? count : null,
-    comment: commentOf(kind, comment),
-  }))
-  const indexes = relations.flatMap(({ oid, relname, relnamespace }, index) => {
-    const [schema, name] = shown[index] ?? []
-    const keys = (ofTable.get(`${schema}.${name}`) ?? []).filter((column) => column[6] === 'PRI')
-    if (keys.length === 0) return []
-    const key = { oid: INDEX_OID + oid, relname: `${relname}_pkey`, relnamespace, relkind: 'i' }
-    return [{ ...key, natts: keys.length, rows: null, comment: null }]
-  })
-  const attributes = shown.flatMap(([schema, name], index) => {
-    return (ofTable.get(`${schema}.${name}`) ?? []).map((column, position) => {
-      const [, , attname, type, nullable, value, key, comment] = column
-      const { oid, size, modifier } = typeOf(String(type))
-      return {
-        ...{ attrelid: FIRST_OID + index, attname, atttypid: oid, attlen: size },
-        ...{ attnum: position + 1, atttypmod: modifier, attnotnull: nullable === 'NO' },
-        ...{ is_key: key === 'PRI', default_text: value ?? null },
-        comment: comment === '' ? null : comment,
-      }
+  const listed: Record<string, readonly Readonly<Record<string, unknown>>[]> = {}
+  for (const [target, [table, columns]] of Object.entries(LISTED)) {
+    const names = columns.split(' ')
+    const found = await rows(`SELECT ${names.join(', ')} FROM information_schema.${table}`)
+    listed[`pgc.${target}`] = found.map((values) => {
+      return Object.fromEntries(names.map((name, index) => [name, values[index]]))
     })
-  })
-  const constraints = await tableConstraints(rows, (schema, name) => {
-    return relations[shown.findIndex((one) => one[0] === schema && one[1] === name)]?.oid
-  })
-  const keys = constraints.filter(({ kind }) => kind === 'u')
-  const keyIndexes = keys.map(({ oid, relid, name, names }) => ({
-    ...{ oid: oid - INDEX_OID, relname: name, relkind: 'i', natts: names.length },
-    relnamespace: relations.find((one) => one.oid === relid)?.relnamespace,
-    ...{ rows: null, comment: null },
-  }))
-  const arrays = types.map(({ name, array }) => {
-    return { oid: array, typname: `_${name}`, typlen: -1, typarray: 0 }
-  })
-  const scalars = [...types, ...SYSTEM_TYPES].map(({ oid, name, size, array }) => {
-    return { oid, typname: name, typlen: size, typarray: array }
-  })
-  const version = 'PostgreSQL 16.4 (Eider)'
-  const system = [
-    { oid: 11, nspname: 'pg_catalog' },
-    { oid: 12, nspname: 'information_schema' },
-  ]
-  const shownSettings = new Map([...settings, ['search_path', project]])
-  return {
-    'pgc.session_facts': [{ db: database, project, username, version }],
-    'pgc.namespaces': [...system, ...[...namespaces].map(([nspname, oid]) => ({ oid, nspname }))],
-    'pgc.settings': [...shownSettings].map(([name, setting]) => ({ name, setting })),
-    'pgc.own_relations': [...relations, ...indexes, ...keyIndexes],
-    'pgc.own_constraints': constraints,
-    'pgc.own_attributes': attributes,
-    'pgc.types': [...scalars, ...arrays],
   }
-}
-
-async function tableConstraints(
-  rows: CatalogRows,
-  oidOf: (schema: unknown, table: unknown) => number | undefined,
-) {
-  const found = await rows(
-    "SELECT table_schema, table_name, constraint_name, constraint_type FROM information_schema.table_constraints WHERE constraint_type <> 'PRIMARY KEY'",
-  )
-  if (found.length === 0) return []
-  const clauses = await rows(
-    'SELECT constraint_schema, constraint_name, check_clause FROM information_schema.check_constraints',
-  )
-  const columns = await rows(
-    'SELECT table_schema, table_name, constraint_name, column_name FROM information_schema.key_column_usage ORDER BY ordinal_position',
-  )
-  return found.flatMap(([schema, table, name, type], index) => {
-    const relid = oidOf(schema, table)
-    if (relid === undefined) return []
-    const own = columns.filter((one) => one[0] === schema && one[1] === table && one[2] === name)
-    const clause = clauses.find((one) => one[0] === schema && one[1] === name)?.[2]
-    const kind = type === 'CHECK' ? 'c' : 'u'
-    const names = own.map(([, , , column]) => String(column))
-    const oid = FIRST_CONSTRAINT_OID + index
-    return [{ oid, relid, name: String(name), kind, names, clause: clause ?? null }]
-  })
-}
-
-function commentOf(kind: unknown, comment: unknown): string | null {
-  if (typeof comment === 'string' && comment !== '') return comment
-  return kind === 'KNOWLEDGE BASE' ? "Knowledge base: search it with content = 'text'" : null
+  const columns = listed['pgc.listed_columns'] ?? []
+  const columnTypes = new Set(columns.map((column) => String(column.data_type)))
+  const shownSettings = new Map([...settings, ['search_path', project]])
+  const version = 'PostgreSQL 16.4 (Eider)'
+  return {
+    ...listed,
+    'pgc.listed_column_types': [...columnTypes].map((duckdb) => ({ duckdb, ...typeOf(duckdb) })),
+    'pgc.listed_types': types,
+    'pgc.session_facts': [{ db: database, project, username, version }],
+    'pgc.settings': [...shownSettings].map(([name, setting]) => ({ name, setting })),
+  }
 }
 
 const NO_SUCH_TABLE = /Table with name .* does not exist/
@@ -222,7 +142,8 @@ export class PgCatalog {
   /** With what the client may see now: creating one is far slower. Closes it on failure. */
   async refilled(rows: CatalogRows): Promise<PgCatalog> {
     try {
-      await this.#scratch.fill(await catalogTables(this.#caller, this.#deps, rows))
+      const listed = await listedRows(this.#caller, this.#deps, rows)
+      await this.#scratch.fill(listed, listedRelations)
       return this
     } catch (error) {
       this.close()

@@ -34,12 +34,13 @@ export class ScratchDatabase {
     return new ScratchDatabase(instance, connection)
   }
 
-  /** In one transaction. @param tables rows as objects by column name */
-  fill(tables: Readonly<Record<string, readonly object[]>>): Promise<void> {
+  /** In one transaction. @param tables rows as objects by column name @param script runs then */
+  fill(tables: Readonly<Record<string, readonly object[]>>, script = ''): Promise<void> {
     return this.#turns.run(async () => {
       await this.#connection.run('BEGIN')
       try {
         for (const [table, rows] of Object.entries(tables)) await this.#replace(table, rows)
+        if (script !== '') await this.#connection.run(script)
         await this.#connection.run('COMMIT')
       } catch (error) {
         await this.#connection.run('ROLLBACK')

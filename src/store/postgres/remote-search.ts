@@ -25,7 +25,12 @@ import { DAY_MS } from '../../core/time.ts'
 import { DISTANCE_PLACE, type FoundRow, FoundRows } from './found-rows.ts'
 import { listOf } from './remote-rows.ts'
 import { remoteState, remoteTables } from './remote-tables.ts'
-import { hybridStatement, nearestStatement, rowsStatement } from './search-statements.ts'
+import {
+  hybridStatement,
+  nearestStatement,
+  rowsStatement,
+  type ScaledRelevance,
+} from './search-statements.ts'
 
 export interface RemotePlace {
   readonly place: StoragePlace
@@ -117,8 +122,7 @@ async function searchRemote(query: RemoteQuery): Promise<NearestFound> {
       const near = new Set(other.neighbours.map(({ key }) => key))
       const others = neighbours.map(({ key }) => key).filter((key) => !near.has(key))
       const measured = await distancesOf(query, others, moved)
-      const { best, bestOf } = keywordHits
-      const hits = { ...other.keywordHits, best, bestOf }
+      const hits = { ...other.keywordHits, best: keywordHits.best }
       return { neighbours: [...other.neighbours, ...measured], keywordHits: hits }
     },
   }
@@ -168,6 +172,9 @@ async function searchReachable(
  */
 const EXTRA = 16
 
+/** PostgreSQL's and the local distance may each be off by half of this. */
+const marginOf = (vector: Float32Array) => 4 * (vector.length + 2) * 2 ** -24
+
 /** Of at least `fetched` rows, in PostgreSQL's order. @returns null if others may be nearer */
 function exactlyNearest(
   { search, measure }: RemoteQuery,
@@ -177,8 +184,7 @@ function exactlyNearest(
 ): readonly NearestChunk[] | null {
   const { count } = search
   const [wanted, last] = [found[count - 1], found.at(-1)]
-  // PostgreSQL's and the local distance may each be off by half of this.
-  const margin = 4 * (vector.length + 2) * 2 ** -24
+  const margin = marginOf(vector)
   const isCut = wanted !== undefined && last !== undefined && found.length >= fetched
   if (isCut && last.distance <= wanted.distance + margin) return null
   const measured = found.map(({ key, vector: own }) => ({ key, distance: measure(own, vector) }))
@@ -207,6 +213,8 @@ interface HybridQuery {
   /** 0: without neighbours. */
   readonly nearCount?: number
   readonly extra?: number
+  /** Only hits of this relevance are fetched. */
+  readonly relevance?: ScaledRelevance
 }
 
 async function hybridOf(
@@ -217,8 +225,9 @@ async function hybridOf(
   const { vector, keywordSearch, nearCount = search.count, extra = EXTRA } = hybrid
   const { hitCount = Math.max(keywordSearch.count, PART_CHUNKS) } = hybrid
   const fetched = nearCount === 0 ? 0 : nearCount + extra
-  const hitsFetched = hitCount === 0 ? 0 : hitCount + extra
-  const wanted = { keywordSearch, vector, hitCount, hitsFetched, fetched }
+  const needsTies = keywordSearch.fusion !== 'convex'
+  const hitsFetched = needsTies && hitCount > 0 ? hitCount + extra : hitCount
+  const wanted = { ...hybrid, hitCount, hitsFetched, fetched }
   const { sql, values } = hybridStatement(query, wanted)
   const rows = await run(sql, values)
   const best: KeywordHit[] = []
@@ -234,21 +243,18 @@ async function hybridOf(
   near.sort((one, other) => one.distance - other.distance)
   const neighbours = exactlyNearest(query, near, vector, fetched)
   // If all requested rows came back, rows beyond the last may have the same score.
-  if (neighbours === null || (best.length > 0 && best.length >= hitsFetched)) {
+  if (neighbours === null || (needsTies && best.length > 0 && best.length >= hitsFetched)) {
     return hybridOf(query, { ...hybrid, extra: extra * 4 })
   }
-  let deepest: Pick<KeywordHits, 'best'> & { readonly count: number } = { best, count: hitCount }
+  const scoreBound = Number(rows[0]?.at(-1) ?? 0)
   const keywordHits: KeywordHits = {
     best: best.map(({ key, score }) => ({ key, score })),
-    scoreBound: Number(rows[0]?.at(-1) ?? 0),
+    scoreBound,
     scoresOf: (asked) => asked.map((key) => known.get(key)?.score ?? 0),
-    async bestOf(more) {
-      const isKnown = deepest.best.length >= more || deepest.best.length < deepest.count
-      if (!isKnown) {
-        const deeper = await hybridOf(query, { ...hybrid, hitCount: more, nearCount: 0 })
-        deepest = { best: deeper.keywordHits.best, count: more }
-      }
-      return deepest.best
+    async bestOf(count, _, { alpha, least }) {
+      const wanted = { alpha, least: least - marginOf(vector), scoreBound }
+      const deeper = { ...hybrid, hitCount: count, nearCount: 0, relevance: wanted }
+      return (await hybridOf(query, deeper)).keywordHits.best
     },
     distancesOf: (asked) => distancesOf(query, asked, vector),
   }

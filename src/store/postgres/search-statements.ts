@@ -1,6 +1,7 @@
 /** The statements by which PostgreSQL finds the nearest chunks and the best keyword hits. */
 import { BM25, type KeywordSearch } from '../../core/domain/hybrid-search.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
+import type { LeastRelevance } from '../../core/domain/ports/search-ports.ts'
 import type { StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { FOUND_COLUMNS } from './found-rows.ts'
 import { listOf, selectEach } from './remote-rows.ts'
@@ -71,6 +72,11 @@ function nearestSql(
     near AS MATERIALIZED (SELECT * FROM nearest ORDER BY distance LIMIT ${fetched})`
 }
 
+export interface ScaledRelevance extends LeastRelevance {
+  /** Scores are divided by this. */
+  readonly scoreBound: number
+}
+
 /** `FOUND_COLUMNS`, distance, score, whether it is a best or nearest, and a bound for scores. */
 export function hybridStatement(
   searched: Searched,
@@ -80,12 +86,14 @@ export function hybridStatement(
     hitCount,
     hitsFetched,
     fetched,
+    relevance,
   }: {
     readonly keywordSearch: KeywordSearch
     readonly vector: Float32Array
     readonly hitCount: number
     readonly hitsFetched: number
     readonly fetched: number
+    readonly relevance?: ScaledRelevance
   },
 ): SourceSelect {
   const { place, chunks, condition } = searched
@@ -97,10 +105,14 @@ export function hybridStatement(
   const near = statement.vector(vector)
   const table = statement.value(place.table, 'text')
   const score = scoreOf(keys.map((_, index) => `(${wanted})[${index + 1}]`))
+  const isWanted =
+    relevance === undefined
+      ? ''
+      : `AND ${reaches(statement, relevance, { score, distance: `c.vector <=> ${near}` })}`
   // Rounding all of them would take as long as computing them.
   const hits = selectEach(searched, (table) => {
     return `SELECT c.chunk_key, ${score} AS score FROM ${table} AS c
-      WHERE c.terms && ${wanted} AND (${statement.where}) ORDER BY score DESC LIMIT ${hitsFetched}`
+      WHERE c.terms && ${wanted} AND (${statement.where}) ${isWanted} ORDER BY score DESC LIMIT ${hitsFetched}`
   })
   statement.sql = `WITH weights AS MATERIALIZED (
       SELECT q.place, s.term_total::float8 / s.chunk_count AS mean, q.uses * ln(1 +
@@ -119,6 +131,19 @@ export function hybridStatement(
         LEFT JOIN near AS n ON n.chunk_key = c.chunk_key
       WHERE c.chunk_key = ANY(ARRAY(SELECT chunk_key FROM best UNION SELECT chunk_key FROM near))`
   return statement
+}
+
+/** Without `greatest`, which postgres_fdw does not send to the nodes. */
+function reaches(
+  statement: Statement,
+  { alpha, least, scoreBound }: ScaledRelevance,
+  { score, distance }: { readonly score: string; readonly distance: string },
+): string {
+  const weight = statement.value((1 - alpha) / scoreBound, 'float8')
+  const wanted = statement.value(least, 'float8')
+  const part = `${weight} * (${score})`
+  const near = `${statement.value(alpha, 'float8')} * (1 - (${distance}))`
+  return `(${part} >= ${wanted} OR ${part} + ${near} >= ${wanted})`
 }
 
 function rounded(value: string): string {

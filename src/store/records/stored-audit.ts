@@ -11,6 +11,7 @@ import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { auditLog } from './access-schema.ts'
 import { insertRows } from './trace-rows.ts'
+import { WriteBehind } from './write-behind.ts'
 
 export interface AuditLimits {
   readonly keepMs: number
@@ -19,17 +20,18 @@ export interface AuditLimits {
 
 type AuditRow = typeof auditLog.$inferSelect
 
+interface AlikeEntries {
+  /** The last one. */
+  row: AuditRow
+  seen: number
+  /** How many followed the recorded ones. */
+  count: number
+}
+
 const AUDIT_LIMITS: AuditLimits = { keepMs: 365 * DAY_MS, rowsMax: 1_000_000 }
 
-/**
- * Entries are collected for this long and written together, because each write costs a transaction.
- */
 const WRITE_MS = 500
-/** The pause after a failed write, for example because the disk is full. */
 const RETRY_MS = 5_000
-/**
- * The most entries to keep in memory if they cannot be written. After that, the oldest are dropped.
- */
 const WAITING_MAX = 20_000
 /** Similar failures within this time become one entry. */
 const ALIKE_MS = MINUTE_MS
@@ -46,17 +48,17 @@ export class StoredAudit implements AuditLog {
   readonly #database: Database
   readonly #now: () => number
   readonly #limits: AuditLimits
-  #waiting: AuditRow[] = []
-  /** Failures of the current minute by kind, with the number that followed the recorded one. */
-  readonly #repeated = new Map<string, { row: AuditRow; count: number }>()
-  /** Changes of the current minute by kind: their number, and how many followed the last entry. */
-  readonly #busy = new Map<string, { row: AuditRow; seen: number; count: number }>()
+  readonly #rows = new WriteBehind<AuditRow>({
+    ...{ writeMs: WRITE_MS, retryMs: RETRY_MS, sizeMax: WAITING_MAX, sizeOf: () => 1 },
+    write: (rows) => this.#write(rows),
+  })
+  /** Of the current minute, by kind. */
+  readonly #failures = new Map<string, AlikeEntries>()
+  readonly #changes = new Map<string, AlikeEntries>()
   #isClosed = false
   #isSwept = false
   #nextNumber = 1
-  #writeTimer: ReturnType<typeof setTimeout> | null = null
   #minuteTimer: ReturnType<typeof setTimeout> | null = null
-  #writing: Promise<void> | null = null
   readonly #sweeper: ReturnType<typeof setInterval>
 
   private constructor(database: Database, now: () => number, limits: AuditLimits) {
@@ -81,13 +83,24 @@ export class StoredAudit implements AuditLog {
 
   note(entry: AuditEntry): void {
     const row = this.#rowOf(entry)
-    if (entry.outcome === 'ok') this.#addChange(row)
-    else this.#addFailure(row)
+    const { principalKind, principalId, address, action, targets, outcome } = row
+    const by = [principalKind, principalId, address, action]
+    this.#beginMinute()
+    if (outcome === 'ok') {
+      const key = JSON.stringify([...by, targets])
+      const isCounted = this.#changes.has(key) || this.#changes.size < CHANGES_MAX
+      if (isCounted) this.#addAlike(this.#changes, key, row, OWN_ENTRIES)
+      else this.#add(row)
+    } else {
+      const key = JSON.stringify([...by, outcome])
+      const isKnown = this.#failures.has(key) || this.#failures.size < KINDS_MAX
+      this.#addAlike(this.#failures, isKnown ? key : OTHER_CALLERS, row, 1)
+    }
   }
 
-  async settled(): Promise<void> {
+  settled(): Promise<void> {
     this.#addRepeated()
-    await this.#write()
+    return this.#rows.flush()
   }
 
   async list(
@@ -113,11 +126,9 @@ export class StoredAudit implements AuditLog {
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#sweeper)
-    for (const timer of [this.#writeTimer, this.#minuteTimer]) {
-      if (timer !== null) clearTimeout(timer)
-    }
-    // A full disk must not prevent closing.
-    await this.settled().catch(() => {})
+    if (this.#minuteTimer !== null) clearTimeout(this.#minuteTimer)
+    this.#addRepeated()
+    await this.#rows.close()
   }
 
   #rowOf({ principal, targets, skippedRows = 0, ...entry }: AuditEntry): AuditRow {
@@ -140,94 +151,42 @@ export class StoredAudit implements AuditLog {
     this.#minuteTimer = setTimeout(() => {
       this.#minuteTimer = null
       this.#addRepeated()
-      this.#repeated.clear()
-      this.#busy.clear()
+      this.#failures.clear()
+      this.#changes.clear()
     }, ALIKE_MS)
     this.#minuteTimer.unref()
   }
 
-  /** Records the first changes of a kind by a principal, and counts further ones. */
-  #addChange(row: AuditRow): void {
-    this.#beginMinute()
-    const key = JSON.stringify([
-      row.principalKind,
-      row.principalId,
-      row.address,
-      row.action,
-      row.targets,
-    ])
-    const busy = this.#busy.get(key)
-    if (busy === undefined) {
-      if (this.#busy.size < CHANGES_MAX) this.#busy.set(key, { row, seen: 1, count: 0 })
-    } else {
-      busy.seen += 1
-      if (busy.seen > OWN_ENTRIES) {
-        busy.count += 1
-        // An entry for several changes has the sum of their rows.
-        const earlier = busy.count > 1 ? busy.row.skippedRows : 0
-        busy.row = { ...row, skippedRows: row.skippedRows + earlier }
-        return
-      }
-    }
-    this.#add(row)
-  }
-
-  /**
-   * Records the first failure of a kind at once, and counts further ones until the minute is over.
-   */
-  #addFailure(row: AuditRow): void {
-    this.#beginMinute()
-    const own = `${row.principalKind} ${row.principalId} ${row.action} ${row.outcome} ${row.address}`
-    const isKnown = this.#repeated.has(own) || this.#repeated.size < KINDS_MAX
-    const key = isKnown ? own : OTHER_CALLERS
-    const alike = this.#repeated.get(key)
-    if (alike !== undefined) {
-      alike.count += 1
-      alike.row = isKnown ? row : { ...row, ...SEVERAL }
+  /** Records the first entries of a kind, and counts further ones until the minute is over. */
+  #addAlike(kinds: Map<string, AlikeEntries>, key: string, row: AuditRow, ownMax: number): void {
+    const alike = kinds.get(key) ?? { row, seen: 0, count: 0 }
+    kinds.set(key, alike)
+    alike.seen += 1
+    if (alike.seen <= ownMax) {
+      this.#add(row)
       return
     }
-    this.#repeated.set(key, { row, count: 0 })
-    this.#add(row)
+    alike.count += 1
+    // An entry for several changes has the sum of their rows.
+    const earlier = alike.count > 1 ? alike.row.skippedRows : 0
+    const several = key === OTHER_CALLERS ? SEVERAL : {}
+    alike.row = { ...row, ...several, skippedRows: row.skippedRows + earlier }
   }
 
   #addRepeated(): void {
-    for (const alike of [...this.#repeated.values(), ...this.#busy.values()]) {
+    for (const alike of [...this.#failures.values(), ...this.#changes.values()]) {
       if (alike.count > 0) this.#add({ ...alike.row, occurrences: alike.count })
       alike.count = 0
     }
   }
 
   #add(row: AuditRow): void {
-    this.#waiting.push({ ...row, number: this.#nextNumber })
+    this.#rows.add({ ...row, number: this.#nextNumber })
     this.#nextNumber += 1
-    if (this.#waiting.length > WAITING_MAX) this.#waiting.shift()
-    this.#writeAfter(WRITE_MS)
   }
 
-  #writeAfter(ms: number): void {
-    if (this.#isClosed || this.#writeTimer !== null) return
-    this.#writeTimer = setTimeout(() => {
-      this.#writeTimer = null
-      this.#write().catch(() => this.#writeAfter(RETRY_MS))
-    }, ms)
-    this.#writeTimer.unref()
-  }
-
-  async #write(): Promise<void> {
-    await this.#writing
-    if (this.#waiting.length === 0) return
-    const rows = this.#waiting
-    this.#waiting = []
-    this.#writing = this.#database
-      .writeRecords((connection) => insertRows(connection, auditLog, rows))
-      .catch((error: unknown) => {
-        this.#waiting = [...rows, ...this.#waiting].slice(-WAITING_MAX)
-        throw error
-      })
-      .finally(() => {
-        this.#writing = null
-      })
-    await this.#writing
+  async #write(rows: readonly AuditRow[]): Promise<void> {
+    await this.#database.writeRecords((connection) => insertRows(connection, auditLog, rows))
     if (this.#isSwept) return
     // Sweep early as well, so that a server that never runs for long keeps the limits too.
     this.#isSwept = true

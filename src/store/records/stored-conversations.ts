@@ -18,6 +18,7 @@ import type {
   Page,
 } from '../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
@@ -37,17 +38,10 @@ const HISTORY_CHARS_MAX = 400_000
 /** The most characters of rows and charts on one page of turns. */
 const PAGE_CHARS_MAX = 16_000_000
 
-interface Waiting {
-  readonly turn: NewTurn
-  readonly number: number
-  readonly written: PromiseWithResolvers<void>
-}
-
 export class StoredConversations implements ConversationStore {
   readonly #parts: StoreParts
   readonly #limits: ConversationLimits
-  #waiting: Waiting[] = []
-  #writing: Promise<void> | null = null
+  readonly #writes = new SerialQueue()
   #nextNumber = 1
   readonly #sweeper: ReturnType<typeof setInterval>
 
@@ -71,13 +65,9 @@ export class StoredConversations implements ConversationStore {
   }
 
   add(turn: NewTurn): Promise<void> {
-    const written = Promise.withResolvers<void>()
-    this.#waiting.push({ turn, number: this.#nextNumber, written })
+    const number = this.#nextNumber
     this.#nextNumber += 1
-    this.#writing ??= this.#writeAll().finally(() => {
-      this.#writing = null
-    })
-    return written.promise
+    return this.#writes.run(() => this.#write(turn, number))
   }
 
   async history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory> {
@@ -210,40 +200,23 @@ export class StoredConversations implements ConversationStore {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
-    await this.#writing
+    await this.#writes.idle()
   }
 
-  /** Writes all waiting entries, then those that arrive in the meantime. Never throws. */
-  async #writeAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting
-      this.#waiting = []
-      try {
-        await this.#write(batch)
-        for (const { written } of batch) written.resolve()
-      } catch (error) {
-        for (const { written } of batch) written.reject(error)
-      }
-    }
-  }
-
-  async #write(batch: readonly Waiting[]): Promise<void> {
+  async #write({ owner, summary, findings, ...turn }: NewTurn, number: number): Promise<void> {
     const { database, state } = this.#parts
+    const own = { projectId: owner.projectId, agentId: owner.id }
     await database.writeRecords(async (connection) => {
-      const live = new Set(state.snapshot().agents.map(({ id }) => id))
-      const kept = batch.filter(({ turn }) => live.has(turn.owner.id))
-      const rows = kept.map(({ turn: { owner, summary: _, findings, ...turn }, number }) => {
-        const found = findings === null ? null : JSON.stringify(findings)
-        return { ...turn, findings: found, number, projectId: owner.projectId, agentId: owner.id }
-      })
-      await insertRows(connection, conversationTurns, rows)
-      const summaries = kept.flatMap(({ turn: { conversationId, owner, summary } }) => {
-        if (summary === null) return []
-        const { lastTurn, text } = summary
-        const { projectId, id: agentId } = owner
-        return [{ conversationId, projectId, agentId, lastTurn, summary: text }]
-      })
-      await insertRows(connection, conversationSummaries, summaries)
+      if (!state.snapshot().agents.some(({ id }) => id === owner.id)) return
+      const found = findings === null ? null : JSON.stringify(findings)
+      await insertRows(connection, conversationTurns, [
+        { ...turn, ...own, findings: found, number },
+      ])
+      if (summary === null) return
+      const { lastTurn, text } = summary
+      const { conversationId } = turn
+      const row = { conversationId, ...own, lastTurn, summary: text }
+      await insertRows(connection, conversationSummaries, [row])
     })
   }
 

@@ -14,6 +14,7 @@ import type { StoreParts } from '../catalog/catalog-state.ts'
 import { traceFeedback, traceSteps, traces } from '../catalog/schema.ts'
 import { countOf } from '../duckdb/columns.ts'
 import { insertRows, rowsOfRun, summaryOf, type TraceRows, traceOf } from './trace-rows.ts'
+import { WriteBehind } from './write-behind.ts'
 
 export interface TraceLimits {
   readonly keepMs: number
@@ -23,12 +24,8 @@ export interface TraceLimits {
 
 const TRACE_LIMITS: TraceLimits = { keepMs: 30 * DAY_MS, bytesMax: 256 * 1024 ** 2 }
 
-/** Finished runs are written together, because each write costs a transaction. */
 const WRITE_MS = 1_000
-const RUNS_PER_WRITE = 200
-/** The pause after a failed write, for example because the disk is full. */
 const RETRY_MS = 10_000
-/** The most text of unwritten runs to keep in memory. After that, the oldest runs are dropped. */
 const WAITING_BYTES_MAX = 64 * 1024 ** 2
 
 const SWEEP_MS = 600_000
@@ -42,11 +39,12 @@ const WRITE_BYTES = 256 * 1024
 export class StoredTraces implements TraceStore {
   readonly #parts: StoreParts
   readonly #limits: TraceLimits
-  readonly #waiting = new Map<string, TraceRows>()
-  #timer: ReturnType<typeof setTimeout> | null = null
-  #writing: Promise<void> | null = null
+  readonly #runs = new WriteBehind<TraceRows>({
+    ...{ writeMs: WRITE_MS, retryMs: RETRY_MS, sizeMax: WAITING_BYTES_MAX },
+    sizeOf: ({ trace }) => trace.byteCount,
+    write: (runs) => this.#write(runs),
+  })
   #nextNumber = 1
-  #waitingBytes = 0
   #byteCount = 0
   /** After a failed write, no write starts before this time. */
   #retryAtMs = 0
@@ -78,27 +76,13 @@ export class StoredTraces implements TraceStore {
 
   keep(run: FinishedRun): void {
     if (this.#isClosed) return
-    const rows = rowsOfRun(run, this.#nextNumber)
-    this.#waiting.set(run.traceId, rows)
-    this.#waitingBytes += rows.trace.byteCount
-    for (const [oldest] of this.#waiting) {
-      if (this.#waitingBytes <= WAITING_BYTES_MAX) break
-      this.#forget(oldest)
-    }
+    this.#runs.add(rowsOfRun(run, this.#nextNumber))
     this.#nextNumber += 1
-    if (this.#waiting.size >= RUNS_PER_WRITE) this.#start(0)
-    else this.#start(WRITE_MS)
   }
 
   /** Resolves when every finished run was written, or writing it has failed. */
   async settled(): Promise<void> {
-    // The current write may have started before the last run ended.
-    await this.#writing
-    if (this.#waiting.size === 0 || performance.now() < this.#retryAtMs) return
-    this.#writing ??= this.#write().finally(() => {
-      this.#writing = null
-    })
-    await this.#writing
+    if (performance.now() >= this.#retryAtMs) await this.#runs.flush().catch(() => {})
   }
 
   async list(
@@ -136,8 +120,9 @@ export class StoredTraces implements TraceStore {
   }
 
   async get(traceId: string): Promise<StoredTrace> {
-    const waiting = this.#waiting.get(traceId)
-    if (waiting !== undefined) return traceOf(waiting, NO_FEEDBACK)
+    for (const waiting of this.#runs.waiting) {
+      if (waiting.trace.traceId === traceId) return traceOf(waiting, NO_FEEDBACK)
+    }
     return this.#parts.database.lease(async (connection) => {
       const queries = queriesOver(connection)
       const [trace] = await queries.select().from(traces).where(eq(traces.traceId, traceId))
@@ -182,30 +167,12 @@ export class StoredTraces implements TraceStore {
 
   async close(): Promise<void> {
     clearInterval(this.#sweeper)
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    this.#retryAtMs = 0
-    await this.#writing
-    await this.settled()
+    await this.#runs.close()
     this.#isClosed = true
   }
 
-  #start(inMs: number): void {
-    if (this.#isClosed || this.#writing !== null) return
-    if (this.#timer !== null) {
-      if (inMs > 0) return
-      clearTimeout(this.#timer)
-    }
-    this.#timer = setTimeout(() => {
-      this.#timer = null
-      void this.settled()
-    }, inMs)
-    this.#timer.unref()
-  }
-
-  /** Writes waiting runs. Never throws. */
-  async #write(): Promise<void> {
+  async #write(runs: readonly TraceRows[]): Promise<void> {
     const { database, state } = this.#parts
-    const runs = [...this.#waiting.values()]
     try {
       await database.writeRecords(async (connection) => {
         const live = new Set(state.snapshot().projects.map(({ id }) => id))
@@ -220,24 +187,10 @@ export class StoredTraces implements TraceStore {
     } catch (error) {
       this.#onFailure(error)
       this.#retryAtMs = performance.now() + RETRY_MS
-      this.#again(RETRY_MS)
-      return
+      throw error
     }
-    for (const { trace } of runs) {
-      this.#forget(trace.traceId)
-      this.#byteCount += trace.byteCount
-    }
+    for (const { trace } of runs) this.#byteCount += trace.byteCount
     await this.#makeRoom().catch((error) => this.#onFailure(error))
-    if (this.#waiting.size > 0) this.#again(WRITE_MS)
-  }
-
-  #forget(traceId: string): void {
-    this.#waitingBytes -= this.#waiting.get(traceId)?.trace.byteCount ?? 0
-    this.#waiting.delete(traceId)
-  }
-
-  #again(inMs: number): void {
-    setTimeout(() => this.#start(inMs), 0).unref()
   }
 
   async #sweep(): Promise<void> {

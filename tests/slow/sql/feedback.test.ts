@@ -104,7 +104,7 @@ test('memory and the statement that measures all agree, through writes', async (
   let moved = 0
   await fc.assert(
     fc.asyncProperty(
-      fc.array(document, { maxLength: 60 }),
+      fc.array(document, { minLength: 1, maxLength: 60 }),
       fc.array(search, { minLength: 1, maxLength: 3 }),
       async (documents, searches) => {
         for (const store of stores) {

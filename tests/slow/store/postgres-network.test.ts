@@ -10,6 +10,16 @@ const proxy = server && (await slowProxy(server))
 const STORAGE = 'storage = {"database": "pg", "table": "kb", "copy": false}'
 const TIMEOUT_MS = 2000
 const ROUND_TRIP_MS = 50
+const DIMENSIONS = 64
+
+/** Always the same for a text, and as far from every other text's. */
+function meaninglessVector(text: string): Float32Array {
+  let state = Bun.hash.crc32(text)
+  return Float32Array.from({ length: DIMENSIONS }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 2 ** 32 - 0.5
+  })
+}
 
 describe.skipIf(server === null)('a network', () => {
   let eider: TestApp
@@ -58,6 +68,44 @@ describe.skipIf(server === null)('a network', () => {
     if (proxy !== null) proxy.delayMs = 0
     return Math.min(...taken)
   }
+
+  test('carries few rows, even if thousands have equal words and other meanings', async () => {
+    if (proxy === null) return
+    const embed = async (texts: readonly string[]) => texts.map(meaninglessVector)
+    const embedders = {
+      providers: ['builtin' as const],
+      embedder: () => ({ embed }),
+      probe: async () => ({ kind: 'ready' as const, dimensions: DIMENSIONS }),
+    }
+    const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
+    const [remote, embedded] = [
+      await createTestApp({ environment, embedders }),
+      await createTestApp({ embedders }),
+    ]
+    await must(remote, connection({ ...server?.parameters, port: proxy.port }))
+    const storage = 'storage = {"database": "pg", "table": "odd", "copy": false}'
+    await must(remote, `CREATE KNOWLEDGE_BASE kb USING ${storage}, language = 'english'`)
+    await must(embedded, `CREATE KNOWLEDGE_BASE kb USING language = 'english'`)
+    const rows = Array.from({ length: 3000 }, (_, n) => ({
+      id: `d${n}`,
+      content: `${n % 3 === 0 ? 'smoked' : 'steamed'} green tea ${n}`,
+    }))
+    const knowledge_base = { rows }
+    for (const one of [remote, embedded]) {
+      expect((await one.send('PUT', KB, { knowledge_base })).status).toBe(200)
+    }
+    for (const text of ['green tea', 'smoked tea']) {
+      for (const mode of ['', 'AND hybrid_search_feedback = false']) {
+        const search = `SELECT id FROM kb
+          WHERE content = '${text}' AND hybrid_search = true ${mode} LIMIT 10`
+        const before = proxy.passedBytes
+        expect(await remote.rows(search)).toEqual(await embedded.rows(search))
+        expect(proxy.passedBytes - before).toBeLessThan(1024 ** 2)
+      }
+    }
+    await remote.close()
+    await embedded.close()
+  }, 120_000)
 
   test('that is silent: an error within the time limit, and no restart', async () => {
     if (proxy === null) return

@@ -31,18 +31,30 @@ export interface NearestChunk {
   readonly distance: number
 }
 
+/** A relevance in the convex combination of this search's vector with its scores. */
+export interface LeastRelevance {
+  /** The weight of the vectors, from 0 to 1. */
+  readonly alpha: number
+  readonly least: number
+}
+
 export interface KeywordHits {
-  /** Best first: `count` hits or all, plus ties with the last. */
+  /** Best first: `count` hits or all. A fusion of ranks also needs the ties with the last. */
   readonly best: readonly KeywordHit[]
   /** Higher than any possible score. */
   readonly scoreBound: number
   /** Scores of chunks that meet the conditions; 0 for a chunk without a hit. */
   scoresOf(keys: readonly bigint[]): readonly number[]
   /**
-   * `best` with another count, on the same state; null if that is too many.
+   * `best` with another count, on the same state; null if that is too many. Hits whose relevance is lower than that may
+   * be left out.
    * @throws AppError like `SqlEngine.run`
    */
-  bestOf(count: number, signal: AbortSignal): Promise<readonly KeywordHit[] | null>
+  bestOf(
+    count: number,
+    signal: AbortSignal,
+    relevance: LeastRelevance,
+  ): Promise<readonly KeywordHit[] | null>
   /**
    * The distances of these chunks, which need not be hits. Deleted chunks may be left out.
    * @throws AppError like `SqlEngine.run`

@@ -1,7 +1,4 @@
-/**
- * Phrases and options of Eider's statements, which CodeMirror's SQL language does not contain.
- * docs/sql.md explains them.
- */
+/** Phrases of Eider's statements and options of searches, which CodeMirror's SQL does not have. */
 import { codeOf } from './sql-code.ts'
 
 export const STATEMENTS: readonly string[] = `
@@ -46,82 +43,10 @@ const SEARCH = options(`
 
 const QUESTION = options(`question = '' -- The question for the agent`)
 
-const KNOWLEDGE_BASE = options(`
-  content_columns = ['content'] -- Columns to chunk and search
-  metadata_columns = [''] -- Columns to filter by
-  id_column = 'id' -- The column that identifies a document
-  language = 'english' -- The language for keyword search
-  preprocessing = {"text_chunking_config": {"chunk_size": 1000, "chunk_overlap": 200}} -- Chunking
-  embedding_model = {"provider": "", "model_name": ""} -- Omit it for the built-in model
-  reranking_model = {"provider": "", "model_name": ""} -- Scores the best results of a search again
-  hybrid_search = true -- Searches are hybrid unless they say otherwise
-  hybrid_search_alpha = 0.5 -- The semantic share, 0 to 1
-  hybrid_search_fusion = 'convex' -- 'convex', 'scaled' or 'rrf'`)
-
-const AGENT = options(`
-  model = {"provider": "", "model_name": "", "api_key": ""} -- The chat model
-  data = {"knowledge_bases": [], "tables": []} -- What the agent may read
-  prompt_template = '' -- Instructions
-  timeout = 60 -- Seconds an answer may take
-  max_steps = 10 -- Steps an answer may take
-  mode = 'text' -- The form of an answer`)
-
-const EVALUATION = options(`
-  test_table =  -- Questions with their documents
-  version = 'judgments' -- 'judgments', 'doc_id' or 'llm_relevancy'
-  k = 10 -- How many documents count
-  mode = 'hybrid' -- 'vector', 'keyword' or 'hybrid'
-  alpha = 0.5 -- The semantic share
-  fusion = 'convex' -- 'convex', 'scaled' or 'rrf'
-  reranking = false -- Skips the reranking model
-  per_question = true -- One row for each question
-  save_to =  -- A table to add the rows to
-  generate_data = true -- A model writes the questions first
-  evaluate = false -- Only writes the questions
-  llm = {"provider": "", "model_name": ""} -- The model that writes and judges`)
-
-const AGENT_EVALUATION = options(`
-  questions = (SELECT question, answer FROM ) -- Questions with their answers or documents
-  judge = ['model', 'citation'] -- What judges an answer
-  judge_model = {"provider": "", "model_name": ""} -- The model that judges
-  compare = {} -- Fields of the agent to change for a second run
-  concurrency = 4 -- Questions at a time
-  limit = 20 -- Maximum number of questions
-  run = '' -- A name for the rows
-  save_to =  -- A table to add the rows to
-  summary = true -- One row with the means
-  background = true -- Runs as a job`)
-
-const INDEX = options(`
-  type = 'hnsw' -- 'exact', 'ivf', 'hnsw' or 'auto'
-  metric = 'cosine' -- The only metric
-  m = 16 -- hnsw: links per vector
-  ef_construction = 128 -- hnsw: candidates while building
-  ef_search = 64 -- hnsw: candidates per search
-  nlist = 100 -- ivf: lists of vectors`)
-
-const KEY = options(`
-  scopes = ['read'] -- 'read', 'write', 'ask', 'admin'
-  projects = [''] -- The projects it can use
-  expires_at = '2099-12-31' -- When it expires
-  requests_per_minute = 60 -- Rate limit`)
-
-const AFTER_USING: readonly (readonly [RegExp, readonly SqlOption[]])[] = [
-  [/^evaluate\s+agent\b/i, AGENT_EVALUATION],
-  [/^evaluate\b/i, EVALUATION],
-  [/^(create|alter)\s+knowledge[_ ]base\b/i, KNOWLEDGE_BASE],
-  [/^(create|alter)\s+agent\b/i, AGENT],
-  [/^create\s+(or\s+replace\s+)?index\b/i, INDEX],
-  [/^create\s+key\b/i, KEY],
-]
-
-/** @param kinds the kinds of the tables in the statement, by their catalog names */
+/** In WHERE. @param kinds the kinds of the tables in the statement, by their catalog names */
 export function optionsAt(lead: string, kinds: ReadonlySet<string>): readonly SqlOption[] {
-  const code = codeOf(lead).trimStart()
-  if (/=\s*[^,]*$/.test(code) && !/\b(and|or|where)\s+\S*$/i.test(code)) return []
-  const isAfterUsing = /\b(using|with)\b/i.test(code)
-  const settings = isAfterUsing ? AFTER_USING.find(([begins]) => begins.test(code))?.[1] : undefined
-  if (settings !== undefined) return settings
-  if (!/\bwhere\b/i.test(code)) return []
+  const code = codeOf(lead)
+  const isValue = /=\s*[^,]*$/.test(code) && !/\b(and|or|where)\s+\S*$/i.test(code)
+  if (isValue || !/\bwhere\b/i.test(code)) return []
   return [...(kinds.has('KNOWLEDGE BASE') ? SEARCH : []), ...(kinds.has('AGENT') ? QUESTION : [])]
 }
