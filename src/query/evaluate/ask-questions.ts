@@ -6,14 +6,15 @@ import { mapConcurrent, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { type Judges, judgeAnswer, type ShownCitation } from './judge-answer.ts'
-import { type AnswerPlace, type AnswerRow, emptyRow, type SavedAnswers } from './saved-answers.ts'
+import type { GoldenQuestion } from './question-set.ts'
+import type { AnswerRow, SavedAnswers } from './saved-answers.ts'
 
 export interface AskedQuestion {
-  readonly place: AnswerPlace
+  readonly question: GoldenQuestion
   /** The agent with the changes of the setting to test. */
   readonly agent: Agent
-  /** The answer, if an earlier statement of the same run stored it. */
-  readonly known: AnswerRow | null
+  /** What an earlier statement of the same run stored, or a row without an answer. */
+  readonly row: AnswerRow
 }
 
 interface AskingWork {
@@ -39,19 +40,14 @@ export async function askQuestions(
   const slice = new TimeSlice(10)
   const bounds = { concurrencyMax: concurrency, signal }
   try {
-    const rows = await mapConcurrent(asked, bounds, async (question, lane) => {
+    const rows = await mapConcurrent(asked, bounds, async (one, lane) => {
       await slice.yieldIfSpent(lane)
-      const { known, place } = question
-      if (known !== null && isComplete(known, judges.key)) {
-        const row = { ...known, position: place.question.position }
-        await progress?.answered(row, asked.length)
-        return row
+      let { row } = one
+      if (!isComplete(row, judges.key)) {
+        if (row.created_at === null || row.error !== null) row = await askedRow(one, deps, lane)
+        if (row.error === null) row = await judgedRow(one.question, row, judges, lane)
+        await saved?.add(row)
       }
-      const answered =
-        known !== null && known.error === null ? known : await askedRow(question, deps, lane)
-      const row =
-        answered.error === null ? await judgedRow(question, answered, judges, lane) : answered
-      await saved?.add(row)
       await progress?.answered(row, asked.length)
       return row
     })
@@ -70,13 +66,13 @@ function isComplete({ error, judge_error, judge_key }: AnswerRow, judgeKey: stri
 
 /** Most failures become part of the row. @throws AppError `shutting_down`, or the signal's */
 async function askedRow(
-  { place, agent }: AskedQuestion,
+  { question, agent, row: before }: AskedQuestion,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<AnswerRow> {
-  const row = { ...emptyRow(place), created_at: timestampOfMillis(Date.now()) }
+  const row = { ...before, error: null, created_at: timestampOfMillis(Date.now()) }
   try {
-    const answer = await deps.agents.ask(agent, place.question.question, signal, 'evaluation')
+    const answer = await deps.agents.ask(agent, question.question, signal, 'evaluation')
     const { content, citations, usage, cost, seconds, traceId } = answer
     return {
       ...row,
@@ -97,15 +93,14 @@ async function askedRow(
 }
 
 async function judgedRow(
-  { place }: AskedQuestion,
+  question: GoldenQuestion,
   row: AnswerRow,
   judges: AskingWork['judges'],
   signal: AbortSignal,
 ): Promise<AnswerRow> {
   const answer = { content: String(row.answer ?? ''), citations: citationsIn(row.citations) }
-  const verdicts = await judgeAnswer(place.question, answer, judges, signal)
-  const { position } = place.question
-  return { ...row, ...verdicts, position, judge_key: judges.key }
+  const verdicts = await judgeAnswer(question, answer, judges, signal)
+  return { ...row, ...verdicts, judge_key: judges.key }
 }
 
 function shownCitation({ knowledge_base, document_id, chunk_id, text }: Citation): ShownCitation {

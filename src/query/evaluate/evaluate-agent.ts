@@ -23,9 +23,9 @@ import type { Judges } from './judge-answer.ts'
 import { type QuestionSet, readQuestionSet } from './question-set.ts'
 import {
   ANSWER_COLUMNS,
-  type AnswerPlace,
   type AnswerRow,
   digest,
+  emptyRow,
   RowKeys,
   refuseOtherSettings,
   SavedAnswers,
@@ -257,10 +257,11 @@ async function askedQuestions(
   const asked: AskedQuestion[] = []
   for (const question of set.questions) {
     await slice.yieldIfSpent(signal)
-    for (const { name: setting, agent: asWhom, key: settingKey } of settings) {
-      const rowKey = keys.keyOf(run, name, setting, question)
-      const place: AnswerPlace = { run, agent: name, setting, settingKey, question, rowKey }
-      asked.push({ place, agent: asWhom, known: known.get(rowKey) ?? null })
+    for (const { name: setting, agent: asWhom, key: setting_key } of settings) {
+      const row_key = keys.keyOf(run, name, setting, question)
+      const place = { run, agent: name, setting, setting_key, row_key }
+      const row = known.get(row_key) ?? emptyRow(place, question)
+      asked.push({ question, agent: asWhom, row: { ...row, position: question.position } })
     }
   }
   return asked

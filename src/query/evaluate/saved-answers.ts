@@ -49,18 +49,7 @@ export type AnswerRow = Readonly<Record<AnswerColumn, ResultValue>>
 /** The first setting, or the one compared with it. */
 export type SettingName = 'base' | 'compare'
 
-/** The columns that identify an answer, known before it is given. */
-export interface AnswerPlace {
-  readonly run: string
-  readonly agent: string
-  readonly setting: SettingName
-  readonly settingKey: string
-  readonly question: GoldenQuestion
-  /** Unique in its table, and the same in each statement of a run. */
-  readonly rowKey: string
-}
-
-/** Numbers equal questions within a set, so that each has its own key. */
+/** Keys of rows: unique, as equal questions are numbered, and the same in each statement of a run. */
 export class RowKeys {
   readonly #counts = new Map<string, number>()
 
@@ -89,21 +78,13 @@ const NO_ANSWER = Object.fromEntries(
   Object.keys(ANSWER_COLUMNS).map((name) => [name, null]),
 ) as Record<AnswerColumn, null>
 
-export function emptyRow(place: AnswerPlace): AnswerRow {
-  const { run, agent, setting, settingKey, question, rowKey } = place
-  return {
-    ...NO_ANSWER,
-    run,
-    agent,
-    setting,
-    position: question.position,
-    id: question.id,
-    question: question.question,
-    expected: shownList(question.accepted),
-    document_id: shownList(question.documentIds),
-    row_key: rowKey,
-    setting_key: settingKey,
-  }
+/** A question that was not asked yet. @param place the columns that identify its answer */
+export function emptyRow(
+  place: Pick<AnswerRow, 'run' | 'agent' | 'setting' | 'setting_key' | 'row_key'>,
+  { position, id, question, accepted, documentIds }: GoldenQuestion,
+): AnswerRow {
+  const expected = { expected: shownList(accepted), document_id: shownList(documentIds) }
+  return { ...NO_ANSWER, ...place, position, id, question, ...expected }
 }
 
 /** How often to write. A crash loses at most the answers of this period. */

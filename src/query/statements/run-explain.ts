@@ -1,6 +1,11 @@
 import { PART_CHUNKS } from '../../core/domain/hybrid-search.ts'
 import { fullName } from '../../core/domain/names.ts'
-import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
+import {
+  type QueryResult,
+  type ResultValue,
+  type RowStream,
+  rowsOf,
+} from '../../core/domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-statement.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
@@ -25,7 +30,6 @@ export async function runExplainStatement(
   const { isAnalyzed } = statement
   const request = { sql: statement.select, database: db, params, isDescribed: !isAnalyzed }
   const planDeps = isAnalyzed ? deps : withoutModelCalls(deps)
-  // A plan is a single row, which is already in memory.
   return withBoundSelect(request, planDeps, signal, async (bound) => {
     const rows = await explained(bound, isAnalyzed, deps, signal)
     return { kind: 'table', rows, context: { db } }
@@ -42,13 +46,19 @@ async function explained(
     plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
   const select = overCandidates?.statement() ?? scan
   const explaining = { ...select, sql: `EXPLAIN ${isAnalyzed ? 'ANALYZE ' : ''}${select.sql}` }
-  const rows = await deps.engine.run(explaining, runLimits(deps), signal)
+  const explained = await deps.engine.run(explaining, runLimits(deps), signal)
   const found = { isFound: overCandidates !== null, values: scan.values }
   const choices = choicesOf(plan, found, deps).map((choice) => ['search', choice])
   const leftOut = (overCandidates?.searches ?? []).flatMap(({ found }) => found.warnings ?? [])
   const notes = leftOut.map((one) => ['search', one])
   const sent = describedReads(plan, binding).map((read) => ['source', read])
-  return withFirstRows(rows, [...sent, ...choices, ...notes])
+  const first = [...sent, ...choices, ...notes]
+  if (first.length === 0) return explained
+  // A plan is one row, so the rows fit in memory.
+  const rows: (readonly ResultValue[])[] = first
+  for await (const batch of explained.batches) rows.push(...batch)
+  const { columns } = explained
+  return { ...rowsOf([], rows), columns, ready: rows }
 }
 
 /** Memory answers either all searches of a statement or none. */
@@ -127,31 +137,4 @@ function rerankingChoices(
   const choice = `${fullName(kb)}: ${provider} reranks the best ${rerankedCount}`
   const searches = inner === undefined ? [] : choicesOf(inner, { isFound: true, values }, deps)
   return [...searches, choice]
-}
-
-function withFirstRows(rows: RowStream, first: readonly ResultValue[][]): RowStream {
-  if (first.length === 0) return rows
-  const { batches, ready, columns } = rows
-  const all = { columns, batches: batchesAfter(first, batches) }
-  return ready === undefined ? all : { ...all, ready: [...first, ...ready] }
-}
-
-function batchesAfter(
-  first: readonly ResultValue[][],
-  batches: RowStream['batches'],
-): RowStream['batches'] {
-  return {
-    [Symbol.asyncIterator]: () => {
-      const others = batches[Symbol.asyncIterator]()
-      let isFirst = true
-      return {
-        next: async () => {
-          if (!isFirst) return others.next()
-          isFirst = false
-          return { done: false, value: first }
-        },
-        return: async () => (await others.return?.()) ?? { done: true, value: undefined },
-      }
-    },
-  }
 }

@@ -1,5 +1,6 @@
 /** Lists as in OpenAI's API: a page starts after the id of an item. */
 import { type TSchema, t } from 'elysia'
+import type { AppError } from '../../../core/errors.ts'
 import { millisOf } from '../../../core/time.ts'
 import {
   choice,
@@ -55,19 +56,19 @@ export function pageOf<T>(
   idOf: (item: T) => string,
   { limit, isAscending, after, before }: PageOrder,
 ): Page<T> {
-  const ordered = isAscending ? all : all.toReversed()
-  const indexOf = (param: string, id: string) => {
-    const index = ordered.findIndex((item) => idOf(item) === id)
-    if (index >= 0) return index
-    throw wrongParameter(param, `is "${id.slice(0, 100)}", which is not in the list`)
-  }
-  if (before !== null) {
-    const end = indexOf('before', before)
-    const start = Math.max(0, end - limit)
-    return { items: ordered.slice(start, end), hasMore: start > 0 }
-  }
-  const start = after === null ? 0 : indexOf('after', after) + 1
-  return { items: ordered.slice(start, start + limit), hasMore: ordered.length > start + limit }
+  // A page before an id is the page after it in reverse order.
+  const isBefore = before !== null
+  const ordered = isAscending === isBefore ? all.toReversed() : all
+  const id = before ?? after
+  const start = id === null ? 0 : ordered.findIndex((item) => idOf(item) === id) + 1
+  if (id !== null && start === 0) throw notListed(isBefore ? 'before' : 'after', id)
+  const items = ordered.slice(start, start + limit)
+  const hasMore = ordered.length > start + limit
+  return { items: isBefore ? items.toReversed() : items, hasMore }
+}
+
+export function notListed(param: 'after' | 'before', id: string): AppError {
+  return wrongParameter(param, `is "${id.slice(0, 100)}", which is not in the list`)
 }
 
 export function pageRecord<T extends { readonly id: string }>({ items, hasMore }: Page<T>) {
@@ -88,6 +89,16 @@ export function listSchema<S extends TSchema>(item: S) {
     last_id: orNull(t.String()),
     has_more: t.Boolean(),
   })
+}
+
+/** The answer to a DELETE. */
+export function deletedSchema<const T extends string>(object: T) {
+  return t.Object({ id: t.String(), object: t.Literal(object), deleted: t.Literal(true) })
+}
+
+/** A list that is always complete. */
+export function wholePage<T>(object: string, data: readonly T[]) {
+  return { object, data, has_more: false, next_page: null }
 }
 
 /** Converts `YYYY-MM-DD HH:MM:SS.ffffff` (UTC) to seconds since 1970. */

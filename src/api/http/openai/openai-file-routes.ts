@@ -13,6 +13,7 @@ import type { RouteContext } from '../request/route-context.ts'
 import { integer, oneOf } from '../request/schema-words.ts'
 import { requireFileOfId } from './attached-files.ts'
 import {
+  deletedSchema,
   listSchema,
   PAGE_READING,
   pageOf,
@@ -35,12 +36,6 @@ const FILE_SCHEMA = t.Object({
   status: t.Literal('processed'),
   status_details: t.Null(),
   expires_at: t.Null(),
-})
-
-const DELETED_FILE = t.Object({
-  id: t.String(),
-  object: t.Literal('file'),
-  deleted: t.Literal(true),
 })
 
 const PURPOSE = 'assistants'
@@ -113,7 +108,7 @@ export const openAiFileOperations = resource('OpenAI', (api, context) => {
   api.delete(FILE_PATH, {
     id: 'deleteOpenaiFile',
     summary: 'Delete an uploaded file and its documents in vector stores',
-    answers: { 200: ['Deleted', DELETED_FILE] },
+    answers: { 200: ['Deleted', deletedSchema('file')] },
     async run({ request, params, principal }) {
       const file = fileAt(request, params.file_id)
       await context.deps.dropFile(file)

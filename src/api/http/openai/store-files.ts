@@ -7,7 +7,7 @@ import type { RouteContext } from '../request/route-context.ts'
 import { integer, orNull } from '../request/schema-words.ts'
 import { type AttachedFile, attachedFiles, FILE_STATUS, findFileOfId } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf } from './attributes.ts'
-import { type Page, type PageOrder, pageOf, secondsOf } from './list-page.ts'
+import { notListed, type Page, type PageOrder, pageOf, secondsOf } from './list-page.ts'
 import { idOf } from './named-models.ts'
 import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA, vectorBytes } from './store-record.ts'
 
@@ -119,33 +119,25 @@ export async function storeFilesPage(
     return pageOf(unfinished, ({ id }) => id, order)
   }
   const others = status === null ? unfinished : []
-  const ids = new Set(others.map(({ id }) => id))
+  const skipped = new Set(others.map(({ id }) => id))
   // A page before an id is the page after it in reverse order.
   const { before, limit } = order
   const isAscending = order.isAscending !== (before !== null)
-  const from = before ?? order.after
-  const [first, second] = isAscending
-    ? (['documents', 'others'] as const)
-    : (['others', 'documents'] as const)
-  const found: StoreFileRecord[] = []
-  let cursor = from
-  for (const part of [first, second]) {
-    const isIn = cursor !== null && ids.has(cursor)
-    if (part === 'others') {
-      // A cursor that is not in this part is a document. The files in progress either precede it
-      // and are skipped, or follow it and start with the first one.
-      if (cursor !== null && !isIn && part === first) continue
-      const rest = { limit: limit + 1, isAscending, after: isIn ? cursor : null, before: null }
-      found.push(...pageOf(others, ({ id }) => id, rest).items)
-    } else {
-      if (isIn && part === first) continue
-      const afterId = isIn ? null : cursor
-      const wanted = { isAscending, afterId, limit: limit + 1 - found.length }
-      found.push(...(await documentsPage(context, { kb, files, skipped: ids }, wanted, signal)))
-    }
-    if (found.length > limit) break
-    cursor = part === first && !isIn ? null : cursor
+  const cursor = before ?? order.after
+  const documentsAfter = (afterId: string | null, wanted: number) => {
+    const page = { isAscending, afterId, limit: wanted }
+    return documentsPage(context, { kb, files, skipped }, page, signal)
   }
+  const othersAfter = (after: string | null, wanted: number) => {
+    return pageOf(others, ({ id }) => id, { limit: wanted, isAscending, after, before: null }).items
+  }
+  const [first, second] = isAscending
+    ? [documentsAfter, othersAfter]
+    : [othersAfter, documentsAfter]
+  const isInSecond = cursor !== null && skipped.has(cursor) === isAscending
+  const found = isInSecond ? [] : [...(await first(cursor, limit + 1))]
+  const rest = limit + 1 - found.length
+  if (rest > 0) found.push(...(await second(isInSecond ? cursor : null, rest)))
   const items = found.slice(0, limit)
   return { items: before === null ? items : items.toReversed(), hasMore: found.length > limit }
 }
@@ -166,15 +158,11 @@ async function documentsPage(
 ): Promise<readonly StoreFileRecord[]> {
   const { isAscending, afterId, limit } = wanted
   const { kb, files, skipped } = given
-  if (limit <= 0) return []
   const last =
     afterId === null
       ? null
       : await findDocument(context.deps.documents, { kb, id: afterId }, signal)
-  if (last === undefined) {
-    const message = `Parameter "after" or "before" is "${afterId?.slice(0, 100)}", which is not in the list`
-    throw new AppError('invalid_request', message, { param: 'after' })
-  }
+  if (last === undefined) throw notListed('after', afterId ?? '')
   const backwards = isAscending ? {} : { isBackwards: true }
   const found: StoredDocument[] = []
   let afterKey = last?.firstKey ?? 0n

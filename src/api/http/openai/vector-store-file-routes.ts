@@ -14,12 +14,14 @@ import { maybe, open, orNull } from '../request/schema-words.ts'
 import { attachedFiles, batchIdOf, FILE_STATUSES, filesToAttach } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, checkedAttributes } from './attributes.ts'
 import {
+  deletedSchema,
   listSchema,
   PAGE_READING,
   POLL_AGAIN,
   pageOrderOf,
   pageParameters,
   pageRecord,
+  wholePage,
 } from './list-page.ts'
 import {
   attachedRecord,
@@ -47,11 +49,6 @@ const CONTENT = t.Object({
   data: t.Array(t.Object({ type: t.Literal('text'), text: t.String() })),
   has_more: t.Literal(false),
   next_page: t.Null(),
-})
-const DELETED_STORE_FILE = t.Object({
-  id: t.String(),
-  object: t.Literal('vector_store.file.deleted'),
-  deleted: t.Literal(true),
 })
 
 export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
@@ -115,7 +112,10 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     id: 'deleteVectorStoreFile',
     summary: 'Detach a file from a vector store; the uploaded file is kept',
     find: storeAt,
-    answers: { 200: ['Detached', DELETED_STORE_FILE], 409: 'The file is still being attached' },
+    answers: {
+      200: ['Detached', deletedSchema('vector_store.file.deleted')],
+      409: 'The file is still being attached',
+    },
     async run({ params, found: kb }) {
       const { file_id: id } = params
       const attached = attachedFiles(await attachments.of(kb)).get(id)
@@ -144,12 +144,8 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     answers: { 200: ['The text', CONTENT] },
     async run({ params, signal, found: kb }) {
       const { texts } = await documents.read(kb, params.file_id, signal)
-      return {
-        object: 'vector_store.file_content.page',
-        data: texts.map(({ text }) => ({ type: 'text', text })),
-        has_more: false,
-        next_page: null,
-      }
+      const data = texts.map(({ text }) => ({ type: 'text', text }))
+      return wholePage('vector_store.file_content.page', data)
     },
   })
 })

@@ -22,7 +22,15 @@ import type { RouteContext } from '../request/route-context.ts'
 import { integer, maybe, open } from '../request/schema-words.ts'
 import { filenameFor, filesToAttach, SENT_FILES_MAX } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf, checkedPairs, searchFilterOf } from './attributes.ts'
-import { listSchema, PAGE, pageOf, pageOrderOf, pageRecord } from './list-page.ts'
+import {
+  deletedSchema,
+  listSchema,
+  PAGE,
+  pageOf,
+  pageOrderOf,
+  pageRecord,
+  wholePage,
+} from './list-page.ts'
 import { idOf } from './named-models.ts'
 import {
   CHUNKING_SCHEMA,
@@ -63,12 +71,6 @@ const MODIFY = bodySchema(
     expires_after: optional.refused(),
   }),
 )
-
-const DELETED_STORE = t.Object({
-  id: t.String(),
-  object: t.Literal('vector_store.deleted'),
-  deleted: t.Literal(true),
-})
 
 export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   api.get(STORES_PATH, {
@@ -141,7 +143,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
   api.delete(STORE_PATH, {
     id: 'deleteVectorStore',
     summary: 'Delete a vector store and its documents; uploaded files are kept',
-    answers: { 200: ['Deleted', DELETED_STORE] },
+    answers: { 200: ['Deleted', deletedSchema('vector_store.deleted')] },
     find: storeAt,
     async run({ found: kb, principal }) {
       await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
@@ -292,13 +294,8 @@ export const vectorStoreSearchOperations = resource('OpenAI', (api, context) => 
       const data = ranked.slice(0, sent.max_num_results ?? RESULTS_UNSET).map((result) => {
         return resultRecord(result, filenameFor(principal, snapshot, result.id))
       })
-      return {
-        object: 'vector_store.search_results.page',
-        search_query: queries,
-        data,
-        has_more: false,
-        next_page: null,
-      }
+      const page = wholePage('vector_store.search_results.page', data)
+      return { ...page, search_query: queries }
     },
   })
 })

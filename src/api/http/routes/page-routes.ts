@@ -13,18 +13,15 @@ const COMMON_HEADERS = {
   'referrer-policy': 'no-referrer',
 }
 
+const NO_FRAMES = ["base-uri 'none'", "frame-ancestors 'none'"]
+
 /** Nothing from other hosts and nothing inline: text that looks like a script stays text. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data: blob:",
-  "connect-src 'self'",
-  "worker-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
+function policy(...others: readonly string[]): string {
+  const own = ['script-src', 'style-src', 'connect-src'].map((kind) => `${kind} 'self'`)
+  return ["default-src 'none'", ...own, ...others, "form-action 'none'", ...NO_FRAMES].join('; ')
+}
+
+const POLICY = policy("img-src 'self' data: blob:", "worker-src 'self'")
 
 /** The page's addresses besides `/`; `src/ui/page.tsx` decides what each shows. */
 const ADDRESSES = [
@@ -104,7 +101,7 @@ function unmade(error: unknown): Response {
     status: 500,
     headers: {
       ...COMMON_HEADERS,
-      'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+      'content-security-policy': ["default-src 'none'", ...NO_FRAMES].join('; '),
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
     },
@@ -134,19 +131,8 @@ const ASSET_TYPES: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
 }
 
-/** Allows nothing from other hosts, and nothing inline except icons in the viewer's style sheet. */
-const DOCS_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
-const DOCS_HEADERS = { 'content-security-policy': DOCS_POLICY }
+/** The viewer's style sheet has icons. */
+const DOCS_HEADERS = { 'content-security-policy': policy("img-src 'self' data:") }
 
 export const docsOperations = resource('Server', (api) => {
   const files = new Map<string, () => Promise<StaticFile>>()
