@@ -1,8 +1,8 @@
 import type { BoundValue } from '../core/domain/ports/engine-ports.ts'
 import { AppError } from '../core/errors.ts'
+import { variableOf } from '../core/text/statement-places.ts'
 import { HOUR_MS } from '../core/time.ts'
 import { DATABASE_PARAMETER } from '../sql/guard/placeholders.ts'
-import { variableOf } from '../sql/lexer/tokens.ts'
 
 export interface SessionName {
   /** Empty if there is none. Logins' sessions are separate, even under the same name. */

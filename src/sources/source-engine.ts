@@ -101,6 +101,7 @@ export interface SourcePlace {
 }
 
 const LOST = 'the server closed the connection'
+const NOT_A_DATABASE = 'what listens there does not answer like this database; check the port'
 
 function untrusted(which: string): string {
   return `TLS: its certificate is ${which}; give the certificates that are trusted, or turn the check off`
@@ -108,12 +109,12 @@ function untrusted(which: string): string {
 
 /** Messages for error codes of the operating system and the libraries. */
 const CAUSES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection is refused; does the server run, and on this port',
-  ENOTFOUND: 'the host is not known',
-  EAI_AGAIN: 'the host is not known at the moment',
-  EHOSTUNREACH: 'the host cannot be reached',
-  ENETUNREACH: 'the network cannot be reached',
-  ETIMEDOUT: 'the server does not answer',
+  ECONNREFUSED: 'the connection is refused; check the port, and that the server is running',
+  ENOTFOUND: 'the host is not known; check its name',
+  EAI_AGAIN: 'the host is not known at the moment; check its name, or try again',
+  EHOSTUNREACH: 'the host cannot be reached; check its address and the network',
+  ENETUNREACH: 'the network cannot be reached; check the host and the network',
+  ETIMEDOUT: 'the server does not answer; check the host, the port and firewalls',
   ECONNRESET: LOST,
   EPIPE: LOST,
   PROTOCOL_CONNECTION_LOST: LOST,
@@ -147,6 +148,7 @@ export function causeOf(error: unknown): string {
   const { code, message } = codeAndMessage(error)
   const known = CAUSES[code]
   if (known !== undefined) return known
+  if (/error establishing an SSL connection/.test(message)) return NOT_A_DATABASE
   if (/does not support SSL/.test(message)) return CAUSES.HANDSHAKE_NO_SSL_SUPPORT ?? message
   if (/unable to verify|self.signed certificate/i.test(message)) {
     return untrusted('of an authority that is not known')

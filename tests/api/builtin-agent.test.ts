@@ -201,15 +201,79 @@ describe('a question that follows up on the one before', () => {
 })
 
 test.each([
-  ['What is the default of the boilCount option of the kettle?', 'boilCount'],
-  ['What does --quiet of the kettle do?', '--quiet'],
-  ['Does the kettle beep by GPU?', 'GPU'],
-])('%s: a name that no passage holds is not answered by something else', async (question, name) => {
-  const { content, citations } = await asked(question)
-  expect(content).toStartWith(
-    `I found nothing relevant to this question in mindsdb.guides: nothing there mentions ${name}. `,
+  ['What is the default of the boilCount option of the kettle?', 'there', 'boilCount'],
+  ['What does --quiet of the kettle do?', 'in kettle', '--quiet'],
+  ['Does the kettle beep by GPU?', 'there', 'GPU'],
+])(
+  '%s: a name that no passage holds is not answered by something else',
+  async (question, where, name) => {
+    const { content, citations } = await asked(question)
+    expect(content).toStartWith(
+      `I found nothing relevant to this question in mindsdb.guides: nothing ${where} mentions ${name}. `,
+    )
+    expect(citations).toEqual([])
+  },
+)
+
+describe('documents of several formats', () => {
+  beforeAll(async () => {
+    const kbs = `${PROJECT}/knowledge_bases`
+    for (const name of ['tools', 'papers']) await t.send('POST', kbs, { knowledge_base: { name } })
+    const sent = [
+      ['tools', 'sieve.md', '# sieve\n\n## Options\n\n`-r`, `--recursive`: Sieve all folders.\n'],
+      ['tools', 'parser.md', '# parser\n\nThe parser reads the words of a command.\n'],
+      ['papers', 'rain.html', '<h1>Rain</h1><p>Rain falls from PDF clouds.</p>'],
+      ['papers', 'snow.md', '# Snow\n\nSnow falls slowly.\n'],
+    ] as const
+    for (const [name, file, text] of sent) {
+      const form = new FormData()
+      form.set('file', new File([text], file))
+      expect((await t.send('POST', `${kbs}/${name}/files`, form)).status).toBe(200)
+    }
+    const data = {
+      knowledge_bases: ['mindsdb.tools', 'mindsdb.papers'],
+      tables: ['mindsdb.orders'],
+    }
+    await t.send('POST', `${PROJECT}/agents`, { agent: { name: 'helper', data } })
+  })
+
+  test.each([
+    ['How many markdown documents are there?', '| all | 3 |'],
+    ['How many HTML files do you have?', '| mindsdb.papers | 1 |'],
+    ['How many PDFs are there?', '| all | 0 |'],
+  ])('%s is answered by a count', async (question, row) => {
+    expect((await asked(question, [], 'helper')).content).toContain(row)
+  })
+
+  test('an option is read only in the document that the question names', async () => {
+    const { content } = await asked('What does -r do in sieve?', [], 'helper')
+    expect(content).toContain('Sieve all folders')
+    const other = await asked('What does -r do in parser?', [], 'helper')
+    expect(other.content).toContain('nothing in parser.md mentions -r. ')
+    expect(other.citations).toEqual([])
+  })
+
+  test.each(['What can you do?', 'Who are you?', 'Hi, what can I ask you?', 'Hello!'])(
+    '%s tells what the agent reads, and how to ask',
+    async (question) => {
+      const history = [['What is rain?', 'Rain falls.']] as const
+      const { content, citations } = await asked(question, history, 'helper')
+      expect(content).toContain('- mindsdb.tools\n- mindsdb.papers\n- mindsdb.orders\n')
+      expect(content).toContain('"How many documents are there?"')
+      expect(citations).toEqual([])
+    },
   )
-  expect(citations).toEqual([])
+})
+
+test('a column whose name needs quotes is read like any other', async () => {
+  const query = 'CREATE TABLE sold AS SELECT 2.5 AS "Unit Price (EUR)", 4.0 AS "Net Weight"'
+  await t.send('POST', '/api/sql/query', { query })
+  await t.send('POST', `${PROJECT}/agents`, {
+    agent: { name: 'seller', data: { tables: ['mindsdb.sold'] } },
+  })
+  const { content } = await asked('What is the average of net weight?', [], 'seller')
+  expect(content).toContain('SELECT avg("Net Weight") FROM "mindsdb"."sold"')
+  expect(content).toContain('| 4 |')
 })
 
 test('an empty knowledge base is reported as empty, not as lacking the answer', async () => {

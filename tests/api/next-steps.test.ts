@@ -44,6 +44,14 @@ test.each([
   expect(await t.rows('SELECT id FROM teas')).toEqual([['1']])
 })
 
+test('a failed insert from a query keeps the caret on a line of its own', async () => {
+  const query = 'SELECT id FROM FROM teas'
+  const { body } = await t.send('PUT', `${KBS}/teas`, { knowledge_base: { query } })
+  expect((body as { readonly detail: string }).detail).toEndWith(
+    `near "FROM"\n${query}\n               ^\nNothing was stored`,
+  )
+})
+
 /** Returns the text from the named position up to the caret in the line below it. */
 async function placeOf(query: string) {
   const [place = '', line = '', caret = ''] = (await failure(query)).split('\n').slice(-3)

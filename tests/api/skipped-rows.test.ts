@@ -79,3 +79,22 @@ test('the files of a form say it in the header as well', async () => {
   const { status, headers } = await t.send('POST', `${KB}/files`, form)
   expect([status, headers.get(HEADER)]).toEqual([200, '1'])
 })
+
+test('INSERT INTO warns of columns that metadata_columns leaves out', async () => {
+  const list = '/api/projects/mindsdb/knowledge_bases'
+  await t.send('POST', list, { knowledge_base: { name: 'few', metadata_columns: ['price'] } })
+  const inserted = async (query: string) => (await t.send('POST', '/api/sql/query', { query })).body
+  const warnings = ['Not stored, because "metadata_columns" of few leaves them out: colour, origin']
+  const values = "(id, content, Price, colour, origin) VALUES ('a', 'Green tea', 3, 'green', 'Uji')"
+  expect(await inserted(`INSERT INTO few ${values}`)).toMatchObject({ affected_rows: 1, warnings })
+  const select =
+    "SELECT 'b' AS id, 'tea' AS content, 1 AS colour, 2 AS origin, {'a': 1} AS metadata"
+  expect(await inserted(`INSERT INTO few ${select}`)).toMatchObject({ affected_rows: 1, warnings })
+  for (const stored of ['k (id, content, colour)', 'few (id, content, price)']) {
+    expect(await inserted(`INSERT INTO ${stored} VALUES ('a', 'tea', 1)`)).not.toHaveProperty(
+      'warnings',
+    )
+  }
+  const copied = await inserted("INSERT INTO few SELECT * FROM k WHERE id = 'a'")
+  expect(copied).not.toHaveProperty('warnings')
+})

@@ -273,9 +273,16 @@ describe('a file that is not an export of Eider', () => {
 
   test('one that is cut, is none, or was made by others', async () => {
     const bytes = new Uint8Array(await Bun.file(good).arrayBuffer())
-    await refused(bytes.slice(0, bytes.length / 2))
     await refused(bytes.slice(10))
-    await refused(new TextEncoder().encode('id,content\n1,x\n'))
+    for (const other of [
+      bytes.slice(0, bytes.length / 2),
+      bytes.slice(0, 3),
+      new TextEncoder().encode('id,content\n1,x\n'),
+    ]) {
+      expect(await refused(other)).toBe(
+        'The file could not be imported: it is not a Parquet file, or is cut off; an import takes the Parquet file of an export, and an upload takes other formats',
+      )
+    }
     const connection = await (await DuckDBInstance.create(':memory:')).connect()
     const path = join(folder, 'others.parquet')
     await connection.run(`COPY (SELECT 1 AS id, 'x' AS content) TO '${path}' (FORMAT parquet)`)

@@ -52,6 +52,17 @@ describe('with the login off', () => {
     })
   }
 
+  test('an error shows the statement as it was written', async () => {
+    const session = { 'x-session': 'errors' }
+    await answer(open, "SET @name = 'x'", session)
+    expect(await answer(open, 'SELECT @name, getenv(@name)', session)).toEndWith(
+      'line 1, column 15:\nSELECT @name, getenv(@name)\n              ^',
+    )
+    expect(await answer(open, 'SELECT @name, @name FROM FROM', session)).toBe(
+      'line 1, column 26: syntax error at or near "FROM"\nSELECT @name, @name FROM FROM\n                         ^',
+    )
+  })
+
   test('logout ends the session of the request and no other', async () => {
     const [one, other] = [{ 'x-session': 'one' }, { 'x-session': 'other' }]
     await answer(open, 'SET @v = 1', one)

@@ -113,3 +113,20 @@ test.each(['CON', 'x'.repeat(255), 'a"b`c', '🦆.txt', '.hidden', 'v2.5'])(
     expect((await t.send('DELETE', path)).status).toBe(204)
   },
 )
+
+test.each(['files."Prices 2026"', 'files.`prices 2026.CSV`'])(
+  'a misspelled column of %s is told its name',
+  async (name) => {
+    await t.send('PUT', '/api/files/Prices%202026.csv?replace=1', 'tea,price\nx,3\n')
+    expect(await failureOf(`SELECT prise FROM ${name}`)).toStartWith(
+      'Column "prise" does not exist. Did you mean "price"?',
+    )
+  },
+)
+
+test.each([
+  ['TWICE.json', 'files.twice.json'],
+  ['mindsdb."Report 2026.final"', 'files.Report 2026.final'],
+])('%s without its database is told where it is', async (written, name) => {
+  expect(await failureOf(`SELECT * FROM ${written}`)).toContain(`Did you mean "${name}"?`)
+})

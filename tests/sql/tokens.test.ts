@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { lineAndColumn, parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
+import { lineAndColumn } from '../../src/core/text/statement-places.ts'
+import { parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 
 const duckDB = (sql: string, escapes?: 'standard' | 'backslash') => {
   return toDuckDB(sql, tokenize(sql, escapes))

@@ -180,7 +180,7 @@ async function describeKnowledgeBase(
   const count = `SELECT count(*) AS chunks, count(DISTINCT id) AS documents FROM ${from}`
   const [sizes] = (await reader.read(count, signal)).rows
   const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SHOWN_SAMPLE_ROWS}`, signal)
-  const metadata = kb.storedMetadata.map((column) => `${column.name} ${column.type}`)
+  const metadata = kb.storedMetadata.map(({ name, type }) => columnText(name, type))
   const head = [
     `Knowledge base ${fullName(kb)}: ${sizes?.[0]} chunks of ${sizes?.[1]} documents`,
     `Metadata columns: ${metadata.join(', ') || 'none'}`,
@@ -213,7 +213,14 @@ async function describeTable(
 ): Promise<string> {
   const from = quotedPath(table)
   const sample = await reader.read(`SELECT * FROM ${from} LIMIT ${SHOWN_SAMPLE_ROWS}`, signal)
-  const columns = sample.columns.map((name, index) => `${name} ${sample.types[index]}`)
+  const columns = sample.columns.map((name, index) => columnText(name, sample.types[index]))
   const head = `Table ${table}\nColumns: ${columns.join(', ')}\nSome rows:`
   return `${head}\n${observationOf(sample, { rowsMax: SHOWN_SAMPLE_ROWS, bytesMax }).text}`
+}
+
+const PLAIN_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u
+
+/** With the name as SQL needs it. */
+function columnText(name: string, type = ''): string {
+  return `${PLAIN_NAME.test(name) ? name : quote(name)} ${type}`
 }

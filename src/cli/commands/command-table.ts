@@ -144,7 +144,7 @@ If a file fails, the others continue; failed files are listed at the end, and th
       timing: { help: 'show the time taken (the shell always does)' },
     },
     notes: `Without a statement, on a terminal, this starts a shell with a history.
---json prints a list of objects. Rows are written as they arrive; an incomplete file is deleted.`,
+--json prints a list of objects for each statement. Rows are written as they arrive; an incomplete file is deleted.`,
     examples: [
       [`eider sql 'SELECT count(*) FROM docs'`, 'a table'],
       [`eider sql --csv -o sales.csv 'SELECT * FROM files.sales'`, 'a file'],

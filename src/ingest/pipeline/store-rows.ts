@@ -305,11 +305,13 @@ const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 function failedInsert(error: unknown, { source, counts }: RowsToStore, before: number): unknown {
   if (!(error instanceof AppError)) return error
   const code = KEPT_CODES.has(error.code) ? error.code : 'insert_failed'
-  const stored = storedNote(source, before, counts.storedDocuments)
+  // An error in a statement ends with the line and its caret.
+  const end = error.message.includes('\n') ? '\n' : '. '
+  const what = `${error.message}${end}${storedNote(source, before, counts.storedDocuments)}`
   const message =
     code === 'invalid_select'
-      ? `${error.message}. ${stored}`
-      : `Error during preprocessing and insertion: ${source}: ${error.message}. ${stored}`
+      ? what
+      : `Error during preprocessing and insertion: ${source}: ${what}`
   return new AppError(code, message, { cause: error })
 }
 

@@ -11,11 +11,12 @@ import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import { oneLine } from '../../core/short-text.ts'
+import { variableOf } from '../../core/text/statement-places.ts'
 import { insertOrJob, JobInsert } from '../../ingest/pipeline/job-insert.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QueryControlStatement } from '../../sql/dialect/parse-statement.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
-import { parameterNamesOf, tokenize, variableOf } from '../../sql/lexer/tokens.ts'
+import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
 import { FieldReader } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
@@ -75,8 +76,10 @@ export async function runWaitedInsert(
     signal,
   )
   if (outcome.kind === 'job') return queryRow(outcome.job, db, deps, signal)
-  const { storedDocuments: affectedRows, skippedRows } = outcome.value
-  return { kind: 'ok', affectedRows, skippedRows, context: { db } }
+  const { storedDocuments: affectedRows, skippedRows, leftOut } = outcome.value
+  const what = `Not stored, because "metadata_columns" of ${kb.name} leaves them out`
+  const warnings = leftOut.length === 0 ? [] : [`${what}: ${leftOut.join(', ')}`]
+  return { kind: 'ok', affectedRows, skippedRows, warnings, context: { db } }
 }
 
 /** Returns the job request with which the statement can run again after a restart. */
@@ -182,9 +185,9 @@ export async function runStatementJob(
   const options = storingOptions(statement.options)
   const insert = await JobInsert.begin(work, { kb, total: null }, deps.chunks)
   await deps.inserts.during(kb, insert, () => {
-    return insert.store({ index: 0, isInOrder: false }, ({ counts, storing }) => {
+    return insert.store({ index: 0, isInOrder: false }, async ({ counts, storing }) => {
       const target = { counts, options: { ...storing, ...options }, isBatched: true }
-      return storeSelected({ statement, kb, db, params }, target, { ...deps, variables }, signal)
+      await storeSelected({ statement, kb, db, params }, target, { ...deps, variables }, signal)
     })
   })
 }

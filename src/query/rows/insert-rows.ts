@@ -18,6 +18,7 @@ import {
   type ColumnMapping,
   columnMappingOf,
   findColumn,
+  LAYOUT_COLUMN,
 } from '../../ingest/sources/document-of-row.ts'
 import type { StoredCounts } from '../../ingest/sources/insert-request.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
@@ -39,20 +40,22 @@ export async function insertRows(
   deps: QueryDeps,
   signal: AbortSignal,
   tracked: JobInsert,
-): Promise<StoredCounts> {
+): Promise<StoredCounts & { readonly leftOut: readonly string[] }> {
   const options = storingOptions(request.statement.options)
   const isBatched = options.batchChunks !== undefined
+  let leftOut: readonly string[] = []
   await deps.inserts.during(request.kb, tracked, () => {
-    return tracked.store({ index: 0, isInOrder: false }, ({ counts, storing }) => {
+    return tracked.store({ index: 0, isInOrder: false }, async ({ counts, storing }) => {
       const target = { counts, options: { ...storing, ...options }, isBatched }
-      return storeSelected(request, target, deps, signal)
+      leftOut = await storeSelected(request, target, deps, signal)
     })
   })
-  return tracked.counts
+  return { ...tracked.counts, leftOut }
 }
 
 /**
  * Stores the rows of a SELECT or of VALUES. `isBatched` stores both kinds in several transactions.
+ * @returns the columns that `metadata_columns` leaves out
  */
 export async function storeSelected(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
@@ -63,7 +66,7 @@ export async function storeSelected(
   },
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { counts, options, isBatched } = given
   // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
@@ -72,10 +75,26 @@ export async function storeSelected(
   const select = { sql: statement.source, database: db, params }
   const stream = await runSelect(select, { ...deps, readingMs: READING_MS }, signal)
   const columns = await insertedColumns(statement, stream, isValues)
-  const rows = rowsToInsert(valueBatches(stream, isValues), columns, columnMappingOf(kb))
+  const mapping = columnMappingOf(kb)
+  const rows = rowsToInsert(valueBatches(stream, isValues), columns, mapping)
   // VALUES are stored in one transaction unless the statement says otherwise.
   const isUnbounded = !isValues || isBatched
   await storeRows({ kb, source: 'INSERT', rows, isUnbounded, counts }, deps, signal, options)
+  return mapping.metadataColumns === null ? [] : columnsLeftOut(columns, mapping)
+}
+
+function columnsLeftOut(columns: readonly string[], mapping: ColumnMapping): readonly string[] {
+  const own = isOfKnowledgeBase(columns) ? KNOWLEDGE_BASE_COLUMNS : []
+  const known = [...knownColumns(mapping), ...own, 'metadata', LAYOUT_COLUMN]
+  return columns.filter((name) => findColumn(known, name) === undefined)
+}
+
+function isOfKnowledgeBase(columns: readonly string[]): boolean {
+  return KNOWLEDGE_BASE_COLUMNS.every((name) => columns.includes(name))
+}
+
+function knownColumns(mapping: ColumnMapping): readonly string[] {
+  return [...mapping.contentColumns, ...(mapping.metadataColumns ?? []), ...mapping.idColumns]
 }
 
 /** Returns the columns of the values: those named in the statement, or the source's own. */
@@ -177,14 +196,9 @@ async function* rowsToInsert(
   columns: readonly string[],
   mapping: ColumnMapping,
 ): AsyncGenerator<Row, void, void> {
-  const isOfKnowledgeBase = KNOWLEDGE_BASE_COLUMNS.every((name) => columns.includes(name))
-  const known = [
-    ...mapping.contentColumns,
-    ...(mapping.metadataColumns ?? []),
-    ...mapping.idColumns,
-  ]
-  const metadataColumn = findColumn(columns, 'metadata')
-  const flattened = findColumn(known, 'metadata') === undefined ? metadataColumn : undefined
+  const hasChunks = isOfKnowledgeBase(columns)
+  const isOwn = findColumn(knownColumns(mapping), 'metadata') !== undefined
+  const flattened = isOwn ? undefined : findColumn(columns, 'metadata')
   // Reversed, so that the first of several columns with the same name counts, as in a join of two
   // tables with an `id`.
   const columnIndexes = new Map(columns.map((name, index) => [name, index] as const).toReversed())
@@ -194,7 +208,7 @@ async function* rowsToInsert(
         ([name, index]) => [name, values[index] ?? null] as const,
       )
       const row: Row = Object.fromEntries(entries.toReversed())
-      const document = isOfKnowledgeBase ? documentOfChunk(row, mapping) : row
+      const document = hasChunks ? documentOfChunk(row, mapping) : row
       yield flattened === undefined ? document : withFields(document, flattened)
     }
   }

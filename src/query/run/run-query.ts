@@ -4,17 +4,12 @@ import { DEFAULT_PROJECT, nameKey } from '../../core/domain/names.ts'
 import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { QueryResult, RowEncoding } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import { lineAndColumn, variableOf } from '../../core/text/statement-places.ts'
 import { parseStatement, QUERY_WORDS, type Statement } from '../../sql/dialect/parse-statement.ts'
 import { type SelectWithOptions, takeUsingOptions } from '../../sql/dialect/source-select.ts'
 import { checkStatementSize } from '../../sql/guard/statement-limits.ts'
 import type { StringEscapes } from '../../sql/lexer/string-escapes.ts'
-import {
-  lineAndColumn,
-  type Token,
-  tokenize,
-  variableOf,
-  withoutClosingSemicolons,
-} from '../../sql/lexer/tokens.ts'
+import { type Token, tokenize, withoutClosingSemicolons } from '../../sql/lexer/tokens.ts'
 import { nativeNamed } from '../select/name-scope.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import {

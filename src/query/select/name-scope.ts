@@ -12,7 +12,7 @@ import { isHidden } from '../../core/domain/access/visible-catalog.ts'
 import { type AllowedData, nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/document.ts'
 import { FILES_DATABASE, type Project } from '../../core/domain/names.ts'
-import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
+import { fileKey, namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { nearestName } from '../../core/short-text.ts'
 import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
@@ -229,13 +229,14 @@ function missingRelation(snapshot: CatalogSnapshot, qualifier: string, name: str
   if (!isFiles(qualifier) && project === undefined) {
     const named = [...snapshot.projects, ...snapshot.dataSources]
     const projects = [...named.map((one) => one.name), FILES_DATABASE]
-    const hint = didYouMean(nearestName(qualifier, projects))
+    const file = fileMeant(snapshot, [name, `${qualifier}.${name}`])
+    const hint = didYouMean(file ?? nearestName(qualifier, projects))
     return unknown(`${qualifier}.${name}`, `there is no project or database "${qualifier}"${hint}`)
   }
   const names = project === undefined ? fileNames(snapshot) : relationNames(snapshot, project)
   const nearest = nearestName(name, names)
   const upload = DATA_FILE.test(name) ? `. ${UPLOAD}` : ''
-  const hint = didYouMean(nearest) || upload
+  const hint = didYouMean(fileMeant(snapshot, [name]) ?? nearest) || upload
   const message = `Table '${name}' not found in database: ${qualifier}${hint}`
   return new AppError('sql_unknown_name', message)
 }
@@ -248,6 +249,13 @@ function fileNames(snapshot: CatalogSnapshot): readonly string[] {
   return snapshot.files.flatMap(tablesOfFile).flatMap(({ name, index }) => {
     return index === 0 ? [name, ...namesWithoutEnding(name)] : [name]
   })
+}
+
+/** The full name of a file, for a statement that names it without `files.` */
+function fileMeant(snapshot: CatalogSnapshot, names: readonly string[]): string | undefined {
+  const keys = names.map(fileKey)
+  const file = fileNames(snapshot).find((name) => keys.includes(fileKey(name)))
+  return file === undefined ? undefined : `${FILES_DATABASE}.${file}`
 }
 
 function relationNames(snapshot: CatalogSnapshot, project: Project): readonly string[] {

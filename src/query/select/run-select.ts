@@ -5,6 +5,7 @@ import { FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { AppError, ERRORS } from '../../core/errors.ts'
+import { asWritten } from '../../core/text/statement-places.ts'
 import { hasPivot, pivotColumns, withPivotValues } from '../../sql/dialect/pivot-values.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { checkStatementSize } from '../../sql/guard/statement-limits.ts'
@@ -12,7 +13,7 @@ import {
   type ParameterizedStatement,
   parameterizeSearchLiterals,
 } from '../../sql/lexer/statement-shape.ts'
-import { displayedName, type Token } from '../../sql/lexer/tokens.ts'
+import type { Token } from '../../sql/lexer/tokens.ts'
 import { BOUND, type GivenSearch } from '../../sql/search/plan-inputs.ts'
 import { requestValues } from '../sessions.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
@@ -95,7 +96,7 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
     ...rows,
     // DuckDB names an unnamed column after its expression, where a variable appears as one of
     // Eider's parameters.
-    columns: rows.columns.map((column) => ({ ...column, name: displayedName(column.name) })),
+    columns: rows.columns.map((column) => ({ ...column, name: asWritten(column.name) })),
     ...(warnings.length === 0 ? {} : { warnings }),
     plan,
     isFromMemory: run.isFromMemory || bound.isFromMemory,
@@ -168,7 +169,9 @@ function visibleTo(allowed: AllowedData | undefined, snapshot: CatalogSnapshot):
   return {
     ...snapshot,
     knowledgeBases: allowed.knowledgeBases,
-    files: snapshot.files.filter(({ name }) => isVisible(`${FILES_DATABASE}.${name}`)),
+    files: snapshot.files
+      .filter(({ name }) => isVisible(`${FILES_DATABASE}.${name}`))
+      .map((file) => ({ ...file, sheets: [] })),
     views: snapshot.views.filter(({ projectName, name }) => isVisible(`${projectName}.${name}`)),
     tables: snapshot.tables.filter(({ projectName, name }) => isVisible(`${projectName}.${name}`)),
   }

@@ -1,9 +1,11 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
+import { fileKey, namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { nearestName } from '../../core/short-text.ts'
+import { lineAndColumn } from '../../core/text/statement-places.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
-import { lineAndColumn, type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 
 /**
@@ -74,8 +76,9 @@ function nameTokens(sql: string): readonly Token[] {
 
 /** The columns of every relation with one of these names, in any project. */
 function columnsOfNamed(tokens: readonly Token[], snapshot: CatalogSnapshot): readonly string[] {
-  const names = new Set(tokens.map(({ value }) => value.toLowerCase()))
-  const isNamed = ({ name }: { readonly name: string }) => names.has(name.toLowerCase())
+  const names = new Set(tokens.map(({ value }) => fileKey(value)))
+  const isName = (name: string) => names.has(fileKey(name))
+  const isNamed = ({ name }: { readonly name: string }) => isName(name)
   return [
     ...snapshot.knowledgeBases
       .filter(isNamed)
@@ -85,7 +88,11 @@ function columnsOfNamed(tokens: readonly Token[], snapshot: CatalogSnapshot): re
         ...KNOWLEDGE_BASE_COLUMNS,
         'content',
       ]),
-    ...snapshot.files.filter(isNamed).flatMap((file) => file.columns),
+    ...snapshot.files.flatMap(tablesOfFile).flatMap(({ file, name, columns }) => {
+      const short = namesWithoutEnding(file.name)
+      const names = [file.name, ...short].map((one) => `${one}${name.slice(file.name.length)}`)
+      return names.some(isName) ? columns : []
+    }),
     ...[...snapshot.views, ...snapshot.tables].filter(isNamed).flatMap((relation) => {
       return relation.columns.map((column) => column.name)
     }),

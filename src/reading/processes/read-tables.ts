@@ -96,5 +96,8 @@ function withoutPaths(error: unknown, paths: readonly string[]): unknown {
       message = message.replaceAll(named, 'the file')
     }
   }
-  return couldNotRead(message, error)
+  return couldNotRead(NOT_PARQUET.test(message) ? 'it is not a Parquet file' : message, error)
 }
+
+/** DuckDB's messages for a file that is another format, or is cut off. */
+const NOT_PARQUET = /No magic bytes|too small to be a Parquet file|Footer length error/

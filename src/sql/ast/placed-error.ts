@@ -1,7 +1,7 @@
 import { AppError } from '../../core/errors.ts'
 import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
+import { lineAndColumn, lineWithCaret, placeAsWritten } from '../../core/text/statement-places.ts'
 import { hasNativeNames } from '../lexer/database-names.ts'
-import { lineAndColumn } from '../lexer/tokens.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
 
 /** The offset is in characters of the text that DuckDB parsed. */
@@ -41,22 +41,14 @@ function offsetOf(node: TreeNode): number {
   return Math.min(...offsets)
 }
 
-const EXCERPT_CHARS = 120
-
 /** `line 2, column 5:`, the line, and a caret below. @param offset in code points */
-export function excerptAt(text: string, offset: number): string {
-  const at = [...text].slice(0, offset).join('').length
+export function excerptAt(statement: string, offset: number): string {
+  const { text, at } = placeAsWritten(statement, offset)
   const line = caretAt(text, at)
   return line === undefined ? lineAndColumn(text, at) : `${lineAndColumn(text, at)}:\n${line}`
 }
 
 /** With a caret below; undefined if it must not be shown. @param at in UTF-16 code units */
 export function caretAt(text: string, at: number): string | undefined {
-  if (mayHoldSecrets(text) || hasNativeNames(text)) return undefined
-  const lineStart = text.lastIndexOf('\n', at - 1) + 1
-  const [line = ''] = text.slice(lineStart).split('\n')
-  const column = [...text.slice(lineStart, at)].length
-  const start = Math.max(0, column - EXCERPT_CHARS / 2)
-  const shown = [...line].slice(start, start + EXCERPT_CHARS).join('')
-  return `${shown.replaceAll(/[\t\r\0]/g, ' ')}\n${' '.repeat(column - start)}^`
+  return mayHoldSecrets(text) || hasNativeNames(text) ? undefined : lineWithCaret(text, at)
 }

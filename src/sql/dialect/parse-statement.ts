@@ -2,8 +2,10 @@
  * Statements of Eider's dialect that DuckDB's parser does not accept. Each kind of object has its
  * own file.
  */
+
 import { AppError } from '../../core/errors.ts'
-import { type Token, variableOf, withoutClosingSemicolons } from '../lexer/tokens.ts'
+import { variableOf } from '../../core/text/statement-places.ts'
+import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type ObjectStatement, objectStatement } from './object-statements.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'

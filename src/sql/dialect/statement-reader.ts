@@ -1,9 +1,10 @@
 import { FILES_DATABASE } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
+import { lineAndColumn } from '../../core/text/statement-places.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { closeOf, endOfText } from '../lexer/brackets.ts'
-import { lineAndColumn, type Token } from '../lexer/tokens.ts'
+import type { Token } from '../lexer/tokens.ts'
 
 /** Options by lower-case name. A value is a string, number, boolean, null, list or object. */
 export type Options = Readonly<Record<string, unknown>>

@@ -1,4 +1,5 @@
 import { AppError } from '../../core/errors.ts'
+import { variableOf } from '../../core/text/statement-places.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
   columnNames,
@@ -13,7 +14,6 @@ import {
   walk,
 } from '../ast/select-ast.ts'
 import { isLiteralParameter } from '../lexer/statement-shape.ts'
-import { variableOf } from '../lexer/tokens.ts'
 import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
 import { checkDepth, checkExpandedSize } from './statement-limits.ts'
 

@@ -35,12 +35,17 @@ const ROW_STEPS = 50_000
 
 const BOUND = 'eider_arguments'
 
-/**
- * A SELECT item without an alias that got a limit. DuckDB would name its column after the limit.
- */
+/** A SELECT item without an alias that is changed. DuckDB would name its column after the change. */
 export interface UnnamedItem {
   readonly item: TreeNode
   readonly original: TreeNode
+}
+
+/** The expressions without an alias, for a caller that changes them. */
+export function unnamedItems(select: TreeNode): readonly UnnamedItem[] {
+  return nodesOf(select.select_list)
+    .filter((item) => textValue(item.alias) === '' && !isColumn(item) && !isMany(item))
+    .map((item) => ({ item, original: copyOf(item) }))
 }
 
 interface Visit {
@@ -83,7 +88,7 @@ function visitItem(item: TreeNode, isInLambda: boolean, state: Visit): void {
 }
 
 /** Whether a SELECT item expands to several columns. */
-function isMany(item: TreeNode): boolean {
+export function isMany(item: TreeNode): boolean {
   return [...walk(item)].some(({ class: kind }) => kind === 'STAR')
 }
 

@@ -1,3 +1,4 @@
+import { asWritten, variableParameter } from '../../core/text/statement-places.ts'
 import {
   copyOf,
   isNode,
@@ -8,7 +9,6 @@ import {
   textValue,
   walk,
 } from '../ast/select-ast.ts'
-import { displayedName, variableParameter } from '../lexer/tokens.ts'
 import type { UnnamedItem } from './limit-steps.ts'
 
 /** Functions that return the request's database, under all the names that clients use. */
@@ -42,7 +42,7 @@ function nameItem(item: TreeNode): boolean {
   if (isDatabaseFunction(item)) item.alias = `${textValue(item.function_name)}()`
   if (item.class === 'PARAMETER') {
     const placeholder = `$${textValue(item.identifier)}`
-    const name = displayedName(placeholder)
+    const name = asWritten(placeholder)
     if (name !== placeholder) item.alias = name
   }
   return textValue(item.alias) !== ''

@@ -3,10 +3,12 @@
  * DuckDB may be unable to parse it, so it becomes a quoted name, `pg."…"`, before anything else
  * reads the statement.
  */
+
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { NATIVE_DIALECTS, nativeTokens } from '../../core/text/native-sql.ts'
-import { lineAndColumn, nextToken, type Token, tokenize } from './tokens.ts'
+import { lineAndColumn } from '../../core/text/statement-places.ts'
+import { nextToken, type Token, tokenize } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'
 

@@ -1,4 +1,5 @@
 import { AppError } from '../../core/errors.ts'
+import { lineAndColumn, variableParameter } from '../../core/text/statement-places.ts'
 import { escapeAt, type StringEscapes } from './string-escapes.ts'
 
 type TokenKind = 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'
@@ -140,14 +141,6 @@ export function withoutClosingSemicolons(
 /** Returns the names of the statement's parameters without duplicates. */
 export function parameterNamesOf(tokens: readonly Token[]): readonly string[] {
   return [...new Set(tokens.filter((token) => token.kind === 'parameter').map((t) => t.value))]
-}
-
-/** Returns `line 2, column 5` for a position, both counted from 1, in characters. */
-export function lineAndColumn(text: string, at: number): string {
-  const before = text.slice(0, at)
-  const line = before.split('\n').length
-  const column = [...before.slice(before.lastIndexOf('\n') + 1)].length + 1
-  return `line ${line}, column ${column}`
 }
 
 interface Context {
@@ -347,37 +340,4 @@ function chainEnd(tokens: readonly Token[], index: number): number {
     if (!isStep || !['string', 'number', 'parameter'].includes(key.kind)) return last
     last += 2
   }
-}
-
-// `@name` and `@@name`, whose values are known only when a statement runs. In the text for DuckDB
-// and in cached plans, each is a parameter with a generated name.
-
-const USER_PREFIX = 'eider_variable_'
-const SYSTEM = 'eider_system_'
-
-interface VariableName {
-  /** `user`: set by SET @name. `system`: `@@name`, and values of the request itself. */
-  readonly kind: 'user' | 'system'
-  /** In lower case. */
-  readonly name: string
-}
-
-/** Returns the parameter for `@name`. Names are compared ignoring case. */
-export function variableParameter(kind: VariableName['kind'], name: string): string {
-  // Lower-casing İ adds a combining mark, which parameter names may not contain.
-  const key = name.toLowerCase().replaceAll(/\p{M}/gu, '')
-  return `${kind === 'user' ? USER_PREFIX : SYSTEM}${key}`
-}
-
-/** Returns the variable of a parameter; undefined for a client's own parameter. */
-export function variableOf(parameter: string): VariableName | undefined {
-  if (parameter.startsWith(USER_PREFIX))
-    return { kind: 'user', name: parameter.slice(USER_PREFIX.length) }
-  if (parameter.startsWith(SYSTEM)) return { kind: 'system', name: parameter.slice(SYSTEM.length) }
-  return undefined
-}
-
-/** Returns the name of a result column with variables as they were written. */
-export function displayedName(column: string): string {
-  return column.replaceAll(`$${USER_PREFIX}`, '@').replaceAll(`$${SYSTEM}`, '@@')
 }

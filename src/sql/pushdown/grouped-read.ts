@@ -9,7 +9,6 @@ import {
   castNode,
   columnNames,
   columnNode,
-  copyOf,
   integerNode,
   isColumn,
   isNode,
@@ -21,7 +20,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
-import type { UnnamedItem } from '../guard/limit-steps.ts'
+import { type UnnamedItem, unnamedItems } from '../guard/limit-steps.ts'
 import { type ColumnKind, columnKind } from './column-kinds.ts'
 import type { ColumnOf } from './source-conditions.ts'
 import type { SourceGroups, SourceTotal } from './source-read.ts'
@@ -68,9 +67,7 @@ export function groupedReadOf(
   return {
     groups: { keys, totals },
     apply() {
-      const unnamed = nodesOf(select.select_list)
-        .filter((item) => textValue(item.alias) === '' && !isColumn(item))
-        .map((item) => ({ item, original: copyOf(item) }))
+      const unnamed = unnamedItems(select)
       for (const { node, total } of calls) {
         const values = total.parts.map((part) => {
           return callNode('any_value', columnNode(names.get(totalName(part)) ?? ''))

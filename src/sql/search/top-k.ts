@@ -1,8 +1,10 @@
 /** Determines how a search orders and limits its SELECT's rows. */
 
 import {
+  callNode,
   columnNode,
   constantNumber,
+  copyOf,
   descendingOrderNodes,
   integerNode,
   isNode,
@@ -14,6 +16,7 @@ import {
   walkExpression,
 } from '../ast/select-ast.ts'
 import { isAggregateFunction } from '../guard/function-lists.ts'
+import { isMany } from '../guard/limit-steps.ts'
 
 /** Whether a SELECT is the statement itself, or part of it (CTE, subquery, side of a UNION). */
 export type SelectPlace = 'outermost' | 'nested'
@@ -35,15 +38,15 @@ export function orderByDistance(
     readonly isHybrid: boolean
   },
 ): void {
-  const { alias, place, isAlone, isSearched, isHybrid } = given
-  if (isCombining(select)) return
+  const { alias, place, isAlone, isSearched } = given
+  if (isCombining(select)) {
+    if (isSearched && (place === 'outermost' || isLimited(select))) orderGroups(select, given)
+    return
+  }
   const isPlain = place === 'outermost' && isAlone && !hasWindow(select)
   const needsLimit = isPlain && isSearched && !isLimited(select)
   const order = orderModifier(select)
-  const nearestFirst = [
-    ...(isHybrid ? descendingOrderNodes(columnNode(alias, 'relevance')) : []),
-    ...orderNodes(columnNode(alias, 'distance'), columnNode(alias, 'chunk_id')),
-  ]
+  const nearestFirst = nearestFirstOrders(given)
   if (order !== undefined) {
     const orders = nodesOf(order.orders)
     if (isAlone && !isOrderByAll(orders)) {
@@ -56,6 +59,42 @@ export function orderByDistance(
   if (isSearched) modifiers.unshift({ type: 'ORDER_MODIFIER', orders: nearestFirst })
   if (needsLimit) limitTo(modifiers, PLAIN_SEARCH_ROWS)
   select.modifiers = modifiers
+}
+
+function nearestFirstOrders({ alias, isHybrid }: { alias: string; isHybrid: boolean }) {
+  return [
+    ...(isHybrid ? descendingOrderNodes(columnNode(alias, 'relevance')) : []),
+    ...orderNodes(columnNode(alias, 'distance'), columnNode(alias, 'chunk_id')),
+  ]
+}
+
+/** The groups of GROUP BY and the rows of DISTINCT come in the order of their nearest chunks. */
+function orderGroups(
+  select: TreeNode,
+  given: { readonly alias: string; readonly isHybrid: boolean },
+): void {
+  if (orderModifier(select) !== undefined) return
+  const nearestFirst = nearestFirstOrders(given)
+  const modifiers = nodesOf(select.modifiers)
+  const [distinct] = modifiers.filter(isDistinct)
+  if (distinct === undefined && isGrouped(select)) {
+    const orders = nearestFirst.map((order) => {
+      const nearest = order.type === 'DESCENDING' ? 'max' : 'min'
+      return { ...order, expression: callNode(nearest, ...[order.expression].filter(isNode)) }
+    })
+    select.modifiers = [{ type: 'ORDER_MODIFIER', orders }, ...modifiers]
+  } else if (distinct !== undefined && !isGrouped(select) && !hasAggregate(select)) {
+    const items = nodesOf(select.select_list)
+    const isStar = items.some(isMany)
+    if (isStar && items.length > 1) return
+    if (nodesOf(distinct.distinct_on_targets).length === 0) {
+      // Which of several equal rows has the order. Positions, because an alias may also be a column.
+      const positions = items.map((_, index) => integerNode(index + 1))
+      distinct.distinct_on_targets = isStar ? items.map(copyOf) : positions
+    }
+    modifiers.splice(1, 0, { type: 'ORDER_MODIFIER', orders: nearestFirst })
+    select.modifiers = modifiers
+  }
 }
 
 /** Returns how many of the nearest rows the SELECT needs; null if it may need all. */
@@ -139,11 +178,20 @@ function limitOf(select: TreeNode): TreeNode | undefined {
 
 /** Whether a result row may combine several rows of the source: GROUP BY, aggregates, DISTINCT. */
 function isCombining(select: TreeNode): boolean {
+  return isGrouped(select) || nodesOf(select.modifiers).some(isDistinct) || hasAggregate(select)
+}
+
+function isGrouped(select: TreeNode): boolean {
   if (nodesOf(select.group_expressions).length > 0 || isNode(select.having)) return true
   if (Array.isArray(select.group_sets) && select.group_sets.length > 0) return true
-  if (select.aggregate_handling !== 'STANDARD_HANDLING') return true
-  if (nodesOf(select.modifiers).some((modifier) => modifier.type === 'DISTINCT_MODIFIER'))
-    return true
+  return select.aggregate_handling !== 'STANDARD_HANDLING'
+}
+
+function isDistinct({ type }: TreeNode): boolean {
+  return type === 'DISTINCT_MODIFIER'
+}
+
+function hasAggregate(select: TreeNode): boolean {
   return [select.select_list, select.modifiers].some((part) => {
     return [...walkExpression(part ?? null)].some((node) => {
       return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))

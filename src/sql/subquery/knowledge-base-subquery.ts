@@ -17,6 +17,7 @@ import {
   type TreeNode,
 } from '../ast/select-ast.ts'
 import { isVolatile, stabilityOf } from '../guard/function-lists.ts'
+import { unnamedItems } from '../guard/limit-steps.ts'
 import { measure, measuresSql, type Surroundings, valuesSelect } from '../search/lateral-search.ts'
 import { memoryCondition } from '../search/memory-condition.ts'
 import {
@@ -158,6 +159,7 @@ export function putKnowledgeBase(
     },
   }
   if (lateral === null) return [edit]
+  context.inputs.unnamed.push(...unnamedItems(select))
   const measures = measuresSql(kb, lateral.textIndex)
   return [edit, { sql: measures, apply: (parsed) => measure(select, source, lateral, parsed) }]
 }

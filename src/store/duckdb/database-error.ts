@@ -1,5 +1,11 @@
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../core/errors.ts'
 import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
+import {
+  asWritten,
+  lineAndColumn,
+  lineWithCaret,
+  placeAsWritten,
+} from '../../core/text/statement-places.ts'
 import { TOO_COSTLY } from './step-limits.ts'
 
 /** DuckDB's messages for a file that was damaged from outside the program. */
@@ -79,10 +85,8 @@ export function statementError(error: unknown): unknown {
   if (step !== undefined) return new AppError('sql_too_costly', step, { cause: resource })
   const [firstLine = ''] = resource.message.split('\n')
   const cause = STATEMENT_CAUSES.find(([pattern]) => pattern.test(resource.message))
-  return new AppError(cause?.[1] ?? 'sql_failed', firstLine, { cause: resource })
+  return new AppError(cause?.[1] ?? 'sql_failed', asWritten(firstLine), { cause: resource })
 }
-
-const EXCERPT_CHARS = 70
 
 const NOT_A_SELECT = 'line 1, column 1: only SELECT statements are supported here'
 
@@ -130,26 +134,14 @@ export function checkCharacters(sql: string): void {
 }
 
 function errorAt(sql: string, position: number, message: string): AppError {
-  const before = [...sql].slice(0, position).join('')
-  const lineStart = before.lastIndexOf('\n') + 1
-  const line = before.split('\n').length
-  const column = [...before.slice(lineStart)].length + 1
-  const [text = ''] = sql.slice(lineStart).split('\n')
-  const place = `line ${line}, column ${column}`
+  const { text, at } = placeAsWritten(sql, position)
+  const place = lineAndColumn(text, at)
   if (mayHoldSecrets(sql)) {
     // Do not quote the text at this position, because it may be a password.
     const told = message.replace(/( near )".*/s, '$1this place')
     return new AppError('sql_syntax', `${place}: ${told}`)
   }
-  return new AppError('sql_syntax', `${place}: ${message}\n${excerpt(text, column)}`)
-}
-
-/** The part of the line around the column. Tabs become spaces to keep the caret in position. */
-function excerpt(line: string, column: number): string {
-  const characters = [...line.replaceAll(/[\t\r\0]/g, ' ')]
-  const start = Math.max(0, column - 1 - EXCERPT_CHARS / 2)
-  const shown = characters.slice(start, start + EXCERPT_CHARS).join('')
-  return `${shown}\n${' '.repeat(column - 1 - start)}^`
+  return new AppError('sql_syntax', `${place}: ${asWritten(message)}\n${lineWithCaret(text, at)}`)
 }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -149,6 +149,7 @@ export async function checkSeal(path: string, signal: AbortSignal): Promise<void
   try {
     const { size } = await file.stat()
     const footer = await footerStart(file, size)
+    if (footer === size) throw notParquet()
     const start = footer - SEAL_BYTES
     if (start < 0) return
     const seal = await bytesAt(file, start, SEAL_BYTES)
@@ -170,10 +171,18 @@ export async function checkSeal(path: string, signal: AbortSignal): Promise<void
   }
 }
 
+function notParquet(): AppError {
+  const why = 'it is not a Parquet file, or is cut off'
+  const accepted =
+    'an import takes the Parquet file of an export, and an upload takes other formats'
+  return new AppError('file_unreadable', `The file could not be imported: ${why}; ${accepted}`)
+}
+
 /** Returns the offset of the footer, or the end of the file if it is not Parquet. */
 async function footerStart(file: FileHandle, size: number): Promise<number> {
   if (size < END_BYTES) return size
   const end = await bytesAt(file, size - END_BYTES, END_BYTES)
+  if (!end.toString('latin1').endsWith('PAR1')) return size
   return Math.max(size - END_BYTES - end.readUInt32LE(0), 0)
 }
 

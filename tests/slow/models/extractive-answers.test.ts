@@ -104,7 +104,8 @@ async function answerTo(question: string): Promise<string> {
   const passages = near.sort((a, b) => b.relevance - a.relevance).slice(0, 8)
   const ranking = await rankedUnits(question, passages, embed, never)
   const names = ['mindsdb.readmes']
-  return writtenAnswer({ question, passages, ranking, names, searched: names, failures: [] }).text
+  const found = { question, passages, ranking, names, searched: names, failures: [], documents: [] }
+  return writtenAnswer(found).text
 }
 
 test.each([

@@ -30,7 +30,7 @@ type Expected = Readonly<Record<string, RegExp>>
 const OF_POSTGRES: Expected = {
   honest: /"data":/,
   'silence-after-accept': SILENT,
-  'garbage-after-accept': /an error establishing an SSL connection/,
+  'garbage-after-accept': /does not answer like this database; check the port/,
   'reset-after-accept': LOST,
   'silence-after-start-up': SILENT,
   'reset-after-start-up': LOST,

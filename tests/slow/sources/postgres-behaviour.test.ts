@@ -105,8 +105,12 @@ describe.skipIf(server === null)('a PostgreSQL', () => {
   const WRONG: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
     ['a wrong password', { password: 'wrong-pass' }, /password authentication failed/],
     ['an unknown database', { database: 'nope' }, /database "nope" does not exist/],
-    ['a closed port', { port: 1 }, /127\.0\.0\.1:1\): the connection is refused/],
-    ['an unknown host', { host: 'nowhere.invalid' }, /the host is not known/],
+    ['a closed port', { port: 1 }, /127\.0\.0\.1:1\): the connection is refused; check the port/],
+    [
+      'an unknown host',
+      { host: 'nowhere.invalid' },
+      /nowhere\.invalid:\d+\): the host is not known; check its name/,
+    ],
     ['TLS that it has not', { sslmode: 'require' }, /TLS: the server does not offer it/],
   ]
   test.each([...WRONG])(

@@ -7,7 +7,7 @@ import { keywords } from './keywords.ts'
 import { csvIn } from './observed-passages.ts'
 import type { RowAnswer } from './row-questions.ts'
 import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
-import { bare, COMPARES } from './wanted-form.ts'
+import { bare, COMPARES, optionPattern, optionsIn } from './wanted-form.ts'
 
 export interface Findings {
   readonly question: string
@@ -16,6 +16,8 @@ export interface Findings {
   readonly names: readonly string[]
   readonly searched: readonly string[]
   readonly failures: readonly { readonly name: string; readonly message: string }[]
+  /** The documents that a question about an option names, whose passages these are. */
+  readonly documents: readonly string[]
 }
 
 export interface WrittenAnswer {
@@ -36,7 +38,7 @@ export function writtenAnswer(findings: Findings): WrittenAnswer {
     const text = failed.length > 0 ? failed.join('\n') : nothingToSearch(findings)
     return { text, evidence: 'none', further: '' }
   }
-  const missing = missingNames(question, findings.passages)
+  const missing = missingNames(findings)
   const isAnswered = ranking.evidence !== 'none' && missing.length === 0
   const { shown, further } = isAnswered
     ? quotesOf(question, ranking.units)
@@ -46,7 +48,7 @@ export function writtenAnswer(findings: Findings): WrittenAnswer {
   const openings: Readonly<Record<EvidenceLevel, string>> = {
     answer: `This is what I found in ${where}:`,
     closest: `I am not sure that this is answered in ${where}. The closest passage is:`,
-    none: `I found nothing relevant to this question in ${where}${notThere(missing)}. ${nextStep(findings)}`,
+    none: `I found nothing relevant to this question in ${where}${notThere(missing, findings)}. ${nextStep(findings)}`,
   }
   const text = [openings[evidence], ...shown, ...failed].join('\n\n')
   return { text, evidence, further: further.join('\n\n') }
@@ -67,8 +69,9 @@ function nextStep({ passages, failures }: Findings): string {
   return 'Use words from the documents, or add documents that contain the answer.'
 }
 
-function notThere(names: readonly string[]): string {
-  return names.length === 0 ? '' : `: nothing there mentions ${names.join(', ')}`
+function notThere(names: readonly string[], { documents }: Findings): string {
+  const where = documents.length === 0 ? 'there' : `in ${documents.join(', ')}`
+  return names.length === 0 ? '' : `: nothing ${where} mentions ${names.join(', ')}`
 }
 
 /** Names that have no synonyms: options, camel case or underscores, file names, abbreviations. */
@@ -76,7 +79,12 @@ const NAMED_THING =
   /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
 
 /** Names in the question that no passage mentions; the passages probably answer another one. */
-function missingNames(question: string, passages: readonly Passage[]): readonly string[] {
+function missingNames({ question, passages, documents }: Findings): readonly string[] {
+  const options = documents.length === 0 ? [] : optionsIn(question)
+  const isMissing = (option: string) => {
+    return passages.every(({ text }) => !optionPattern(option).test(text))
+  }
+  if (options.length > 0 && options.every(isMissing)) return options
   const text = bare(passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' '))
   const names = [...question.matchAll(NAMED_THING)].map(
     ([, quoted, plain]) => quoted ?? plain ?? '',
@@ -97,16 +105,29 @@ function unsearched({ names, searched, failures }: Findings): string {
 
 const TABLES_TOLD = 20
 
+/** What the agent reads, and how to ask. */
+export function agentAnswer(names: readonly string[], tables: readonly string[]): string {
+  return [
+    'I am the built-in agent. I answer from this data:',
+    toldNames([...names, ...tables]),
+    'Ask about one thing at a time, in words that the documents use: I quote the passage that answers it. I also count, as in "How many documents are there?".',
+  ].join('\n\n')
+}
+
+function toldNames(names: readonly string[]): string {
+  const told = names.slice(0, TABLES_TOLD).map((name) => `- ${name}`)
+  const rest = names.length - told.length
+  return [...told, ...(rest > 0 ? [`- and ${rest} more`] : [])].join('\n')
+}
+
 /** Only a language model can write the statements that tables need. */
 export function tablesAnswer(tables: readonly string[]): string {
-  const told = tables.slice(0, TABLES_TOLD).map((table) => `- ${table}`)
-  const rest = tables.length - told.length
   return [
     'I am the built-in model: I search knowledge bases and quote them, and this agent reads only tables. Questions over ' +
       'tables, apart from simple ones for numbers of rows, need a chat model that writes SQL: name one as `model` of this ' +
       'agent, or for all agents with ' +
       'EIDER_CHAT_PROVIDER and EIDER_CHAT_MODEL. With SQL you can read these tables now:',
-    [...told, ...(rest > 0 ? [`- and ${rest} more`] : [])].join('\n'),
+    toldNames(tables),
   ].join('\n\n')
 }
 

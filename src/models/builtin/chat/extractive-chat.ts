@@ -11,7 +11,13 @@ import { sum } from '../../../core/json.ts'
 import { answerEnd } from '../../provider-answer.ts'
 import type { Passage } from './answer-unit.ts'
 import { conversationOf, type ObservedCall } from './asked-question.ts'
-import { rowsAnswer, tablesAnswer, type WrittenAnswer, writtenAnswer } from './extractive-answer.ts'
+import {
+  agentAnswer,
+  rowsAnswer,
+  tablesAnswer,
+  type WrittenAnswer,
+  writtenAnswer,
+} from './extractive-answer.ts'
 import { type BaseFailure, type Choice, choiceOf, SEARCH_ID } from './many-bases.ts'
 import {
   AROUND_ID,
@@ -62,7 +68,10 @@ async function* respond(
     return
   }
   const { text, evidence, further } =
-    answerFromRows(turn) ?? answerFromTables(turn) ?? (await quotedAnswer(turn, embed, signal))
+    answerAboutAgent(turn) ??
+    answerFromRows(turn) ??
+    answerFromTables(turn) ??
+    (await quotedAnswer(turn, embed, signal))
   signal.throwIfAborted()
   yield { kind: 'text', text }
   const judged = { evidence, ...(further === '' ? {} : { further }) }
@@ -80,6 +89,7 @@ function usageOf({ messages }: ChatRequest, written: string): TokenUsage {
 
 interface Turn {
   readonly question: string
+  readonly asksAboutAgent: boolean
   readonly names: readonly string[]
   /** The names of tables, listed only if they may answer the question. */
   readonly tables: readonly string[]
@@ -97,8 +107,10 @@ function turnOf({ messages, tools }: ChatRequest): Turn {
     return listing === undefined ? [] : listedNames(listing.observation)
   }
   const names = listed(LIST_TOOL)
+  const asked = messages.findLast(({ role }) => role === 'user')?.content ?? ''
   return {
     question,
+    asksAboutAgent: ABOUT_AGENT.test(asked.trim()),
     names,
     tables: listed(TABLES_TOOL),
     calls,
@@ -107,6 +119,12 @@ function turnOf({ messages, tools }: ChatRequest): Turn {
     has: (tool) => tools.some(({ name }) => name === tool),
   }
 }
+
+const GREETING = '(?:hi|hello|hey|hallo)'
+const ABOUT_AGENT = new RegExp(
+  `^(?:${GREETING}|(?:${GREETING}[\\s,.!]+)?(?:(?:who|what) are you|what (?:can|do) you (?:do|know)|what can i ask(?: you)?|how can you help(?: me)?|help|wer bist du|was (?:kannst|weißt) du))[\\s.!?]*$`,
+  'i',
+)
 
 /** First lists knowledge bases and tables, then searches, then reads the text around the results. */
 function nextCalls(turn: Turn): readonly ToolCall[] {
@@ -117,8 +135,10 @@ function nextCalls(turn: Turn): readonly ToolCall[] {
   }
   const needsRows = asksForRows(question)
   if (!isCalled(LIST_TOOL)) {
-    return [...call('list', LIST_TOOL), ...(needsRows ? call('tables', TABLES_TOOL) : [])]
+    const needsTables = needsRows || turn.asksAboutAgent
+    return [...call('list', LIST_TOOL), ...(needsTables ? call('tables', TABLES_TOOL) : [])]
   }
+  if (turn.asksAboutAgent) return []
   if (names.length === 0 && has(TABLES_TOOL) && !isCalled(TABLES_TOOL)) {
     return call('tables', TABLES_TOOL)
   }
@@ -180,15 +200,24 @@ const FILE_NAME = /^(?=(?:.*\p{L}){4})[\p{L}\p{N}@]+(?:[-_./]+[\p{L}\p{N}]+)+$/u
 
 /** The best passage of a document that the question names may rank lower elsewhere. */
 function namedCalls({ question, choice }: Turn, found: readonly Found[]): readonly ToolCall[] {
-  const named = new Set(idsIn(question).map(bare))
+  const [option] = optionsIn(question)
+  const held =
+    option === undefined
+      ? ''
+      : ` AND regexp_matches(chunk_content, ${literal(`(^|[^\\pL\\pN-])${option}($|[^\\pL\\pN-])`)})`
   return found.flatMap(({ passages }, index) => {
-    const asked = passages.filter((one) => documentNames(one).some((name) => named.has(name)))
-    if (asked.length === 0) return []
-    const ids = new Set(asked.map(({ documentId }) => documentId))
-    const condition = ` AND id IN (${[...ids].map(literal).join(', ')})`
+    const ids = new Set(ofNamed(question, passages).map(({ documentId }) => documentId))
+    if (ids.size === 0) return []
+    const condition = ` AND id IN (${[...ids].map(literal).join(', ')})${held}`
     const input = searchOf(question, choice.chosen[index] ?? '', condition)
     return [{ id: `${NAMED_ID}${index + 1}`, name: QUERY_TOOL, input }]
   })
+}
+
+/** The passages of documents that the question names. */
+function ofNamed(question: string, passages: readonly Passage[]): readonly Passage[] {
+  const named = new Set(idsIn(question).map(bare))
+  return passages.filter((one) => documentNames(one).some((name) => named.has(name)))
 }
 
 /** How manuals introduce an option: at the start of a line, indented, as another name, or in backticks. */
@@ -226,6 +255,11 @@ function answerFromRows(turn: Turn): WrittenAnswer | null {
   return text === null ? null : { text, evidence: 'answer', further: '' }
 }
 
+function answerAboutAgent({ asksAboutAgent, names, tables }: Turn): WrittenAnswer | null {
+  if (!asksAboutAgent || names.length === 0) return null
+  return { text: agentAnswer(names, tables), evidence: 'none', further: '' }
+}
+
 /** Used only if there are no knowledge bases. */
 function answerFromTables({ names, tables }: Turn): WrittenAnswer | null {
   if (names.length > 0 || tables.length === 0) return null
@@ -254,16 +288,20 @@ async function quotedAnswer(
   const { question, names, calls, choice, searches } = turn
   const found = foundBy(turn)
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))
-  const passages = withNeighbours(
+  const all = withNeighbours(
     withFurther(
       found.flatMap((one) => one.passages),
       turn,
     ),
     around,
   )
+  // An option of the same name in another document is another option.
+  const ofDocuments = optionsIn(question).length === 0 ? [] : ofNamed(question, all)
+  const passages = ofDocuments.length === 0 ? all : ofDocuments
   const ranking = await rankedUnits(question, passages, embed, signal)
   const isWhole = names.length === choice.chosen.length
   const searched = isWhole ? names.slice(0, searches.length) : choice.compared
   const failures = [...found.flatMap(({ failure }) => failure ?? []), ...choice.failures]
-  return writtenAnswer({ question, passages, ranking, names, searched, failures })
+  const documents = [...new Set(ofDocuments.map(({ documentId }) => documentId))]
+  return writtenAnswer({ question, passages, ranking, names, searched, failures, documents })
 }

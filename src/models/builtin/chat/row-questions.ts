@@ -4,6 +4,7 @@
  */
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import { literal, quote, quotedPath } from '../../../core/domain/names.ts'
+import { FORMAT_NAMES } from '../../../core/domain/uploaded-file.ts'
 import { withoutAccents } from '../../../core/text/word-forms.ts'
 
 interface RowSource {
@@ -63,21 +64,49 @@ export function countAnswer(question: string, sources: readonly RowSource[]): Ro
   const those = tables.length > 0 ? tables : counted
   const [only] = those
   if (only === undefined || those.length === 1) return only ?? null
-  const { unit } = counting(only.source, text)
-  const each = those.map(({ source }) => {
-    return `SELECT ${literal(source.name)} AS name, ${counting(source, text).value} AS ${unit} ${fromOf(source)}`
-  })
-  const sum = `SELECT coalesce(name, 'all') AS name, CAST(sum(${unit}) AS BIGINT) AS ${unit}`
   return {
     ...only,
-    statement: `${sum}\nFROM (${each.join('\n  UNION ALL ')})\nGROUP BY ROLLUP (name) ORDER BY ${unit} DESC`,
+    statement: countOfAll(
+      those.map(({ source }) => source),
+      text,
+      '',
+    ),
   }
+}
+
+/** Returns the statement for the number in each source, and in all together. */
+function countOfAll(sources: readonly RowSource[], text: string, where: string): string {
+  const [first, ...others] = sources
+  if (first === undefined) throw new Error('there is a source to count in')
+  const { value, unit } = counting(first, text)
+  if (others.length === 0) return `SELECT ${value} AS ${unit} ${fromOf(first)}${where}`
+  const each = sources.map((source) => {
+    return `SELECT ${literal(source.name)} AS name, ${counting(source, text).value} AS ${unit} ${fromOf(source)}${where}`
+  })
+  const sum = `SELECT coalesce(name, 'all') AS name, CAST(sum(${unit}) AS BIGINT) AS ${unit}`
+  return `${sum}\nFROM (${each.join('\n  UNION ALL ')})\nGROUP BY ROLLUP (name) ORDER BY ${unit} DESC`
+}
+
+/** Counts the documents of a format, as in "How many PDF documents are there?" */
+function formatCount(text: string, sources: readonly RowSource[]): RowAnswer | null {
+  const words = text.match(/[\p{L}\p{N}]+/gu) ?? []
+  const rest = words.filter((word) => !EMPTY_WORDS.has(word) && !NOUNS.test(word))
+  const format = FORMAT_NAMES.find((name) => name === singular(rest[0] ?? ''))
+  if (format === undefined || rest.length > 1) return null
+  const those = sources.filter(({ isTable, columns }) => {
+    return !isTable && columns.some(({ name }) => name === 'format')
+  })
+  const [source] = those
+  if (source === undefined) return null
+  return { statement: countOfAll(those, text, ` WHERE format = ${literal(format)}`), source }
 }
 
 export function rowAnswer(question: string, sources: readonly RowSource[]): RowAnswer | null {
   const text = folded(question)
   const wanted = wantedOf(text)
   if (wanted === null) return null
+  const ofFormat = wanted === 'count' ? formatCount(text, sources) : null
+  if (ofFormat !== null) return ofFormat
   const answers = sources.flatMap((source) => answerFrom(question, { text, wanted, source }) ?? [])
   return answers.find(({ statement }) => statement !== null) ?? answers[0] ?? null
 }

@@ -22,9 +22,7 @@ export class WantedForm {
     this.#asked = new Set(keywords(question))
     this.#asksForAll = ASKS_FOR_ALL.test(question)
     this.#asksHow = ASKS_HOW.test(question)
-    this.#options = optionsIn(question).map((option) => {
-      return new RegExp(`(?<![\\p{L}\\p{N}-])${option}(?![\\p{L}\\p{N}-])`, 'u')
-    })
+    this.#options = optionsIn(question).map(optionPattern)
   }
 
   /** Call this in text order, so that the first sentence below a heading is recognized. */
@@ -187,6 +185,10 @@ function definesIt(text: string, subject: string): boolean {
 export function optionsIn(question: string): readonly string[] {
   const pattern = /(?<![\p{L}\p{N}-])-(?:[a-zA-Z0-9]|-[a-zA-Z0-9][\w-]*)(?![\p{L}\p{N}-])/gu
   return [...question.matchAll(pattern)].map(([option]) => option)
+}
+
+export function optionPattern(option: string): RegExp {
+  return new RegExp(`(?<![\\p{L}\\p{N}-])${option}(?![\\p{L}\\p{N}-])`, 'u')
 }
 
 /** Removes everything but letters and digits. */
