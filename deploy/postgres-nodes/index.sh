@@ -4,11 +4,16 @@
 set -euo pipefail
 : "${COORDINATOR:?}" "${TABLE:?}" "${NODE_PASSWORD:?}" "${1:?the file with the nodes}"
 mapfile -t nodes < <(grep -Ev '^[[:space:]]*(#|$)' "$1")
+# pgvector's HNSW takes more than 2,000 dimensions only in half precision.
+dimensions=$(psql -qXAt -v ON_ERROR_STOP=1 -v table="$TABLE" -d "$COORDINATOR" <<<"SELECT atttypmod FROM pg_attribute
+  WHERE attrelid = format('eider.%I', :'table')::regclass AND attname = 'vector'")
+column='vector vector_cosine_ops'
+[ "$dimensions" -le 2000 ] || column="(vector::halfvec($dimensions)) halfvec_cosine_ops"
 drop='DROP INDEX IF EXISTS eider.:"index"'
-at_nodes='CREATE INDEX :"index" ON eider.:"part" USING hnsw (vector vector_cosine_ops)
+at_nodes='CREATE INDEX :"index" ON eider.:"part" USING hnsw ('$column')
   WITH (m = :m, ef_construction = :ef)'
 # Of no rows: it tells Eider that the nodes have one.
-at_coordinator='CREATE INDEX :"index" ON eider.:"table" USING hnsw (vector vector_cosine_ops)'
+at_coordinator='CREATE INDEX :"index" ON eider.:"table" USING hnsw ('$column')'
 run() { # statement, and more for psql
   psql -qX -v ON_ERROR_STOP=1 -v table="$TABLE" -v index="$TABLE:hnsw" \
     -v part="$TABLE:${#nodes[@]}" -v m="${M:-16}" -v ef="${EF_CONSTRUCTION:-128}" "${@:2}" <<<"$1"

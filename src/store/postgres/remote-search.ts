@@ -26,6 +26,7 @@ import { DISTANCE_PLACE, type FoundRow, FoundRows } from './found-rows.ts'
 import { listOf } from './remote-rows.ts'
 import { remoteState, remoteTables } from './remote-tables.ts'
 import {
+  hnswColumn,
   hybridStatement,
   nearestStatement,
   rowsStatement,
@@ -293,7 +294,8 @@ export async function indexRemote(
   definition: VectorIndexDefinition | null,
 ): Promise<void> {
   const { chunks, index } = remoteTables(place)
-  if ((await remoteState(run, place)).parts.length > 0) {
+  const { parts, dimensions } = await remoteState(run, place)
+  if (parts.length > 0) {
     const how = 'create or drop it with deploy/postgres-nodes/index.sh'
     throw new AppError(
       'invalid_request',
@@ -305,9 +307,10 @@ export async function indexRemote(
       'In PostgreSQL an index is of the type hnsw; without one all vectors are compared'
     throw new AppError('invalid_request', message)
   }
+  const column = hnswColumn(dimensions ?? 0)
   await run(`DROP INDEX IF EXISTS ${index}`)
   if (definition?.type !== 'hnsw') return
   const { m = 16, ef_construction: construction = 128 } = definition.options
   await run(`CREATE INDEX ${quote(`${place.table}:hnsw`)} ON ${chunks}
-    USING hnsw (vector vector_cosine_ops) WITH (m = ${m}, ef_construction = ${construction})`)
+    USING hnsw (${column}) WITH (m = ${m}, ef_construction = ${construction})`)
 }

@@ -3,6 +3,7 @@ import { BM25, type KeywordSearch } from '../../core/domain/hybrid-search.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import type { LeastRelevance } from '../../core/domain/ports/search-ports.ts'
 import type { StoragePlace } from '../../core/domain/ports/storage-ports.ts'
+import { AppError } from '../../core/errors.ts'
 import { FOUND_COLUMNS } from './found-rows.ts'
 import { listOf, selectEach } from './remote-rows.ts'
 import { BASES, remoteTables } from './remote-tables.ts'
@@ -34,6 +35,7 @@ class Statement implements SourceSelect {
 
 interface Searched {
   readonly place: StoragePlace
+  readonly isIndexed: boolean
   readonly parts: readonly string[]
   readonly chunks: string
   readonly condition: SourceSelect | null
@@ -44,7 +46,8 @@ export function nearestStatement(
   { vector, fetched }: { readonly vector: Float32Array; readonly fetched: number },
 ): SourceSelect {
   const statement = new Statement(searched.condition)
-  const near = nearestSql(searched, statement, { near: statement.vector(vector), fetched })
+  const wanted = { near: statement.vector(vector), dimensions: vector.length, fetched }
+  const near = nearestSql(searched, statement, wanted)
   statement.sql = `WITH ${near} SELECT ${FOUND_COLUMNS}, n.distance
     FROM ${searched.chunks} AS c JOIN near AS n ON n.chunk_key = c.chunk_key
     WHERE c.chunk_key = ANY(ARRAY(SELECT chunk_key FROM near)) ORDER BY n.distance`
@@ -57,14 +60,40 @@ export function rowsStatement({ chunks }: Searched): string {
     WHERE c.chunk_key = ANY($1::bigint[])`
 }
 
+/** pgvector's HNSW takes longer vectors only in half precision. */
+const WHOLE_DIMENSIONS_MAX = 2000
+const DIMENSIONS_MAX = 4000
+
+/** The expression that an HNSW index orders by. */
+function indexedVector(dimensions: number, vector: string): string {
+  return dimensions > WHOLE_DIMENSIONS_MAX ? `(${vector}::halfvec(${dimensions}))` : vector
+}
+
+/** @throws AppError `invalid_request` for vectors that are too long */
+export function hnswColumn(dimensions: number): string {
+  if (dimensions > DIMENSIONS_MAX) {
+    const message = `pgvector's HNSW index takes at most ${DIMENSIONS_MAX} dimensions, and these vectors have ${dimensions}`
+    throw new AppError('invalid_request', `${message}; without an index, all are compared`)
+  }
+  const kind = dimensions > WHOLE_DIMENSIONS_MAX ? 'halfvec' : 'vector'
+  return `${indexedVector(dimensions, 'vector')} ${kind}_cosine_ops`
+}
+
 /** The keys of the nearest. With all columns, sorting would take longer than measuring. */
 function nearestSql(
   searched: Searched,
   { where }: Statement,
-  { near, fetched }: { readonly near: string; readonly fetched: number },
+  {
+    near,
+    dimensions,
+    fetched,
+  }: { readonly near: string; readonly dimensions: number; readonly fetched: number },
 ): string {
+  const compared = (vector: string) => {
+    return searched.isIndexed ? indexedVector(dimensions, vector) : vector
+  }
   const nearest = selectEach(searched, (table) => {
-    return `SELECT chunk_key, vector <=> ${near} AS distance FROM ${table}
+    return `SELECT chunk_key, ${compared('vector')} <=> ${compared(near)} AS distance FROM ${table}
       WHERE ${where} ORDER BY distance LIMIT ${fetched}`
   })
   // With MATERIALIZED, the nodes select at the same time.
@@ -123,7 +152,7 @@ export function hybridStatement(
     hits AS MATERIALIZED (${hits}),
     best AS MATERIALIZED (SELECT chunk_key, ${rounded('score')} AS score FROM hits
       ORDER BY score DESC FETCH FIRST ${hitCount} ROWS WITH TIES),
-    ${nearestSql(searched, statement, { near, fetched })}
+    ${nearestSql(searched, statement, { near, dimensions: vector.length, fetched })}
     SELECT ${FOUND_COLUMNS}, c.vector <=> ${near} AS distance, ${rounded(score)},
         b.chunk_key IS NOT NULL, n.chunk_key IS NOT NULL,
         (SELECT ${rounded(`sum(weight) * ${BM25.k1 + 1}`)} FROM weights)

@@ -34,6 +34,22 @@ export async function postgresApps() {
   }
 }
 
+/** A text's vector is always the same, and as far from every other text's. */
+export function meaninglessEmbedders(dimensions: number) {
+  const vectorOf = (text: string) => {
+    let state = Bun.hash.crc32(text)
+    return Float32Array.from({ length: dimensions }, () => {
+      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+      return state / 2 ** 32 - 0.5
+    })
+  }
+  return {
+    providers: ['builtin' as const],
+    embedder: () => ({ embed: async (texts: readonly string[]) => texts.map(vectorOf) }),
+    probe: async () => ({ kind: 'ready' as const, dimensions }),
+  }
+}
+
 export function connection(parameters: object, name = 'pg'): string {
   const all = JSON.stringify({ ...parameters, storage: true })
   return `CREATE DATABASE ${name} ENGINE = 'postgres', PARAMETERS = ${all}`

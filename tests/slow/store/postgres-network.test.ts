@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { slowProxy } from '../../support/slow-proxy.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
-import { connection, KB, must, postgresApps, run } from './postgres-apps.ts'
+import { connection, KB, meaninglessEmbedders, must, postgresApps, run } from './postgres-apps.ts'
 import { corpus } from './postgres-corpus.ts'
 
 const { server, close } = await postgresApps()
@@ -10,16 +10,6 @@ const proxy = server && (await slowProxy(server))
 const STORAGE = 'storage = {"database": "pg", "table": "kb", "copy": false}'
 const TIMEOUT_MS = 2000
 const ROUND_TRIP_MS = 50
-const DIMENSIONS = 64
-
-/** Always the same for a text, and as far from every other text's. */
-function meaninglessVector(text: string): Float32Array {
-  let state = Bun.hash.crc32(text)
-  return Float32Array.from({ length: DIMENSIONS }, () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32 - 0.5
-  })
-}
 
 describe.skipIf(server === null)('a network', () => {
   let eider: TestApp
@@ -71,12 +61,7 @@ describe.skipIf(server === null)('a network', () => {
 
   test('carries few rows, even if thousands have equal words and other meanings', async () => {
     if (proxy === null) return
-    const embed = async (texts: readonly string[]) => texts.map(meaninglessVector)
-    const embedders = {
-      providers: ['builtin' as const],
-      embedder: () => ({ embed }),
-      probe: async () => ({ kind: 'ready' as const, dimensions: DIMENSIONS }),
-    }
+    const embedders = meaninglessEmbedders(64)
     const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
     const [remote, embedded] = [
       await createTestApp({ environment, embedders }),

@@ -3,8 +3,8 @@
  * the same order as the embedded store.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { TestApp } from '../../support/test-app.ts'
-import { KB, must, postgresApps, run } from './postgres-apps.ts'
+import { createTestApp, type TestApp } from '../../support/test-app.ts'
+import { connection, KB, meaninglessEmbedders, must, postgresApps, run } from './postgres-apps.ts'
 import { corpus, MODES, searches } from './postgres-corpus.ts'
 
 const { server, app, connected, sql, close } = await postgresApps()
@@ -148,4 +148,34 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
     const left = await sql(`SELECT to_regclass('eider."kb:hnsw"') AS found`)
     expect(left).toEqual([{ found: null }])
   })
+
+  // pgvector's HNSW takes up to 2,000 whole numbers.
+  test('an HNSW index of long vectors orders them in half precision', async () => {
+    await sql('ALTER DATABASE shop SET enable_seqscan = off')
+    const embedders = meaninglessEmbedders(3072)
+    const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
+    const [long, own] = await Promise.all([
+      createTestApp({ environment, embedders }),
+      createTestApp({ embedders }),
+    ])
+    await must(long, connection(server?.parameters ?? {}))
+    const storage = 'storage = {"database": "pg", "table": "long", "copy": false}'
+    await must(long, `CREATE KNOWLEDGE_BASE kb USING ${storage}, language = 'english'`)
+    await must(own, `CREATE KNOWLEDGE_BASE kb USING language = 'english'`)
+    const knowledge_base = { rows: corpus(200) }
+    for (const one of [long, own]) {
+      expect((await one.send('PUT', KB, { knowledge_base })).status).toBe(200)
+    }
+    await must(long, 'CREATE INDEX ON KNOWLEDGE_BASE kb WITH (type = hnsw)')
+    for (const mode of MODES) {
+      const search = `SELECT id FROM kb WHERE content = 'green tea' ${mode} AND price < 40 LIMIT 5`
+      expect(await long.rows(search)).toEqual(await own.rows(search))
+    }
+    // PostgreSQL counts with a delay.
+    const counted = `SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'long:hnsw'`
+    const scans = async () => Number((await sql(counted))[0]?.idx_scan)
+    while ((await scans()) === 0) await Bun.sleep(200)
+    await long.close()
+    await own.close()
+  }, 120_000)
 })
