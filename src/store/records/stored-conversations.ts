@@ -38,10 +38,17 @@ const HISTORY_CHARS_MAX = 400_000
 /** The most characters of rows and charts on one page of turns. */
 const PAGE_CHARS_MAX = 16_000_000
 
+interface NumberedTurn extends NewTurn {
+  readonly number: number
+}
+
 export class StoredConversations implements ConversationStore {
   readonly #parts: StoreParts
   readonly #limits: ConversationLimits
   readonly #writes = new SerialQueue()
+  #waiting: NumberedTurn[] = []
+  /** Turns that arrive during a write share the next one: each costs a transaction. */
+  #nextWrite: Promise<void> | null = null
   #nextNumber = 1
   readonly #sweeper: ReturnType<typeof setInterval>
 
@@ -65,9 +72,15 @@ export class StoredConversations implements ConversationStore {
   }
 
   add(turn: NewTurn): Promise<void> {
-    const number = this.#nextNumber
+    this.#waiting.push({ ...turn, number: this.#nextNumber })
     this.#nextNumber += 1
-    return this.#writes.run(() => this.#write(turn, number))
+    this.#nextWrite ??= this.#writes.run(() => {
+      const turns = this.#waiting
+      this.#waiting = []
+      this.#nextWrite = null
+      return this.#write(turns)
+    })
+    return this.#nextWrite
   }
 
   async history(owner: Owner, conversationId: string, asker: Asker): Promise<KeptHistory> {
@@ -203,20 +216,23 @@ export class StoredConversations implements ConversationStore {
     await this.#writes.idle()
   }
 
-  async #write({ owner, summary, findings, ...turn }: NewTurn, number: number): Promise<void> {
+  async #write(turns: readonly NumberedTurn[]): Promise<void> {
     const { database, state } = this.#parts
-    const own = { projectId: owner.projectId, agentId: owner.id }
     await database.writeRecords(async (connection) => {
-      if (!state.snapshot().agents.some(({ id }) => id === owner.id)) return
-      const found = findings === null ? null : JSON.stringify(findings)
-      await insertRows(connection, conversationTurns, [
-        { ...turn, ...own, findings: found, number },
-      ])
-      if (summary === null) return
-      const { lastTurn, text } = summary
-      const { conversationId } = turn
-      const row = { conversationId, ...own, lastTurn, summary: text }
-      await insertRows(connection, conversationSummaries, [row])
+      const live = new Set(state.snapshot().agents.map(({ id }) => id))
+      const kept = turns.filter(({ owner }) => live.has(owner.id))
+      const rows = kept.map(({ owner, summary: _, findings, ...turn }) => {
+        const found = findings === null ? null : JSON.stringify(findings)
+        return { ...turn, findings: found, projectId: owner.projectId, agentId: owner.id }
+      })
+      await insertRows(connection, conversationTurns, rows)
+      const summaries = kept.flatMap(({ conversationId, owner, summary }) => {
+        if (summary === null) return []
+        const { lastTurn, text } = summary
+        const { projectId, id: agentId } = owner
+        return [{ conversationId, projectId, agentId, lastTurn, summary: text }]
+      })
+      await insertRows(connection, conversationSummaries, summaries)
     })
   }
 
