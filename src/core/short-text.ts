@@ -35,6 +35,11 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best
 }
 
+/** The end of a message about an unknown name; empty without a similar one. */
+export function didYouMean(name: string | undefined): string {
+  return name === undefined ? '' : `. Did you mean "${name}"?`
+}
+
 /** The number of characters to insert, delete, replace or swap (optimal string alignment). */
 function editDistance(first: string, second: string): number {
   const rows = [Array.from({ length: second.length + 1 }, (_, index) => index)]

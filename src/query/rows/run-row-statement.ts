@@ -24,7 +24,7 @@ import {
 } from '../../core/domain/names.ts'
 import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../../core/short-text.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { cutTexts } from '../../ingest/chunking/chunker.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { embedTexts } from '../../ingest/pipeline/embed-documents.ts'
@@ -125,11 +125,8 @@ function changeable(
     ...ofProject(snapshot.knowledgeBases, project),
     ...ofProject(snapshot.tables, project),
   ]
-  const nearest = nearestName(
-    name,
-    known.map((one) => one.name),
-  )
-  const hint = nearest === undefined ? '' : `. Did you mean "${nearest}"?`
+  const names = known.map((one) => one.name)
+  const hint = didYouMean(nearestName(name, names))
   const message = `Knowledge base does not exist: ${name}${hint}`
   throw new AppError('knowledge_base_not_found', message)
 }

@@ -14,7 +14,7 @@ import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core
 import { FILES_DATABASE, type Project } from '../../core/domain/names.ts'
 import { fileKey, namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../../core/short-text.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { TABLE_FUNCTIONS } from '../../sql/guard/guard.ts'
 import { nativeText, withNativeNames } from '../../sql/lexer/database-names.ts'
 import type { SourceFrom } from '../../sql/pushdown/source-read.ts'
@@ -262,10 +262,6 @@ function relationNames(snapshot: CatalogSnapshot, project: Project): readonly st
   const { knowledgeBases, views, tables, agents } = snapshot
   const relations = ofProject([...knowledgeBases, ...views, ...tables, ...agents], project)
   return relations.map(({ name }) => name)
-}
-
-function didYouMean(name: string | undefined): string {
-  return name === undefined ? '' : `. Did you mean "${name}"?`
 }
 
 function notAllowed(name: string, allowed: AllowedData): AppError {

@@ -4,7 +4,7 @@ import type { DataSource, SourceTable } from '../../core/domain/flow/source-para
 import { nameKey } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { nearestName } from '../../core/short-text.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import {
   type DescribedTable,
@@ -136,9 +136,6 @@ async function describeSimilar(
     const names = same.map(({ schema, name }) => (schema === null ? name : `${schema}.${name}`))
     return { from: null, hint: `. There are several: ${names.join(', ')}` }
   }
-  const nearest = nearestName(
-    wanted.name,
-    inSchema.map(({ name }) => name),
-  )
-  return { from: null, hint: nearest === undefined ? '' : `. Did you mean "${nearest}"?` }
+  const names = inSchema.map(({ name }) => name)
+  return { from: null, hint: didYouMean(nearestName(wanted.name, names)) }
 }

@@ -88,6 +88,9 @@ const AGGREGATE_NAMES = `
 
 const AGGREGATE_FUNCTIONS: ReadonlySet<string> = new Set(AGGREGATE_NAMES.trim().split(/\s+/))
 
+/** For suggestions. */
+export const FUNCTION_NAMES: readonly string[] = [...SCALAR_FUNCTIONS, ...AGGREGATE_FUNCTIONS]
+
 const WINDOW_FUNCTIONS: ReadonlySet<string> = new Set(
   `row_number rank dense_rank rank_dense percent_rank cume_dist ntile lag lead first_value last_value
   nth_value fill`.split(/\s+/),

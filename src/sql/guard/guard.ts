@@ -1,4 +1,5 @@
 import { AppError } from '../../core/errors.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { variableOf } from '../../core/text/statement-places.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
@@ -14,7 +15,12 @@ import {
   walk,
 } from '../ast/select-ast.ts'
 import { isLiteralParameter } from '../lexer/statement-shape.ts'
-import { isAggregateFunction, isScalarFunction, isWindowFunction } from './function-lists.ts'
+import {
+  FUNCTION_NAMES,
+  isAggregateFunction,
+  isScalarFunction,
+  isWindowFunction,
+} from './function-lists.ts'
 import { checkDepth, checkExpandedSize } from './statement-limits.ts'
 
 /** Kinds of expressions that only compute from values. All others are refused. */
@@ -132,7 +138,9 @@ function checkFunction(node: TreeNode): void {
   const isOperator = /^[^\p{L}\p{N}_]+$/u.test(name)
   const isKnown = isScalarFunction(name) || isAggregateFunction(name) || isWindowFunction(name)
   if (!isOperator && !isKnown && !TABLE_FUNCTIONS.has(name.toLowerCase())) {
-    throw forbidden(`Function ${name}`)
+    const { message } = forbidden(`Function ${name}`)
+    const hint = didYouMean(nearestName(name, FUNCTION_NAMES))
+    throw new AppError('sql_forbidden', `${message}${hint}`)
   }
   const [, second] = nodesOf(node.children)
   if (SHAPED_FUNCTIONS.has(name.toLowerCase())) checkShape(name, second)
