@@ -69,7 +69,7 @@ export async function closeTestSet({ rows }: TestSet): Promise<void> {
 }
 
 /** The values of these columns, null where there is no such column. */
-async function* cellsOf<C extends Column>(
+async function* namedCells<C extends Column>(
   rows: RowStream,
   columns: readonly C[],
 ): AsyncGenerator<Readonly<Record<C, ResultValue>>, void> {
@@ -141,7 +141,7 @@ export async function readTestRows(
 ): Promise<readonly TestRow[]> {
   const found: TestRow[] = []
   // Leaving the loop ends the statement.
-  for await (const cells of cellsOf(rows, TEST_COLUMNS[version])) {
+  for await (const cells of namedCells(rows, TEST_COLUMNS[version])) {
     const row = { question: '', document: '', grade: '' }
     for (const column of TEST_COLUMNS[version]) {
       row[column] = textOfValue(cells[column])
@@ -226,7 +226,7 @@ export async function readQuestionSet(
   const questions: GoldenQuestion[] = []
   let chars = 0
   // Leaving the loop ends the statement.
-  for await (const cells of cellsOf(rows, GOLDEN_COLUMNS)) {
+  for await (const cells of namedCells(rows, GOLDEN_COLUMNS)) {
     if (limit !== null && questions.length >= limit) break
     if (questions.length >= QUESTIONS_MAX) throw tooManyQuestions(`${QUESTIONS_MAX} questions`)
     const [accepted, documentIds] = [textsIn(cells.answer), textsIn(cells.documents)]
