@@ -4,6 +4,7 @@
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { meaninglessEmbedders } from '../tests/slow/store/postgres-apps.ts'
 import { PGVECTOR_BINARIES, testPgvectorNodes } from '../tests/support/pgvector-server.ts'
 import { createTestApp } from '../tests/support/test-app.ts'
 
@@ -18,16 +19,6 @@ const settings = [
   'work_mem=64MB',
 ]
 
-/** Returns a vector for a text, always the same. */
-function vectorOf(text: string): Float32Array {
-  let state = Bun.hash.crc32(text)
-  const next = () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return state / 2 ** 32 - 0.5
-  }
-  return Float32Array.from({ length: DIMENSIONS }, next)
-}
-
 const servers = await testPgvectorNodes(4, { settings })
 if (servers === null)
   throw new Error('PostgreSQL with pgvector and postgres_fdw cannot be installed here')
@@ -35,11 +26,7 @@ const [coordinator, ...nodes] = servers
 if (coordinator === undefined) throw new Error('no server')
 const eider = await createTestApp({
   environment: { EIDER_NETWORK_ALLOW: '127.0.0.1', EIDER_QUERY_MS: '600000' },
-  embedders: {
-    providers: ['builtin'],
-    embedder: () => ({ embed: async (texts) => texts.map(vectorOf) }),
-    probe: async () => ({ kind: 'ready', dimensions: DIMENSIONS }),
-  },
+  embedders: meaninglessEmbedders(DIMENSIONS),
 })
 const seconds = async (work: () => unknown) => {
   const start = performance.now()

@@ -171,6 +171,7 @@ function visibleTo(allowed: AllowedData | undefined, snapshot: CatalogSnapshot):
     knowledgeBases: allowed.knowledgeBases,
     files: snapshot.files
       .filter(({ name }) => isVisible(`${FILES_DATABASE}.${name}`))
+      // Each further sheet is a table that the caller may not read.
       .map((file) => ({ ...file, sheets: [] })),
     views: snapshot.views.filter(({ projectName, name }) => isVisible(`${projectName}.${name}`)),
     tables: snapshot.tables.filter(({ projectName, name }) => isVisible(`${projectName}.${name}`)),

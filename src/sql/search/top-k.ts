@@ -92,8 +92,8 @@ function orderGroups(
       const positions = items.map((_, index) => integerNode(index + 1))
       distinct.distinct_on_targets = isStar ? items.map(copyOf) : positions
     }
-    modifiers.splice(1, 0, { type: 'ORDER_MODIFIER', orders: nearestFirst })
-    select.modifiers = modifiers
+    const others = modifiers.filter((modifier) => modifier !== distinct)
+    select.modifiers = [distinct, { type: 'ORDER_MODIFIER', orders: nearestFirst }, ...others]
   }
 }
 

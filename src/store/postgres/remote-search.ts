@@ -253,8 +253,8 @@ async function hybridOf(
     scoreBound,
     scoresOf: (asked) => asked.map((key) => known.get(key)?.score ?? 0),
     async bestOf(count, _, { alpha, least }) {
-      const wanted = { alpha, least: least - marginOf(vector), scoreBound }
-      const deeper = { ...hybrid, hitCount: count, nearCount: 0, relevance: wanted }
+      const relevance = { alpha, least: least - marginOf(vector), scoreBound }
+      const deeper = { ...hybrid, hitCount: count, nearCount: 0, relevance }
       return (await hybridOf(query, deeper)).keywordHits.best
     },
     distancesOf: (asked) => distancesOf(query, asked, vector),
@@ -307,10 +307,9 @@ export async function indexRemote(
       'In PostgreSQL an index is of the type hnsw; without one all vectors are compared'
     throw new AppError('invalid_request', message)
   }
-  const column = hnswColumn(dimensions ?? 0)
   await run(`DROP INDEX IF EXISTS ${index}`)
   if (definition?.type !== 'hnsw') return
   const { m = 16, ef_construction: construction = 128 } = definition.options
   await run(`CREATE INDEX ${quote(`${place.table}:hnsw`)} ON ${chunks}
-    USING hnsw (${column}) WITH (m = ${m}, ef_construction = ${construction})`)
+    USING hnsw (${hnswColumn(dimensions ?? 0)}) WITH (m = ${m}, ef_construction = ${construction})`)
 }

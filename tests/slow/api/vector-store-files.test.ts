@@ -176,6 +176,10 @@ test('pages in both directions, with files on their way among documents', async 
     held.resolve()
   }
   await settled(at)
+  for (const param of ['after', 'before']) {
+    const { status, text } = await app.send('GET', `/v1${at}/files?${param}=file-none`)
+    expect([status, text]).toEqual([400, expect.stringContaining(`Parameter \\"${param}\\" is`)])
+  }
 })
 
 test('a file that is deleted while it is attached leaves nothing behind', async () => {

@@ -178,4 +178,19 @@ describe.skipIf(server === null)('searches in PostgreSQL', () => {
     await long.close()
     await own.close()
   }, 120_000)
+
+  test('an index of longer vectors is refused with what to do', async () => {
+    const environment = { EIDER_NETWORK_ALLOW: '127.0.0.1' }
+    const longer = await createTestApp({ environment, embedders: meaninglessEmbedders(4001) })
+    await must(longer, connection(server?.parameters ?? {}))
+    const storage = 'storage = {"database": "pg", "table": "longer", "copy": false}'
+    await must(longer, `CREATE KNOWLEDGE_BASE kb USING ${storage}, language = 'english'`)
+    await must(longer, `INSERT INTO kb (id, content) VALUES ('sencha', 'green tea')`)
+    const refused = await run(longer, 'CREATE INDEX ON KNOWLEDGE_BASE kb WITH (type = hnsw)')
+    expect(refused).toContain('at most 4000 dimensions, and these vectors have 4001; without an')
+    expect(await longer.rows(`SELECT id FROM kb WHERE content = 'tea' LIMIT 1`)).toEqual([
+      ['sencha'],
+    ])
+    await longer.close()
+  })
 })

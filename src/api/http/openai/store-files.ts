@@ -126,7 +126,8 @@ export async function storeFilesPage(
   const cursor = before ?? order.after
   const documentsAfter = (afterId: string | null, wanted: number) => {
     const page = { isAscending, afterId, limit: wanted }
-    return documentsPage(context, { kb, files, skipped }, page, signal)
+    const param = before === null ? 'after' : 'before'
+    return documentsPage(context, { kb, files, skipped, param }, page, signal)
   }
   const othersAfter = (after: string | null, wanted: number) => {
     return pageOf(others, ({ id }) => id, { limit: wanted, isAscending, after, before: null }).items
@@ -148,6 +149,8 @@ async function documentsPage(
     readonly kb: KnowledgeBase
     readonly files: ReadonlyMap<string, AttachedFile>
     readonly skipped: ReadonlySet<string>
+    /** The parameter that named the first id. */
+    readonly param: 'after' | 'before'
   },
   wanted: {
     readonly isAscending: boolean
@@ -162,7 +165,7 @@ async function documentsPage(
     afterId === null
       ? null
       : await findDocument(context.deps.documents, { kb, id: afterId }, signal)
-  if (last === undefined) throw notListed('after', afterId ?? '')
+  if (last === undefined) throw notListed(given.param, afterId ?? '')
   const backwards = isAscending ? {} : { isBackwards: true }
   const found: StoredDocument[] = []
   let afterKey = last?.firstKey ?? 0n

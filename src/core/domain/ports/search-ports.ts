@@ -46,8 +46,8 @@ export interface KeywordHits {
   /** Scores of chunks that meet the conditions; 0 for a chunk without a hit. */
   scoresOf(keys: readonly bigint[]): readonly number[]
   /**
-   * `best` with another count, on the same state; null if that is too many. Hits whose relevance is lower than that may
-   * be left out.
+   * `best` with another count, on the same state; null if that is too many.
+   * @param relevance Hits that cannot reach it may be left out.
    * @throws AppError like `SqlEngine.run`
    */
   bestOf(

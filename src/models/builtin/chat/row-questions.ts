@@ -69,13 +69,12 @@ export function countAnswer(question: string, sources: readonly RowSource[]): Ro
     statement: countOfAll(
       those.map(({ source }) => source),
       text,
-      '',
     ),
   }
 }
 
 /** Returns the statement for the number in each source, and in all together. */
-function countOfAll(sources: readonly RowSource[], text: string, where: string): string {
+function countOfAll(sources: readonly RowSource[], text: string, where = ''): string {
   const [first, ...others] = sources
   if (first === undefined) throw new Error('there is a source to count in')
   const { value, unit } = counting(first, text)
