@@ -1,6 +1,6 @@
 import type { BoundValue } from '../core/domain/ports/engine-ports.ts'
 import { AppError } from '../core/errors.ts'
-import { variableOf } from '../core/text/statement-places.ts'
+import { variableOf } from '../core/text/shown-statement.ts'
 import { HOUR_MS } from '../core/time.ts'
 import { DATABASE_PARAMETER } from '../sql/guard/placeholders.ts'
 

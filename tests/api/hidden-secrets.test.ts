@@ -3,7 +3,7 @@
  * place where it is stored.
  */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mayHoldSecrets, withoutSecrets } from '../../src/core/text/hidden-secrets.ts'
+import { mayHoldSecrets, withoutSecrets } from '../../src/core/text/shown-statement.ts'
 import { fakeSources, fakeTable } from '../support/fake-sources.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 

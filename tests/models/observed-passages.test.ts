@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { parseCsv } from '../../src/core/domain/shown-values.ts'
+import { parseCsv } from '../../src/core/text/csv.ts'
 import { listedNames, passagesIn } from '../../src/models/builtin/chat/observed-passages.ts'
 import { cpuMsOf } from '../support/cpu-time.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { lineAndColumn } from '../../src/core/text/statement-places.ts'
+import { lineAndColumn } from '../../src/core/text/shown-statement.ts'
 import { parameterNamesOf, toDuckDB, tokenize } from '../../src/sql/lexer/tokens.ts'
 
 const duckDB = (sql: string, escapes?: 'standard' | 'backslash') => {

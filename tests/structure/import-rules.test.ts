@@ -204,8 +204,11 @@ test('a planted way from a thread to the database is found', async () => {
     'src/agents/loop.ts': `import '../store/database.ts'`,
     'src/store/database.ts': 'export const database = 1',
     'src/wiring/threads/embedder.ts': 'export {}',
+    'src/wiring/threads/map.ts': `import '../../core/values.ts'`,
+    'src/core/values.ts': `import { DuckDBValue } from '@duckdb/node-api'`,
   })
   expect(threadsReachingStore(planted)).toEqual([
     'src/wiring/threads/agent.ts -> src/agents/loop.ts -> src/store/database.ts',
+    'src/wiring/threads/map.ts -> src/core/values.ts',
   ])
 })

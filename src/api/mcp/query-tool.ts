@@ -1,8 +1,8 @@
 import type { Principal } from '../../core/domain/access/principal.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
-import { csvRow } from '../../core/domain/shown-values.ts'
 import { AppError } from '../../core/errors.ts'
 import { textOfValue } from '../../core/json.ts'
+import { csvRow } from '../../core/text/csv.ts'
 import { answers, READS, type Tool, takes } from './tool.ts'
 import { defaultProject } from './visible-data.ts'
 

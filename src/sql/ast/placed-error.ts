@@ -1,6 +1,10 @@
 import { AppError } from '../../core/errors.ts'
-import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
-import { lineAndColumn, lineWithCaret, placeAsWritten } from '../../core/text/statement-places.ts'
+import {
+  lineAndColumn,
+  lineWithCaret,
+  mayHoldSecrets,
+  placeAsWritten,
+} from '../../core/text/shown-statement.ts'
 import { hasNativeNames } from '../lexer/database-names.ts'
 import { isNode, isNumber, nodesOf, type TreeNode } from './select-ast.ts'
 

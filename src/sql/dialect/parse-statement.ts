@@ -4,7 +4,7 @@
  */
 
 import { AppError } from '../../core/errors.ts'
-import { variableOf } from '../../core/text/statement-places.ts'
+import { variableOf } from '../../core/text/shown-statement.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
 import { type ObjectStatement, objectStatement } from './object-statements.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'

@@ -1,7 +1,6 @@
 import { FILES_DATABASE } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
-import { lineAndColumn } from '../../core/text/statement-places.ts'
+import { lineAndColumn, mayHoldSecrets } from '../../core/text/shown-statement.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { closeOf, endOfText } from '../lexer/brackets.ts'
 import type { Token } from '../lexer/tokens.ts'

@@ -1,6 +1,6 @@
 import { AppError } from '../../core/errors.ts'
 import { didYouMean, nearestName } from '../../core/short-text.ts'
-import { variableOf } from '../../core/text/statement-places.ts'
+import { variableOf } from '../../core/text/shown-statement.ts'
 import { placed } from '../ast/placed-error.ts'
 import {
   columnNames,

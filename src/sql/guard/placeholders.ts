@@ -1,4 +1,4 @@
-import { asWritten, variableParameter } from '../../core/text/statement-places.ts'
+import { asWritten, variableParameter } from '../../core/text/shown-statement.ts'
 import {
   copyOf,
   isNode,

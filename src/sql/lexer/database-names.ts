@@ -7,7 +7,7 @@
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { NATIVE_DIALECTS, nativeTokens } from '../../core/text/native-sql.ts'
-import { lineAndColumn } from '../../core/text/statement-places.ts'
+import { lineAndColumn } from '../../core/text/shown-statement.ts'
 import { nextToken, type Token, tokenize } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'

@@ -1,5 +1,5 @@
 import { AppError } from '../../core/errors.ts'
-import { lineAndColumn, variableParameter } from '../../core/text/statement-places.ts'
+import { lineAndColumn, variableParameter } from '../../core/text/shown-statement.ts'
 import { escapeAt, type StringEscapes } from './string-escapes.ts'
 
 type TokenKind = 'word' | 'name' | 'string' | 'number' | 'symbol' | 'parameter'

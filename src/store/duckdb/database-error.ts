@@ -1,11 +1,11 @@
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../core/errors.ts'
-import { mayHoldSecrets } from '../../core/text/hidden-secrets.ts'
 import {
   asWritten,
   lineAndColumn,
   lineWithCaret,
+  mayHoldSecrets,
   placeAsWritten,
-} from '../../core/text/statement-places.ts'
+} from '../../core/text/shown-statement.ts'
 import { TOO_COSTLY } from './step-limits.ts'
 
 /** DuckDB's messages for a file that was damaged from outside the program. */

@@ -9,8 +9,9 @@ import {
   type DuckDBVector,
 } from '@duckdb/node-api'
 import type { RowEncoding } from '../../core/domain/query-result.ts'
-import { csvCell, csvRow, numberFields } from '../../core/domain/shown-values.ts'
+import { numberFields } from '../../core/domain/shown-values.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
+import { csvCell, csvRow } from '../../core/text/csv.ts'
 import { postgresMoment } from '../../core/time.ts'
 import { writeBinaryText } from './columnar/binary-cells.ts'
 import { ByteBuffer, textBytes } from './columnar/raw-vectors.ts'

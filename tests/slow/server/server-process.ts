@@ -77,13 +77,19 @@ async function started(
 ): Promise<ServerProcess> {
   const child = spawn(environment, args, main)
   const output: string[] = []
+  const stderr = new Response(child.stderr).text()
   const url = await urlOf(child.stdout, output)
+  if (url === undefined) {
+    child.kill('SIGKILL')
+    const how = `exit code ${await child.exited}, signal ${child.signalCode}`
+    throw new Error(`The server did not start: ${how}\n${output.join('')}\n${await stderr}`)
+  }
   return {
     url,
     pid: child.pid,
     exited: child.exited,
     output: () => output.join(''),
-    stderr: new Response(child.stderr).text(),
+    stderr,
     send: (method, path, body, headers) => {
       return fetch(`${url}${path}`, {
         method,
@@ -95,8 +101,11 @@ async function started(
   }
 }
 
-/** Returns the address that the program prints when it is ready. */
-async function urlOf(output: ReadableStream<Uint8Array>, read: string[]): Promise<string> {
+/** Returns the address that the program prints when it is ready, or undefined if it ended. */
+async function urlOf(
+  output: ReadableStream<Uint8Array>,
+  read: string[],
+): Promise<string | undefined> {
   const deadline = Date.now() + READY_MS_MAX
   const reader = output.getReader()
   while (Date.now() < deadline) {
@@ -109,7 +118,7 @@ async function urlOf(output: ReadableStream<Uint8Array>, read: string[]): Promis
       return url
     }
   }
-  throw new Error(`the server did not become ready: ${read.join('')}`)
+  return undefined
 }
 
 /** Resolves when the server runs a statement or `request` has already ended. */

@@ -7,9 +7,9 @@ import type {
   ResultValue,
   RowEncoding,
 } from '../../../core/domain/query-result.ts'
-import { csvRow } from '../../../core/domain/shown-values.ts'
 import { type AppError, ERRORS, toAppError } from '../../../core/errors.ts'
 import { setStatement } from '../../../core/runtime/cancellation.ts'
+import { csvRow } from '../../../core/text/csv.ts'
 import type { QueryRequest } from '../../../query/run/run-query.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'

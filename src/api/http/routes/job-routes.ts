@@ -5,7 +5,7 @@ import { isOver, JOB_KINDS, JOB_STATES, type Job } from '../../../core/domain/fl
 import type { ScheduleRun, StoredSchedule } from '../../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../../core/domain/names.ts'
 import { AppError, notFound } from '../../../core/errors.ts'
-import { withoutSecrets } from '../../../core/text/hidden-secrets.ts'
+import { withoutSecrets } from '../../../core/text/shown-statement.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
   DELETED_JOBS,

@@ -1,6 +1,6 @@
 import { type EvidenceLevel, pageAt } from '../../../core/domain/agents/completion-event.ts'
-import { parseCsv } from '../../../core/domain/shown-values.ts'
 import { shortened } from '../../../core/short-text.ts'
+import { parseCsv } from '../../../core/text/csv.ts'
 import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/words.ts'
 import type { Passage, RankedUnit, Ranking, StretchPiece, UnitSite } from './answer-unit.ts'
 import { keywords } from './keywords.ts'

@@ -6,7 +6,7 @@
 
 import { literal, quotedPath } from '../../../core/domain/names.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
-import { parseCsv } from '../../../core/domain/shown-values.ts'
+import { parseCsv } from '../../../core/text/csv.ts'
 import type { ObservedCall } from './asked-question.ts'
 import { csvIn, failureIn, QUERY_TOOL, relevanceIn } from './observed-passages.ts'
 

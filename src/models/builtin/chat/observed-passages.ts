@@ -1,7 +1,7 @@
 import { pagesIn } from '../../../core/domain/agents/completion-event.ts'
 import { literal, quotedPath } from '../../../core/domain/names.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
-import { parseCsv } from '../../../core/domain/shown-values.ts'
+import { parseCsv } from '../../../core/text/csv.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 import type { ObservedCall } from './asked-question.ts'
 

@@ -1,5 +1,5 @@
-// Places in a statement, as its author wrote it: for DuckDB, `@name` and `@@name` are parameters
-// with generated names, because their values are known only when the statement runs.
+// Statements as people see them. For DuckDB, `@name` and `@@name` are parameters with generated
+// names, because their values are known only when the statement runs.
 
 const USER_PREFIX = 'eider_variable_'
 const SYSTEM = 'eider_system_'
@@ -58,4 +58,44 @@ export function lineWithCaret(text: string, at: number): string {
   const start = Math.max(0, column - EXCERPT_CHARS / 2)
   const shown = [...line].slice(start, start + EXCERPT_CHARS).join('')
   return `${shown.replaceAll(/[\t\r\0]/g, ' ')}\n${' '.repeat(column - start)}^`
+}
+
+const SECRET_NAME = String.raw`(?:(?:key|secret|token|passw|pasw|pwd|credential|authorization|cookie)[\w-]{0,40}["'\`]?|\bidentified\s{1,20}by)\s{0,20}`
+
+/** `'password': 'x'`, `api_key = "x"`, `password: x`, and without a sign in between. */
+const NAMED = new RegExp(
+  String.raw`(${SECRET_NAME}[:=]?\s{0,20})('(?:[^']|'')*'|"(?:[^"\\]|\\.)*")|(${SECRET_NAME}:(?!:)\s{0,20})([^\s,'"(){}[\]]{1,2000})`,
+  'gi',
+)
+
+/** Matches the user in `scheme://user:password@host`. */
+const USER_OF_URL = /(:\/\/)[^\s'"/]{1,300}@/g
+
+const PARAMETER_OF_URL =
+  /([?&][\w-]{0,40}(?:key|token|secret|passw|pwd|signature)[\w-]{0,40}=)[^&\s'"]{1,2000}/gi
+
+/**
+ * Replaces every secret, and the login in every address, by `******`. The patterns are bounded,
+ * because texts may be long and hostile.
+ */
+export function withoutSecrets(sql: string): string {
+  return sql
+    .replaceAll(NAMED, (_all, quoted: string | undefined, _text, bare: string | undefined) => {
+      return quoted === undefined ? `${bare}******` : `${quoted}'******'`
+    })
+    .replaceAll(USER_OF_URL, '$1******@')
+    .replaceAll(PARAMETER_OF_URL, '$1******')
+}
+
+/** Matches statements about users of other databases. */
+const OF_USERS = String.raw`\b(?:create|alter)\s{1,20}(?:users?|role)\b|\bset\s{1,20}password\b`
+
+const HOLDING = new RegExp(
+  String.raw`${OF_USERS}|${SECRET_NAME}[:=]?\s{0,20}["']|${SECRET_NAME}:(?!:)|parameters["'\`]?\s{0,20}[=:]?\s{0,20}["'{]`,
+  'i',
+)
+
+/** Errors then show only a position: a truncated secret would not be recognized. */
+export function mayHoldSecrets(sql: string): boolean {
+  return HOLDING.test(sql) || withoutSecrets(sql) !== sql
 }
