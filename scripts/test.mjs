@@ -1,7 +1,9 @@
 /**
  * Runs each folder in `tests/` as one suite in its own process, two at a time beside one that waits, and ends with one
- * line: `N passed, N failed`. `--fast` leaves out the slow suites; `--hnsw` adds those that need the vss extension
- * (`npm run extensions`); `--all` tries every case of the longest lists instead of a sample. Exits with 1 after any failure, or if nothing ran. Works under Node and Bun.
+ * line: `N passed, N failed`. `--slow` adds the slow suites, the browser and the clients of others; `--hnsw` adds those
+ * that need the vss extension (`npm run extensions`); `--quick` runs only those that take seconds; `--all` tries every
+ * case of the longest lists instead of a sample. Exits with 1 after any failure, or if nothing ran. Works under Node and
+ * Bun.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -19,6 +21,13 @@ const LONGEST_FIRST = [
   ...['api', 'browser', 'slow/models', 'slow/sql', 'clients', 'slow/reading'],
   ...['sql', 'slow/query', 'store', 'query', 'slow/docs', 'ingest'],
 ].map((name) => join('tests', ...name.split('/')))
+/** Slow suites outside of `tests/slow/`. */
+const SLOW = ['browser', 'clients'].map((name) => join('tests', name))
+/** `npm run check` runs these. Each takes less than ten seconds of a core, except the rules for the code. */
+const QUICK = [
+  ...['analysis', 'bench', 'cli', 'evaluation', 'jobs', 'models', 'network', 'projection'],
+  ...['runtime', 'scripts', 'sources', 'structure', 'supervisor', 'telemetry', 'ui'],
+].map((name) => join('tests', name))
 /** Mostly these wait for time limits, so they run beside the two others, in turn. */
 const WAITING = ['sources', 'api'].map((name) => join('tests', 'slow', name))
 /**
@@ -42,9 +51,7 @@ const bun = join(
 )
 const reports = mkdtempSync(join(tmpdir(), 'eider-test-'))
 try {
-  const withSlow = !process.argv.includes('--fast')
-  const withHnsw = process.argv.includes('--hnsw')
-  const all = suites({ withSlow, withHnsw })
+  const all = suites()
   const those = (names) => names.filter((suite) => all.includes(suite))
   const apart = [...WAITING, ...AT_LAST]
   const waited = runSideBySide(those(WAITING), 1)
@@ -56,11 +63,16 @@ try {
 }
 
 /** Returns the folders with tests, the longest ones first. Each folder in `tests/slow/` is also a suite. */
-function suites({ withSlow, withHnsw }) {
-  const fast = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw|file)$/.test(folder))
-  const slow = withSlow ? foldersOf(join('tests', 'slow')) : []
+function suites() {
+  const [isSlow, withHnsw, isQuick] = ['--slow', '--hnsw', '--quick'].map((flag) => {
+    return process.argv.includes(flag)
+  })
+  const all = foldersOf('tests').filter((folder) => !/[\\/](slow|support|hnsw|file)$/.test(folder))
+  const fast = all.filter((folder) => !SLOW.includes(folder))
+  const some = isQuick ? fast.filter((folder) => QUICK.includes(folder)) : fast
+  const slow = isSlow ? [...SLOW, ...foldersOf(join('tests', 'slow'))] : []
   const hnsw = withHnsw ? [join('tests', 'hnsw')] : []
-  return [...hnsw, ...slow, ...fast].filter(hasTests).sort((a, b) => turnOf(a) - turnOf(b))
+  return [...hnsw, ...slow, ...some].filter(hasTests).sort((a, b) => turnOf(a) - turnOf(b))
 }
 
 function turnOf(folder) {

@@ -32,7 +32,7 @@ async function runTests(
 const PASSES = `test('holds', () => {})\n`
 const FAILS = `test('breaks', () => { throw new Error('broken') })\n`
 
-test('the closing line sums up all suites, slow ones too', async () => {
+test('the closing line sums up all suites, with --slow the slow ones too', async () => {
   const files = {
     'sql/a.test.ts': PASSES.repeat(2),
     'http/b.test.ts': `${PASSES}test.skip('later', () => {})`,
@@ -40,13 +40,18 @@ test('the closing line sums up all suites, slow ones too', async () => {
     // One that waits beside the others, and one that runs after them.
     'slow/sources/d.test.ts': PASSES,
     'slow/server/e.test.ts': PASSES,
+    'browser/f.test.ts': PASSES,
+    'clients/g.test.ts': PASSES,
+    'models/h.test.ts': PASSES,
     'support/fake.ts': '',
   }
-  expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '6 passed, 0 failed' })
-  expect(await runTests(files, '--fast')).toMatchObject({
-    exitCode: 0,
-    lastLine: '3 passed, 0 failed',
-  })
+  const ended = async (...flags: string[]) => {
+    const { exitCode, lastLine } = await runTests(files, ...flags)
+    return [exitCode, lastLine]
+  }
+  expect(await ended()).toEqual([0, '4 passed, 0 failed'])
+  expect(await ended('--slow')).toEqual([0, '9 passed, 0 failed'])
+  expect(await ended('--quick')).toEqual([0, '1 passed, 0 failed'])
 })
 
 test('what needs the vss extension is tested where that is asked for, and counts like the rest', async () => {
@@ -70,7 +75,7 @@ test('one failure in any suite ends with 1', async () => {
 
 test('what failed is shown again at the end', async () => {
   const files = { 'api/b.test.ts': FAILS, 'slow/zoo/a.test.ts': PASSES }
-  const { output } = await runTests(files)
+  const { output } = await runTests(files, '--slow')
   const end = output.slice(output.indexOf('== tests/api failed:'))
   expect(end).toContain('error: broken')
   expect(end).toContain('(fail) breaks')
