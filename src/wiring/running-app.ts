@@ -10,6 +10,7 @@ import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
 import { errorText, StartError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
+import type { ChunkSearch } from '../query/search/chunk-search.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
@@ -142,7 +143,10 @@ async function warmUp(deps: QueryDeps, signal: AbortSignal): Promise<void> {
   const known = deps.catalog.snapshot().knowledgeBases.filter(isHere)
   const recent = known.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
   for (const kb of recent.slice(0, KNOWLEDGE_BASES_MAX)) {
-    await runSearch(kb, searchOf(kb), deps, signal).catch(() => {})
+    for (const search of searchesOf(kb)) {
+      const order = { ...search, neighbours: 0, explain: false }
+      await runSearch(kb, order, deps, signal).catch(() => {})
+    }
   }
 }
 
@@ -150,10 +154,14 @@ function isHere({ remote, dimensions }: KnowledgeBase): boolean {
   return remote === undefined && dimensions !== null
 }
 
-function searchOf({ embeddingModel, dimensions }: KnowledgeBase) {
-  const isBuiltin = embeddingModel.provider === BUILTIN_PROVIDER
-  const query = isBuiltin ? 'warm up' : Array.from({ length: dimensions ?? 1 }, () => 1)
-  return { query, k: 1, neighbours: 0, explain: false, rerank: false }
+function searchesOf({ embeddingModel, dimensions }: KnowledgeBase): readonly ChunkSearch[] {
+  const query = 'warm up'
+  if (embeddingModel.provider === BUILTIN_PROVIDER) return [{ query, k: 1, rerank: false }]
+  const vector = Array.from({ length: dimensions ?? 1 }, () => 1)
+  return [
+    { query: vector, k: 1 },
+    { query, mode: 'keyword', k: 1, rerank: false },
+  ]
 }
 
 /** @throws StartError if a certificate cannot be read or the port is in use */
