@@ -5,12 +5,10 @@ import type { ListenAddress, Listener } from '../api/http/listen.ts'
 import type { createServer } from '../api/http/server.ts'
 import { listenPostgres, type PostgresListener } from '../api/postgres/listen-postgres.ts'
 import type { PostgresParts, PostgresPort } from '../api/postgres/postgres-port.ts'
-import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
 import { errorText, StartError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
-import type { ChunkSearch } from '../query/search/chunk-search.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
@@ -140,28 +138,17 @@ const KNOWLEDGE_BASES_MAX = 4
  */
 async function warmUp(deps: QueryDeps, signal: AbortSignal): Promise<void> {
   const { runSearch } = await LATER.search()
-  const known = deps.catalog.snapshot().knowledgeBases.filter(isHere)
-  const recent = known.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+  const { knowledgeBases } = deps.catalog.snapshot()
+  const here = knowledgeBases.filter(({ remote }) => remote === undefined)
+  const recent = here.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+  const order = { query: 'warm up', k: 1, neighbours: 0, explain: false, rerank: false }
   for (const kb of recent.slice(0, KNOWLEDGE_BASES_MAX)) {
-    for (const search of searchesOf(kb)) {
-      const order = { ...search, neighbours: 0, explain: false }
-      await runSearch(kb, order, deps, signal).catch(() => {})
-    }
+    const isBuiltin = kb.embeddingModel.provider === BUILTIN_PROVIDER
+    const vector = new Float32Array(kb.dimensions ?? 0).fill(1)
+    const embedders = { ...deps.embedders, embedder: () => ({ embed: async () => [vector] }) }
+    const own = isBuiltin ? deps : { ...deps, embedders }
+    await runSearch(kb, order, own, signal).catch(() => {})
   }
-}
-
-function isHere({ remote, dimensions }: KnowledgeBase): boolean {
-  return remote === undefined && dimensions !== null
-}
-
-function searchesOf({ embeddingModel, dimensions }: KnowledgeBase): readonly ChunkSearch[] {
-  const query = 'warm up'
-  if (embeddingModel.provider === BUILTIN_PROVIDER) return [{ query, k: 1, rerank: false }]
-  const vector = Array.from({ length: dimensions ?? 1 }, () => 1)
-  return [
-    { query: vector, k: 1 },
-    { query, mode: 'keyword', k: 1, rerank: false },
-  ]
 }
 
 /** @throws StartError if a certificate cannot be read or the port is in use */
