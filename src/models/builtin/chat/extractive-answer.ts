@@ -78,6 +78,10 @@ function notThere(names: readonly string[], { documents }: Findings): string {
 const NAMED_THING =
   /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
 
+/** `rsync` in "What does -v do in rsync?" Options of other programs do not answer that. */
+const PROGRAM =
+  /\b(?:in|of|for|with|von|bei|mit)\s+(?:the\s+)?([\p{L}\p{N}][\p{L}\p{N}@/._-]+)(?:\s+(?:do|mean|command))?[\s?.!]*$/u
+
 /** Names in the question that no passage mentions; the passages probably answer another one. */
 function missingNames({ question, passages, documents }: Findings): readonly string[] {
   const options = documents.length === 0 ? [] : optionsIn(question)
@@ -89,6 +93,8 @@ function missingNames({ question, passages, documents }: Findings): readonly str
   const names = [...question.matchAll(NAMED_THING)].map(
     ([, quoted, plain]) => quoted ?? plain ?? '',
   )
+  const [, program] = (optionsIn(question).length > 0 && PROGRAM.exec(question)) || []
+  if (program !== undefined) names.push(program)
   return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
 }
 
