@@ -221,7 +221,7 @@ describe('documents of several formats', () => {
     for (const name of ['tools', 'papers']) await t.send('POST', kbs, { knowledge_base: { name } })
     const sent = [
       ['tools', 'sieve.md', '# sieve\n\n## Options\n\n`-r`, `--recursive`: Sieve all folders.\n'],
-      ['tools', 'parser.md', '# parser\n\nThe parser reads the words of a command.\n'],
+      ['tools', 'parser.md', '# parser\n\nThe parser reads the words of a command for syncing.\n'],
       ['papers', 'rain.html', '<h1>Rain</h1><p>Rain falls from PDF clouds.</p>'],
       ['papers', 'snow.md', '# Snow\n\nSnow falls slowly.\n'],
     ] as const
@@ -253,9 +253,9 @@ describe('documents of several formats', () => {
     const other = await asked('What does -r do in parser?', [], 'helper')
     expect(other.content).toContain('nothing in parser.md mentions -r. ')
     expect(other.citations).toEqual([])
-    for (const question of ['What does -r do in funnel?', 'What does -r of funnel mean?']) {
+    for (const question of ['What does -r do in rsync?', 'What does -r of rsync mean?']) {
       const missing = await asked(question, [], 'helper')
-      expect(missing.content).toContain('nothing there mentions funnel. ')
+      expect(missing.content).toContain('nothing there mentions rsync. ')
       expect(missing.citations).toEqual([])
     }
   })

@@ -89,12 +89,12 @@ function missingNames({ question, passages, documents }: Findings): readonly str
     return passages.every(({ text }) => !optionPattern(option).test(text))
   }
   if (options.length > 0 && options.every(isMissing)) return options
-  const text = bare(passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' '))
-  const names = [...question.matchAll(NAMED_THING)].map(
-    ([, quoted, plain]) => quoted ?? plain ?? '',
-  )
-  const [, program] = (optionsIn(question).length > 0 && PROGRAM.exec(question)) || []
-  if (program !== undefined) names.push(program)
+  const told = passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' ')
+  const [, program = ''] = (optionsIn(question).length > 0 && PROGRAM.exec(question)) || []
+  // At the start of a word, because "for synchronization" does not mention `rsync`.
+  if (!new RegExp(`(?<![\\p{L}\\p{N}])${program}`, 'iu').test(told)) return [program]
+  const text = bare(told)
+  const names = [...question.matchAll(NAMED_THING)].flatMap(([, one, other]) => one ?? other ?? [])
   return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
 }
 
