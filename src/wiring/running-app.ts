@@ -138,9 +138,11 @@ const KNOWLEDGE_BASES_MAX = 4
  */
 async function warmUp(deps: QueryDeps, signal: AbortSignal): Promise<void> {
   const { runSearch } = await LATER.search()
-  const { knowledgeBases } = deps.catalog.snapshot()
-  const here = knowledgeBases.filter(({ remote }) => remote === undefined)
-  const recent = here.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+  // A scan of vectors on disk would take longer than it saves.
+  const known = deps.catalog.snapshot().knowledgeBases.filter((kb) => {
+    return kb.remote === undefined && deps.nearest.access(kb).kind === 'memory'
+  })
+  const recent = known.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
   const order = { query: 'warm up', k: 1, neighbours: 0, explain: false, rerank: false }
   for (const kb of recent.slice(0, KNOWLEDGE_BASES_MAX)) {
     const isBuiltin = kb.embeddingModel.provider === BUILTIN_PROVIDER
