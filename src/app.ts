@@ -311,6 +311,7 @@ export function createApp(options: AppOptions): App {
     ...{ store, jobs, mcp, agents, questionsKept, maps, metrics, tracing },
     ...{ vectorCaches, rowCaches, reembedding, syncSources, sources },
     ...{ schedules, backups: schedule, reader, builtin, planner },
+    queryDeps,
   })
 }
 

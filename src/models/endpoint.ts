@@ -141,7 +141,7 @@ export function chosenEndpoint(choice: EndpointChoice): Endpoint {
   const defaultKey = isDefault ? choice.defaults.apiKey : undefined
   const apiKey = nonBlank(choice.own.apiKey) ?? defaultKey ?? null
   if (apiKey === null && isAt(choice.publicUrl)) {
-    throw new AppError(choice.code, `An api_key is required for ${url.origin}`)
+    throw new AppError(choice.code, `An api_key is required for ${url.origin}: add it to the model`)
   }
   const query = Object.fromEntries(url.searchParams)
   const credentials = [url.username, url.password].flatMap((text) => [text, uriDecoded(text)])

@@ -5,9 +5,11 @@ import type { ListenAddress, Listener } from '../api/http/listen.ts'
 import type { createServer } from '../api/http/server.ts'
 import { listenPostgres, type PostgresListener } from '../api/postgres/listen-postgres.ts'
 import type { PostgresParts, PostgresPort } from '../api/postgres/postgres-port.ts'
+import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
 import { errorText, StartError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
+import type { QueryDeps } from '../query/select/query-deps.ts'
 import type { Store } from '../store/store.ts'
 import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
@@ -54,6 +56,7 @@ interface RunningParts {
   readonly planner: Closing
   readonly sources: Closing
   readonly tracing: Closing
+  readonly queryDeps: QueryDeps
 }
 
 /** Builds the app around its server: what it starts, and in which order its parts stop. */
@@ -64,6 +67,7 @@ export function appOf(
 ): App {
   const { store, jobs, agents, vectorCaches, reembedding, syncSources, schedules } = parts
   let loading: ReturnType<typeof setTimeout> | undefined
+  const warming = new AbortController()
   return {
     handle: server.handle,
     document: server.document,
@@ -98,6 +102,7 @@ export function appOf(
       // Waits for the vectors, because both would compete for the processor while searches are
       // slow.
       void vectorCaches.settled().then(() => store.keywordLanguages.start())
+      void vectorCaches.settled().then(() => warmUp(parts.queryDeps, warming.signal))
       reembedding.start()
       jobs.open()
       syncSources.start()
@@ -106,6 +111,7 @@ export function appOf(
     },
     async close() {
       clearTimeout(loading)
+      warming.abort()
       parts.metrics.close()
       parts.backups.close()
       schedules.close()
@@ -120,6 +126,30 @@ export function appOf(
       await parts.tracing.close()
       await store.close()
     },
+  }
+}
+
+/** The knowledge bases that were written last will probably be searched first. */
+const KNOWLEDGE_BASES_MAX = 4
+
+/**
+ * Searches before any client does, so that the first one finds models, threads and plans ready.
+ * Calls no other server. Failures are ignored, because a client's own search shows them.
+ */
+async function warmUp(deps: QueryDeps, signal: AbortSignal): Promise<void> {
+  const { runSearch } = await LATER.search()
+  // A scan of vectors on disk would take longer than it saves.
+  const known = deps.catalog.snapshot().knowledgeBases.filter((kb) => {
+    return kb.remote === undefined && deps.nearest.access(kb).kind === 'memory'
+  })
+  const recent = known.toSorted((a, b) => b.updatedAt.localeCompare(a.updatedAt))
+  const order = { query: 'warm up', k: 1, neighbours: 0, explain: false, rerank: false }
+  for (const kb of recent.slice(0, KNOWLEDGE_BASES_MAX)) {
+    const isBuiltin = kb.embeddingModel.provider === BUILTIN_PROVIDER
+    const vector = new Float32Array(kb.dimensions ?? 0).fill(1)
+    const embedders = { ...deps.embedders, embedder: () => ({ embed: async () => [vector] }) }
+    const own = isBuiltin ? deps : { ...deps, embedders }
+    await runSearch(kb, order, own, signal).catch(() => {})
   }
 }
 

@@ -182,9 +182,12 @@ function attachmentsOf(jobs: JobRunner, store: Store['jobs']): Attachments {
 
 /** Loaded with the first request about documents. */
 function documentUsesOf(queryDeps: QueryDeps, reader: DocumentReader): DocumentUses {
-  const uses = async (): Promise<DocumentUses> => {
-    const { documentUses } = await LATER.documents()
-    return documentUses(() => ({ ...queryDeps, chunker: reader.forRequest() }))
+  let loaded: Promise<DocumentUses> | undefined
+  const uses = (): Promise<DocumentUses> => {
+    loaded ??= LATER.documents().then(({ documentUses }) => {
+      return documentUses(() => ({ ...queryDeps, chunker: reader.forRequest() }))
+    })
+    return loaded
   }
   return {
     list: async (...request) => (await uses()).list(...request),

@@ -148,7 +148,7 @@ test('the record of a new agent warns of what is missing, and nothing is called'
   const created = await t.send('POST', AGENTS, { agent: { name: 'lacking', model, data } })
   expect(created.body).toMatchObject({
     warnings: [
-      'An api_key is required for https://api.mistral.ai',
+      'An api_key is required for https://api.mistral.ai: add it to the model',
       'No knowledge base found: mindsdb.nothing',
     ],
   })

@@ -221,7 +221,7 @@ describe('documents of several formats', () => {
     for (const name of ['tools', 'papers']) await t.send('POST', kbs, { knowledge_base: { name } })
     const sent = [
       ['tools', 'sieve.md', '# sieve\n\n## Options\n\n`-r`, `--recursive`: Sieve all folders.\n'],
-      ['tools', 'parser.md', '# parser\n\nThe parser reads the words of a command.\n'],
+      ['tools', 'parser.md', '# parser\n\nThe parser reads the words of a command for syncing.\n'],
       ['papers', 'rain.html', '<h1>Rain</h1><p>Rain falls from PDF clouds.</p>'],
       ['papers', 'snow.md', '# Snow\n\nSnow falls slowly.\n'],
     ] as const
@@ -241,6 +241,8 @@ describe('documents of several formats', () => {
     ['How many markdown documents are there?', '| all | 3 |'],
     ['How many HTML files do you have?', '| mindsdb.papers | 1 |'],
     ['How many PDFs are there?', '| all | 0 |'],
+    ['How many text files are there?', '| all | 0 |'],
+    ['How many texts are there?', '| all | 4 |'],
   ])('%s is answered by a count', async (question, row) => {
     expect((await asked(question, [], 'helper')).content).toContain(row)
   })
@@ -251,6 +253,11 @@ describe('documents of several formats', () => {
     const other = await asked('What does -r do in parser?', [], 'helper')
     expect(other.content).toContain('nothing in parser.md mentions -r. ')
     expect(other.citations).toEqual([])
+    for (const question of ['What does -r do in rsync?', 'What does -r of rsync mean?']) {
+      const missing = await asked(question, [], 'helper')
+      expect(missing.content).toContain('nothing there mentions rsync. ')
+      expect(missing.citations).toEqual([])
+    }
   })
 
   test.each(['What can you do?', 'Who are you?', 'Hi, what can I ask you?', 'Hello!'])(

@@ -222,8 +222,12 @@ describe('one document', () => {
     const put = await t.send('PUT', pathOf(kb, id), { content: 'ducks dive', metadata: { n: 1 } })
     expect(put.status).toBe(201)
     expect((put.body as Item).id).toBe(id)
-    const again = await t.send('PUT', pathOf(kb, id), { content: 'geese fly', metadata: { n: 2 } })
-    expect(again.status).toBe(200)
+    const other = { content: 'geese fly', metadata: { n: 2 } }
+    expect((await t.send('PUT', pathOf(kb, id), other)).status).toBe(200)
+    const atOnce = [1, 2, 3].map(() => t.send('PUT', `${pathOf(kb, id)}2`, other))
+    const statuses = (await Promise.all(atOnce)).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([200, 200, 201])
+    await t.send('DELETE', `${pathOf(kb, id)}2`)
     const read = (await t.send('GET', pathOf(kb, id))).body as Whole
     expect(read).toMatchObject({ id, content: { content: 'geese fly' }, metadata: { n: 2 } })
     expect(await ids(`${kb}/documents`)).toEqual([id])

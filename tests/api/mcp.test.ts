@@ -194,6 +194,13 @@ describe('a tool that fails', () => {
     expect(result.content[0]?.text).toContain(code)
   })
 
+  test('names the arguments that are missing', async () => {
+    const { content } = await called('ask_agent', { agent: 'nobody' })
+    expect(content[0]?.text).toContain("ask_agent: argument must have required property 'question'")
+    const typed = await called('search', { query: 'x', limit: 'many' })
+    expect(typed.content[0]?.text).toContain('search: argument limit must be integer')
+  })
+
   test('an unknown one is a protocol error that names the known ones', async () => {
     const { messages } = await post(call('drop_everything', {}))
     expect(messages).toMatchObject([{ error: { code: -32602 } }])

@@ -7,6 +7,7 @@ import { afterAll, expect } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { strToU8, zipSync } from 'fflate'
 import {
   browserOver,
   browserTest,
@@ -52,6 +53,39 @@ browserTest('a CSV file is queried with one click', async () => {
     await page.getByRole('button', { name: 'Query it' }).click()
     await page.getByRole('button', { name: 'Replace it' }).click()
     await page.getByRole('main').getByText('cyd').first().waitFor()
+  })
+})
+
+/** A workbook whose sheets have one column and one row each. */
+function workbook(sheets: Readonly<Record<string, string>>): readonly number[] {
+  const type = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships/worksheet'
+  const names = Object.keys(sheets)
+  const cell = (text: string) => `<row><c t="inlineStr"><is><t>${text}</t></is></c></row>`
+  const parts = {
+    '[Content_Types].xml': '<Types/>',
+    'xl/workbook.xml': `<workbook><sheets>${names.map((name, at) => `<sheet name="${name}" r:id="s${at}"/>`).join('')}</sheets></workbook>`,
+    'xl/_rels/workbook.xml.rels': `<Relationships>${names.map((_, at) => `<Relationship Id="s${at}" Type="${type}" Target="${at}.xml"/>`).join('')}</Relationships>`,
+    ...Object.fromEntries(
+      Object.entries(sheets).map(([column, value], at) => {
+        const rows = cell(column) + cell(value)
+        return [`xl/${at}.xml`, `<worksheet><sheetData>${rows}</sheetData></worksheet>`]
+      }),
+    ),
+  }
+  return [...zipSync(Object.fromEntries(Object.entries(parts).map(([n, t]) => [n, strToU8(t)])))]
+}
+
+browserTest('each sheet of a workbook can be opened in SQL', async () => {
+  await browser.visit('/', {}, async ({ page }) => {
+    await page.getByRole('button', { name: 'New project' }).waitFor()
+    await settled(page)
+    const bytes = workbook({ Teas: 'sencha', Prices: '9 EUR' })
+    await drop(page, [{ name: 'book.xlsx', bytes }])
+    await page.getByRole('button', { name: 'Query it' }).click()
+    await page.getByRole('main').getByText('sencha').first().waitFor()
+    await page.getByRole('link', { name: 'Home' }).first().click()
+    await page.getByRole('link', { name: 'Prices' }).click()
+    await page.getByRole('main').getByText('9 EUR').first().waitFor()
   })
 })
 

@@ -90,6 +90,16 @@ const CASES: readonly Case[] = [
   },
   {
     line: `POST ${KBS}`,
+    sent: { json: { knowledge_base: { name: 'x', content_column: 'text' } } },
+    status: 400,
+    code: 'unknown_field',
+    title: 'Invalid preprocessing configuration',
+    detail:
+      "Problem with knowledge base parameters: Parameter 'content_column' is not allowed. " +
+      'Did you mean "content_columns"?',
+  },
+  {
+    line: `POST ${KBS}`,
     sent: { json: { knowledge_base: { name: 'x' }, colour: 'red' } },
     status: 400,
     code: 'unknown_field',

@@ -17,13 +17,18 @@ async function inserted(given: readonly Given[], names: readonly string[], kb: K
     files: {
       ...noFiles,
       async *rows(table) {
-        yield* given.find((one) => one.file === table.file)?.rows ?? []
+        const rows = given.find((one) => one.file === table.file)?.rows ?? []
+        yield* rows.filter(({ sheet = 0 }) => sheet === table.index).map(withoutSheet)
       },
     },
   })
   const crawl = { allowedDomains: [], patterns: [] }
   const report = await insert({ kb, files: names, crawl }, deps, never)
   return { store, report }
+}
+
+function withoutSheet({ sheet: _, ...row }: Row): Row {
+  return row
 }
 
 const teas: Given = {
@@ -56,6 +61,33 @@ describe('a table', () => {
     const rows = [{ tea: 'green' }, { tea: 'green' }]
     const { store } = await inserted([{ file, rows }], ['list'], knowledgeBase())
     expect(store.contents).toEqual({ 'list:1': ['tea: green'], 'list:2': ['tea: green'] })
+  })
+})
+
+describe('a workbook', () => {
+  const sheet = (name: string, columns: readonly string[]) => ({ name, columns, rowCount: 1 })
+  const file = uploadedFile({
+    name: 'book.xlsx',
+    format: 'xlsx',
+    columns: ['id', 'tea'],
+    rowCount: 1,
+    sheets: [sheet('Teas', ['id', 'tea']), sheet('Prices', ['id', 'price'])],
+  })
+  // Of a row with `sheet`, the fake takes it as the sheet's index.
+  const rows = [
+    { id: 1, tea: 'green' },
+    { sheet: 1, id: 1, price: 9 },
+  ]
+  const prices = { 'book.xlsx.Prices:1': ['id: 1, price: 9'] }
+
+  test('is stored with all its sheets, and no row replaces one of another sheet', async () => {
+    const { store } = await inserted([{ file, rows }], ['book'], knowledgeBase())
+    expect(store.contents).toEqual({ '1': ['id: 1, tea: green'], ...prices })
+  })
+
+  test('gives only the rows of a sheet that is named', async () => {
+    const { store } = await inserted([{ file, rows }], ['book.Prices'], knowledgeBase())
+    expect(store.contents).toEqual(prices)
   })
 })
 

@@ -192,6 +192,14 @@ describe('non-public addresses are refused before anything connects', () => {
     })
   }
 
+  test('a host without a scheme', async () => {
+    const [code, message] = await failure(get('www.example.com/page'))
+    expect([code, message]).toEqual([
+      'address_refused',
+      '"www.example.com/page" is not an address: start it with https:// or http://',
+    ])
+  })
+
   for (const path of ['/inside', '/metadata', '/file']) {
     test(`a redirect: ${path}`, async () => {
       expect((await failure(get(`${base}${path}`)))[0]).toBe('address_refused')

@@ -34,6 +34,11 @@ describe('text of a page', () => {
       expected: '# Teas\n\n- green\n  3. sencha\n- black\n\nsee *also* **the** `tea(*)` ~~old~~',
     },
     {
+      name: 'emphasis within the same emphasis once',
+      html: '<dl><dt><b><b><code>-v</code></b></b>: more<dd>text</dl><p><i>a <i>b</i></i>',
+      expected: '- **`-v`**: more: text\n\n*a b*',
+    },
+    {
       name: 'no escape anywhere',
       html: '<p>SELECT * FROM [temp_lo] # 1. a_b <i>x*y</i> \\ ` ~ | &lt;p&gt;<p>1. one<p>+ two',
       expected: 'SELECT * FROM [temp_lo] # 1. a_b *x*y* \\ ` ~ | <p>\n\n1. one\n\n+ two',

@@ -59,7 +59,7 @@ describe('a file is found in SQL', () => {
   })
 
   test('or the nearest name is suggested', async () => {
-    expect(await failureOf('SELECT * FROM files.teaz')).toContain('Did you mean "teas"?')
+    expect(await failureOf('SELECT * FROM files.teaz')).toContain('Did you mean files."teas"?')
   })
 })
 
@@ -114,6 +114,25 @@ test.each(['CON', 'x'.repeat(255), 'a"b`c', '🦆.txt', '.hidden', 'v2.5'])(
   },
 )
 
+test.each([
+  ['SELECT unit price (EUR) FROM files.stock', '"Unit Price (EUR)"'],
+  ['SELECT 1 FROM files.stock list.csv', '"stock list.csv"'],
+])('%s is told that its name needs quotes', async (sql, name) => {
+  await t.send('PUT', '/api/files/stock.csv?replace=1', 'Tea,Unit Price (EUR)\nx,1\n')
+  await t.send('PUT', '/api/files/stock%20list.csv?replace=1', 'a\n1\n')
+  const message = await failureOf(sql)
+  expect(message).toContain(`. This name needs quotes: ${name}\n`)
+})
+
+test.each([
+  ['SELECT price', 'Did you mean "Price (EUR)"?'],
+  ['SELECT sold', 'The columns are "Tea", "Price (EUR)"'],
+  ['SELECT "green tea"', "A text needs single quotes: 'green tea'"],
+])('%s of a file without such a column is told what to write', async (select, hint) => {
+  await t.send('PUT', '/api/files/stock.csv?replace=1', 'Tea,Price (EUR)\ngreen tea,3\n')
+  expect(await failureOf(`${select} FROM files.stock`)).toContain(`does not exist. ${hint}`)
+})
+
 test.each(['files."Prices 2026"', 'files.`prices 2026.CSV`'])(
   'a misspelled column of %s is told its name',
   async (name) => {
@@ -125,8 +144,11 @@ test.each(['files."Prices 2026"', 'files.`prices 2026.CSV`'])(
 )
 
 test.each([
-  ['TWICE.json', 'files.twice.json'],
-  ['mindsdb."Report 2026.final"', 'files.Report 2026.final'],
+  ['TWICE.json', 'files."twice.json"'],
+  ['mindsdb."Report 2026.final"', 'files."Report 2026.final"'],
+  ['"files.Report 2026.final"', 'files."Report 2026.final"'],
+  ['report', 'files."Report 2026.final"'],
+  ['files.report', 'files."Report 2026.final"'],
 ])('%s without its database is told where it is', async (written, name) => {
-  expect(await failureOf(`SELECT * FROM ${written}`)).toContain(`Did you mean "${name}"?`)
+  expect(await failureOf(`SELECT * FROM ${written}`)).toContain(`Did you mean ${name}?`)
 })

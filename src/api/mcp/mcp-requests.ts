@@ -190,6 +190,6 @@ function argumentCheck(validator: AjvJsonSchemaValidator) {
     const { valid, errorMessage } = check(sent)
     // Rewrites messages such as "data/limit must be integer", because "data" means nothing to the
     // caller.
-    return valid ? undefined : errorMessage.replaceAll(/\bdata\/?/g, 'argument ')
+    return valid ? undefined : errorMessage.replaceAll(/\bdata[/ ]/g, 'argument ')
   }
 }

@@ -71,7 +71,7 @@ export class AnswerWriter extends MessageWriter {
     error: AppError,
     { severity = 'ERROR', state = stateOf(error), sql = '', hint = '' } = {},
   ): void {
-    const position = positionOf(error.message, sql)
+    const position = positionOf(error.message, sql) ?? positionOf(error.excerpt ?? '', sql)
     this.#fields('E', {
       ...{ S: severity, V: severity, C: state, M: error.message },
       ...(hint === '' ? {} : { H: hint }),

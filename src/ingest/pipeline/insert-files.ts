@@ -177,6 +177,6 @@ async function* tableRows(
     const name = index === 0 ? file.name : `${file.name}.${table.name ?? index}`
     const columns = table.columns.map((column) => column.name)
     const rows = tables.rowsOfTable(table, signal)
-    yield* rowsOfTable({ name, columns, known }, rule, rows)
+    yield* rowsOfTable({ index, name, columns, known }, rule, rows)
   }
 }

@@ -1,8 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  requireFileTable,
-  requireKnowledgeBase,
-} from '../../core/domain/access/catalog-snapshot.ts'
+import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Row } from '../../core/domain/document.ts'
 import type { JobError } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -11,7 +8,7 @@ import type { FileTable } from '../../core/domain/uploaded-file.ts'
 import { notFound } from '../../core/errors.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
-import { rowsOfFiles, rowsOfQuery } from '../sources/file-rows.ts'
+import { rowsOfFiles, rowsOfQuery, tablesOfFiles } from '../sources/file-rows.ts'
 import type {
   InsertDeps,
   InsertOutcome,
@@ -236,8 +233,7 @@ function tablesOf(
   { files = [] }: Pick<InsertRequest, 'files'>,
   deps: Pick<InsertDeps, 'snapshot'>,
 ): readonly FileTable[] {
-  const snapshot = deps.snapshot()
-  return files.map((name) => requireFileTable(snapshot, name))
+  return tablesOfFiles(deps.snapshot(), files)
 }
 
 function knownTablesOf(request: InsertRequest, deps: InsertDeps): readonly FileTable[] {

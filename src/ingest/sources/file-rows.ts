@@ -1,4 +1,7 @@
-import { requireFileTable } from '../../core/domain/access/catalog-snapshot.ts'
+import {
+  type CatalogSnapshot,
+  requireFileTable,
+} from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
 import { type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -6,6 +9,7 @@ import type { RowStream } from '../../core/domain/query-result.ts'
 import {
   type FileTable,
   isDocumentFormat,
+  tablesOfFile,
   type UploadedFile,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
@@ -23,14 +27,24 @@ import type { InsertDeps } from './insert-request.ts'
 
 type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
 
+/** All sheets of a workbook, or the one that is named. @throws AppError `file_not_found` */
+export function tablesOfFiles(
+  snapshot: CatalogSnapshot,
+  names: readonly string[],
+): readonly FileTable[] {
+  return names.flatMap((name) => {
+    const table = requireFileTable(snapshot, name)
+    return table.index === 0 ? tablesOfFile(table.file) : [table]
+  })
+}
+
 /** Looks up all names before the first row. @throws AppError `file_not_found` */
 export async function* rowsOfFiles(
   { kb, files }: { readonly kb: MappedColumns; readonly files: readonly string[] },
   deps: FilesDeps,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
-  const snapshot = deps.snapshot()
-  const found = files.map((name) => requireFileTable(snapshot, name))
+  const found = tablesOfFiles(deps.snapshot(), files)
   const rule = columnMappingOf(kb)
   for (const table of found) yield* rowsOfFile(table, rule, deps.files.rows(table, signal))
 }
@@ -46,21 +60,22 @@ async function* rowsOfFile(
   for await (const row of rows) yield documentFileRow(file, row, rule)
 }
 
-interface RowsTable extends Pick<FileTable, 'name' | 'columns'> {
+interface RowsTable extends Pick<FileTable, 'index' | 'name' | 'columns'> {
   readonly known: Row | null
 }
 
 /** Rows with one of the content columns stay as they are; others become a text. */
 export async function* rowsOfTable(
-  { name: tableName, columns, known }: RowsTable,
+  table: RowsTable,
   rule: ColumnMapping,
   rows: AsyncIterable<Row>,
 ): AsyncGenerator<Row> {
+  const { columns, known } = table
   const hasContent = rule.contentColumns.some((name) => findColumn(columns, name))
   let rowIndex = 0
   for await (const row of rows) {
     rowIndex += 1
-    const own = hasContent ? row : textOfRow(row, `${tableName}:${rowIndex}`, rule)
+    const own = hasContent ? row : textOfRow(row, { table, rowIndex }, rule)
     yield known === null ? own : { ...own, ...known }
   }
 }
@@ -78,11 +93,18 @@ function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row
   )
 }
 
-function textOfRow(row: Row, ownId: string, rule: ColumnMapping): Row {
+function textOfRow(
+  row: Row,
+  { table, rowIndex }: { readonly table: RowsTable; readonly rowIndex: number },
+  rule: ColumnMapping,
+): Row {
   const idColumn = rule.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
   const content = rowText(row)
   const named = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
-  return documentRow({ id: named || ownId, content, columns: row }, rule)
+  // Sheets may number their rows alike, so only the first one's ids stay as they are.
+  const isOwnId = named !== '' && table.index === 0
+  const id = isOwnId ? named : `${table.name}:${named || rowIndex}`
+  return documentRow({ id, content, columns: row }, rule)
 }
 
 /** Failures caused neither by a SELECT nor by its rows. */

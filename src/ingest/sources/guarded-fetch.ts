@@ -275,7 +275,10 @@ export function crawlableUrl(text: string, base?: string): URL {
     throw new AppError('address_refused', `The address ${shown} ${limit}`)
   }
   const url = URL.parse(text, base)
-  if (url === null) throw new AppError('address_refused', `${shown} is not an address`)
+  if (url === null) {
+    const how = 'start it with https:// or http://'
+    throw new AppError('address_refused', `${shown} is not an address: ${how}`)
+  }
   if (url.username !== '' || url.password !== '') {
     // Do not show the address, because it contains a password.
     throw new AppError('address_refused', `An address of ${url.hostname} holds a user or password`)

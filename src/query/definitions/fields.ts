@@ -6,6 +6,7 @@ import { MASK } from '../../core/domain/flow/source-parameters.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import { AppError, ERRORS, type ErrorCode } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 
 export const INVALID_KNOWLEDGE_BASE = 'invalid_knowledge_base'
 
@@ -106,7 +107,8 @@ export class FieldReader {
       if (value !== null && value !== undefined && !known.has(name)) {
         // Use the title of this resource's other errors, which clients match on.
         const { title } = ERRORS[this.#code]
-        throw new AppError('unknown_field', message(name), { title })
+        const hint = didYouMean(nearestName(name, known))
+        throw new AppError('unknown_field', `${message(name)}${hint}`, { title })
       }
     }
   }

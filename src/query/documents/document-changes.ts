@@ -3,7 +3,7 @@ import { chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import { TimeSlice } from '../../core/runtime/serial-queue.ts'
+import { SingleFlight, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { storeRows } from '../../ingest/pipeline/store-rows.ts'
 import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
@@ -191,12 +191,18 @@ export interface DocumentUses {
 
 /** @param depsOf creates the dependencies for one request */
 export function documentUses(depsOf: () => QueryDeps): DocumentUses {
+  const puts = new SingleFlight()
   return {
     list: (kb, order, signal) => listDocuments(kb, order, depsOf(), signal),
     chunks: (kb, order, signal) => listChunks(kb, order, depsOf(), signal),
     vectors: (kb, keys) => depsOf().documents.vectorsOf(kb, keys),
     read: (kb, id, signal) => readDocument(kb, id, depsOf(), signal),
-    put: (kb, sent, signal) => putDocument(kb, sent, depsOf(), signal),
+    async put(kb, sent, signal) {
+      const key = JSON.stringify([kb.id, sent.id])
+      // One after the other, so that only the first one finds the document new.
+      for (let other = puts.of(key); other !== undefined; other = puts.of(key)) await other
+      return puts.run(key, () => putDocument(kb, sent, depsOf(), signal))
+    },
     patch: (kb, change) => patchDocument(kb, change, depsOf()),
     remove: (kb, id) => deleteDocument(kb, id, depsOf()),
     removeAll: (kb, selection, signal) => deleteDocuments(kb, selection, depsOf(), signal),

@@ -11,7 +11,7 @@ import { requireRight } from '../../core/domain/access/principal.ts'
 import { isHidden } from '../../core/domain/access/visible-catalog.ts'
 import { type AllowedData, nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/document.ts'
-import { FILES_DATABASE, type Project } from '../../core/domain/names.ts'
+import { FILES_DATABASE, type Project, quote } from '../../core/domain/names.ts'
 import { fileKey, namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { didYouMean, nearestName } from '../../core/short-text.ts'
@@ -31,6 +31,7 @@ import {
   type WantedTable,
   wantedTableKey,
 } from './plan-cache.ts'
+import { similarName } from './statement-errors.ts'
 
 /**
  * Resolves the tables that a statement may name: all in the catalog, or for an agent only the
@@ -229,14 +230,12 @@ function missingRelation(snapshot: CatalogSnapshot, qualifier: string, name: str
   if (!isFiles(qualifier) && project === undefined) {
     const named = [...snapshot.projects, ...snapshot.dataSources]
     const projects = [...named.map((one) => one.name), FILES_DATABASE]
-    const file = fileMeant(snapshot, [name, `${qualifier}.${name}`])
-    const hint = didYouMean(file ?? nearestName(qualifier, projects))
+    const hint = hintOf(snapshot, [name, `${qualifier}.${name}`], nearestName(qualifier, projects))
     return unknown(`${qualifier}.${name}`, `there is no project or database "${qualifier}"${hint}`)
   }
-  const names = project === undefined ? fileNames(snapshot) : relationNames(snapshot, project)
-  const nearest = nearestName(name, names)
+  const nearest = project && similarName(name, relationNames(snapshot, project))
   const upload = DATA_FILE.test(name) ? `. ${UPLOAD}` : ''
-  const hint = didYouMean(fileMeant(snapshot, [name]) ?? nearest) || upload
+  const hint = hintOf(snapshot, [name], nearest) || upload
   const message = `Table '${name}' not found in database: ${qualifier}${hint}`
   return new AppError('sql_unknown_name', message)
 }
@@ -251,11 +250,19 @@ function fileNames(snapshot: CatalogSnapshot): readonly string[] {
   })
 }
 
-/** The full name of a file, for a statement that names it without `files.` */
-function fileMeant(snapshot: CatalogSnapshot, names: readonly string[]): string | undefined {
-  const keys = names.map(fileKey)
-  const file = fileNames(snapshot).find((name) => keys.includes(fileKey(name)))
-  return file === undefined ? undefined : `${FILES_DATABASE}.${file}`
+/** Suggests a file with one of these names, or else `nearest`, or else a file with a similar name. */
+function hintOf(
+  snapshot: CatalogSnapshot,
+  names: readonly string[],
+  nearest: string | undefined,
+): string {
+  const files = fileNames(snapshot)
+  const keys = names.map((name) => fileKey(name).replace(`${FILES_DATABASE}.`, ''))
+  const exact = files.find((name) => keys.includes(fileKey(name)))
+  const file = exact ?? (nearest === undefined ? similarName(names.at(-1) ?? '', files) : undefined)
+  return file === undefined
+    ? didYouMean(nearest)
+    : `. Did you mean ${FILES_DATABASE}.${quote(file)}?`
 }
 
 function relationNames(snapshot: CatalogSnapshot, project: Project): readonly string[] {

@@ -33,7 +33,7 @@ import {
   rowsUntilOver,
   SourceRows,
 } from './source-reads.ts'
-import { withColumnHint } from './statement-errors.ts'
+import { withColumnHint, withQuotesHint } from './statement-errors.ts'
 
 /** Values of `:name` parameters as in the JSON request. */
 export type Parameters = Readonly<Record<string, unknown>>
@@ -151,6 +151,9 @@ async function withAttempts<T>(
       if (plan !== null && !isAskedAgain && (isUnknownName || error.code === 'source_failed')) {
         isAskedAgain = true
         if (await hasChanged(plan, snapshot, deps.sources, signal)) continue
+      }
+      if (error.code === 'sql_syntax') {
+        throw withQuotesHint(error, request.sql, visibleTo(request.allowed, snapshot))
       }
       if (!isUnknownName) throw error
       const isStale = deps.catalog.snapshot().version !== snapshot.version

@@ -1,8 +1,9 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
+import { literal, quote } from '../../core/domain/names.ts'
 import { fileKey, namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
-import { nearestName } from '../../core/short-text.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { lineAndColumn } from '../../core/text/shown-statement.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
@@ -41,22 +42,63 @@ export function inWhole(error: unknown, whole: string): unknown {
   return new AppError(code, placed, { title, excerpt: caretAt(whole, at), cause })
 }
 
+/** Says how to write a column or a file, such as `Customer No.`, whose quotes are missing. */
+export function withQuotesHint(error: AppError, sql: string, snapshot: CatalogSnapshot): AppError {
+  const text = sql.toLowerCase()
+  const names = [
+    ...columnsOfNamed(nameTokens(sql), snapshot),
+    ...snapshot.files.flatMap(tablesOfFile).map(({ name }) => name),
+  ]
+  const bare = names.find((name) => {
+    const at = /[^\p{L}\p{N}_]/u.test(name) ? text.indexOf(name.toLowerCase()) : -1
+    return at !== -1 && !/["'`]/.test(text[at - 1] ?? '')
+  })
+  if (bare === undefined) return error
+  const { code, title, message, excerpt, cause } = error
+  const hint = `. This name needs quotes: ${quote(bare)}`
+  // DuckDB's message ends with its excerpt.
+  const hinted = message.replace(/(?=\n|$)/, () => hint)
+  return new AppError(code, hinted, { title, excerpt, cause })
+}
+
 /** With the nearest name of an unknown column, and its position in the client's text. */
 export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSnapshot): AppError {
   const name = UNKNOWN_COLUMN.exec(error.message)?.[1]
   if (name === undefined) return error
   const tokens = nameTokens(sql)
-  const nearest = nearestName(name, columnsOfNamed(tokens, snapshot))
-  const suggestion = nearest === undefined ? undefined : `Did you mean "${nearest}"?`
-  const advice = lastHint(name) ?? optionHint(name) ?? suggestion
-  const hint = advice === undefined ? '' : `. ${advice}`
+  const columns = [...new Set(columnsOfNamed(tokens, snapshot))]
   const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
+  const advice = lastHint(name) ?? optionHint(name)
+  const similar = didYouMean(similarName(name, columns)) || otherwise(token, columns)
+  const hint = advice === undefined ? similar : `. ${advice}`
   const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
   return new AppError('sql_unknown_name', `Column "${name}" does not exist${hint}`, {
     cause: error,
     ...(excerpt === undefined ? {} : { excerpt }),
   })
 }
+
+/** The nearest name, or else the shortest with this word: `Amount (EUR)` for `amount`. */
+export function similarName(name: string, candidates: readonly string[]): string | undefined {
+  const word = name.toLowerCase()
+  if (word.length < WORD_CHARS_MIN) return nearestName(name, candidates)
+  const hasWord = (one: string) => one.toLowerCase().split(NO_WORD).includes(word)
+  const [shortest] = candidates.filter(hasWord).toSorted((a, b) => a.length - b.length)
+  return nearestName(name, candidates) ?? shortest
+}
+
+const WORD_CHARS_MIN = 3
+const NO_WORD = /[^\p{L}\p{N}]+/u
+
+/** For a name like no column's. In other databases, texts can have double quotes. */
+function otherwise(token: Token | undefined, columns: readonly string[]): string {
+  if (token?.text.startsWith('"')) return `. A text needs single quotes: ${literal(token.value)}`
+  const shown = columns.slice(0, SHOWN_COLUMNS_MAX).map((column) => `"${column}"`)
+  if (shown.length < columns.length) shown.push('…')
+  return shown.length === 0 ? '' : `. The columns are ${shown.join(', ')}`
+}
+
+const SHOWN_COLUMNS_MAX = 20
 
 function lastHint(name: string): string | undefined {
   if (name.toLowerCase() !== 'last') return undefined

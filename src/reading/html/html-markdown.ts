@@ -49,16 +49,16 @@ function plainRules(turndown: TurndownService): void {
   })
   turndown.addRule('emphasis', {
     filter: ['em', 'i', 'cite', 'dfn'],
-    replacement: (content) => surrounded(content, '*'),
+    replacement: (content, node) => surrounded(content, '*', node),
   })
   turndown.addRule('strong', {
     filter: ['strong', 'b'],
-    replacement: (content) => surrounded(content, '**'),
+    replacement: (content, node) => surrounded(content, '**', node),
   })
   turndown.addRule('strikethrough', {
     // As above.
     filter: ['del', 's', 'strike'] as TurndownService.Filter,
-    replacement: (content) => surrounded(content, '~~'),
+    replacement: (content, node) => surrounded(content, '~~', node),
   })
 }
 
@@ -71,9 +71,11 @@ function codeSpan(text: string): string {
   return `${fence}${space}${line}${space}${fence}`
 }
 
-/** Several paragraphs, or empty text, cannot be emphasized. */
-function surrounded(content: string, sign: string): string {
-  const isPlain = content.trim() === '' || /\n|\uFDD0/.test(content)
+/** Several paragraphs, or empty text, cannot be emphasized, and `<b><b>` is no more than `<b>`. */
+function surrounded(content: string, sign: string, node: TurndownService.Node): string {
+  const isSame = (outer: Element) => outer.nodeName === node.nodeName
+  const isInSame = isElement(node) && ancestor(node, isSame) !== null
+  const isPlain = isInSame || content.trim() === '' || /\n|\uFDD0/.test(content)
   return isPlain ? content : `${sign}${content}${sign}`
 }
 

@@ -78,6 +78,10 @@ function notThere(names: readonly string[], { documents }: Findings): string {
 const NAMED_THING =
   /`([^`]{2,60})`|(?<![\p{L}\p{N}-])(--[\p{L}\p{N}][\p{L}\p{N}-]+|[\p{L}\p{N}]*\p{Ll}\p{Lu}[\p{L}\p{N}]*|[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{L}{2,}\.(?:js|ts|py|rs|net|io|md|json|toml|ya?ml)|\p{Lu}{3,})(?:'?s)?(?![\p{L}\p{N}])/gu
 
+/** `rsync` in "What does -v do in rsync?" Options of other programs do not answer that. */
+const PROGRAM =
+  /\b(?:in|of|for|with|von|bei|mit)\s+(?:the\s+)?([\p{L}\p{N}][\p{L}\p{N}@/._-]+)(?:\s+(?:do|mean|command))?[\s?.!]*$/u
+
 /** Names in the question that no passage mentions; the passages probably answer another one. */
 function missingNames({ question, passages, documents }: Findings): readonly string[] {
   const options = documents.length === 0 ? [] : optionsIn(question)
@@ -85,10 +89,12 @@ function missingNames({ question, passages, documents }: Findings): readonly str
     return passages.every(({ text }) => !optionPattern(option).test(text))
   }
   if (options.length > 0 && options.every(isMissing)) return options
-  const text = bare(passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' '))
-  const names = [...question.matchAll(NAMED_THING)].map(
-    ([, quoted, plain]) => quoted ?? plain ?? '',
-  )
+  const told = passages.map((one) => `${one.documentId} ${one.heading} ${one.text}`).join(' ')
+  const [, program = ''] = (optionsIn(question).length > 0 && PROGRAM.exec(question)) || []
+  // At the start of a word, because "for synchronization" does not mention `rsync`.
+  if (!new RegExp(`(?<![\\p{L}\\p{N}])${program}`, 'iu').test(told)) return [program]
+  const text = bare(told)
+  const names = [...question.matchAll(NAMED_THING)].flatMap(([, one, other]) => one ?? other ?? [])
   return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
 }
 

@@ -288,13 +288,8 @@ async function quotedAnswer(
   const { question, names, calls, choice, searches } = turn
   const found = foundBy(turn)
   const around = calls.filter(({ id }) => id.startsWith(AROUND_ID))
-  const all = withNeighbours(
-    withFurther(
-      found.flatMap((one) => one.passages),
-      turn,
-    ),
-    around,
-  )
+  const passagesFound = found.flatMap((one) => one.passages)
+  const all = withNeighbours(withFurther(passagesFound, turn), around)
   // An option of the same name in another document is another option.
   const ofDocuments = optionsIn(question).length === 0 ? [] : ofNamed(question, all)
   const passages = ofDocuments.length === 0 ? all : ofDocuments

@@ -32,6 +32,7 @@ const SHAPES = Object.entries(WORDS.rows.shapes).map(([wanted, shape]) => {
 const NOUNS = new RegExp(WORDS.rows.nouns, 'u')
 const HAN_NOUNS = /文档|文件|记录/g
 const HAN_EMPTY = /有|多少|几个|一共|总共|哪些|列出|所有|知识库|数据库|里面?|中|的|吗|个|份/g
+const TEXT_FILES = /^how many text (?:files|documents)(?: are there| do you have)?\W*$/
 const CHUNK_NOUNS = /\b(chunks?|passages?)\b/
 /** Those of these nouns that mean the rows of a table. */
 const ROW_NOUNS = new RegExp(WORDS.rows.rowNouns, 'u')
@@ -56,7 +57,7 @@ export function asksForRows(question: string): boolean {
 /** Counts in all sources that it may mean. null if the question asks for something else. */
 export function countAnswer(question: string, sources: readonly RowSource[]): RowAnswer | null {
   const text = folded(question)
-  if (wantedOf(text) !== 'count' || VALUE.test(question)) return null
+  if (wantedOf(text) !== 'count' || VALUE.test(question) || formatIn(text) !== null) return null
   const counted = sources.flatMap((source) => {
     return answerFrom(question, { text, wanted: 'count', source: { ...source, columns: [] } }) ?? []
   })
@@ -64,13 +65,8 @@ export function countAnswer(question: string, sources: readonly RowSource[]): Ro
   const those = tables.length > 0 ? tables : counted
   const [only] = those
   if (only === undefined || those.length === 1) return only ?? null
-  return {
-    ...only,
-    statement: countOfAll(
-      those.map(({ source }) => source),
-      text,
-    ),
-  }
+  const all = those.map(({ source }) => source)
+  return { ...only, statement: countOfAll(all, text) }
 }
 
 /** Returns the statement for the number in each source, and in all together. */
@@ -86,12 +82,20 @@ function countOfAll(sources: readonly RowSource[], text: string, where = ''): st
   return `${sum}\nFROM (${each.join('\n  UNION ALL ')})\nGROUP BY ROLLUP (name) ORDER BY ${unit} DESC`
 }
 
-/** Counts the documents of a format, as in "How many PDF documents are there?" */
-function formatCount(text: string, sources: readonly RowSource[]): RowAnswer | null {
+/** The format of the documents that the question is about, if nothing else is said about them. */
+function formatIn(text: string): string | null {
+  // "Texts" are any documents, but "text files" have a format.
+  if (TEXT_FILES.test(text)) return 'text'
   const words = text.match(/[\p{L}\p{N}]+/gu) ?? []
   const rest = words.filter((word) => !EMPTY_WORDS.has(word) && !NOUNS.test(word))
   const format = FORMAT_NAMES.find((name) => name === singular(rest[0] ?? ''))
-  if (format === undefined || rest.length > 1) return null
+  return rest.length > 1 ? null : (format ?? null)
+}
+
+/** Counts the documents of a format, as in "How many PDF documents are there?" */
+function formatCount(text: string, sources: readonly RowSource[]): RowAnswer | null {
+  const format = formatIn(text)
+  if (format === null) return null
   const those = sources.filter(({ isTable, columns }) => {
     return !isTable && columns.some(({ name }) => name === 'format')
   })
@@ -148,10 +152,8 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
     const isOfAll =
       words.some(isNoun) && (counted === undefined || isNoun(counted) || EMPTY_WORDS.has(counted))
     if (!isOfAll || rest.length > 0 || (wanted !== 'count' && wanted !== 'list')) return null
-    return {
-      statement: rowStatement({ wanted, text, source, column: null, condition: null }),
-      source,
-    }
+    const statement = rowStatement({ wanted, text, source, column: null, condition: null })
+    return { statement, source }
   }
   if (rest.length > 1) return null
   const [name] = rest
@@ -166,10 +168,8 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   if (wanted === 'value') return null
   const isSummable = NUMERIC.test(column.type) || (wanted !== 'avg' && wanted !== 'sum')
   const isPlain = columns.length === 1 && isSummable
-  return {
-    statement: isPlain ? rowStatement({ wanted, text, source, column, condition }) : null,
-    source,
-  }
+  const statement = isPlain ? rowStatement({ wanted, text, source, column, condition }) : null
+  return { statement, source }
 }
 
 function valueStatement(source: RowSource, column: DescribedColumn, condition: string): string {

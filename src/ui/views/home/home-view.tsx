@@ -300,26 +300,34 @@ function FileList() {
   )
 }
 
+function statementOf(table: string): string {
+  return addressOf.statement(`SELECT * FROM files.${quote(table)}`)
+}
+
 function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () => void }) {
   const { file, onDeleted } = props
-  const { name, format, size_bytes: bytes, row_count: rows } = file
+  const { name, format, size_bytes: bytes, row_count: rows, sheets } = file
   // A table created by a statement has no original bytes.
   const isSent = bytes > 0
   return (
     <li>
       <Icon name="file" />
-      <a
-        class="one-line"
-        dir="auto"
-        href={addressOf.statement(`SELECT * FROM files.${quote(name)}`)}
-        title="Open in SQL"
-      >
+      <a class="one-line" dir="auto" href={statementOf(name)} title="Open in SQL">
         {name}
       </a>
       <span class="home-about small quiet">
         {[format, isSent ? shownBytes(bytes) : '', TABLES.test(format) ? counted(rows, 'row') : '']
           .filter(Boolean)
           .join(' · ')}
+        {sheets.slice(1).map(({ name: sheet, row_count: count }) => (
+          <span key={sheet}>
+            {' · '}
+            <a dir="auto" href={statementOf(`${name}.${sheet}`)} title="Open in SQL">
+              {sheet}
+            </a>{' '}
+            {counted(count, 'row')}
+          </span>
+        ))}
       </span>
       <span class="home-ways">
         {isSent && (
