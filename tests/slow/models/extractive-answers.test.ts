@@ -23,7 +23,7 @@ const PACKAGES = [
   'onnxruntime-node',
   'fast-check',
 ]
-const README_CHARS_MAX = 40_000
+const README_CHARS_MAX = 16_000
 const CHUNK_CHARS = 1000
 const STEP_CHARS = 800
 

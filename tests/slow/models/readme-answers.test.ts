@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type AskedAnswer, isRight, saysNothing } from '../../../bench/quality/asked-answer.ts'
 import { ANSWERABLE, UNANSWERABLE } from '../../../bench/quality/readme-questions.ts'
 import { readmeFiles } from '../../../scripts/readme-files.ts'
+import { isEverything, sampleOf } from '../../support/sample.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
 /** A part of what `bench/quality/readme-answers.ts` measures. */
@@ -45,21 +46,23 @@ async function asked(question: string): Promise<AskedAnswer> {
 }
 
 test('most questions over READMEs are answered by what is quoted of the right document', async () => {
-  const questions = ANSWERABLE.filter(({ document }) => PACKAGES.includes(document))
+  const all = ANSWERABLE.filter(({ document }) => PACKAGES.includes(document))
+  const questions = sampleOf(all, 2)
   const wrong: string[] = []
   for (const { question, document, expected } of questions) {
     if (!isRight(await asked(question), document, expected)) wrong.push(question)
   }
-  expect(questions.length).toBeGreaterThan(30)
-  expect(wrong.length, wrong.join('\n')).toBeLessThanOrEqual(10)
+  expect(all.length).toBeGreaterThan(30)
+  expect(wrong.length, wrong.join('\n')).toBeLessThanOrEqual(isEverything ? 10 : 5)
 }, 180_000)
 
 test('most questions without an answer there get that reply', async () => {
   const answered: string[] = []
-  for (const { question } of UNANSWERABLE) {
+  const questions = sampleOf(UNANSWERABLE, 2)
+  for (const { question } of questions) {
     if (!saysNothing(await asked(question))) answered.push(question)
   }
-  expect(answered.length, answered.join('\n')).toBeLessThanOrEqual(8)
+  expect(answered.length, answered.join('\n')).toBeLessThanOrEqual(isEverything ? 8 : 2)
 }, 180_000)
 
 test("the README's five minutes are answered by Rooibos alone", async () => {

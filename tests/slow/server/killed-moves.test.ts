@@ -11,7 +11,7 @@ afterAll(() => postgres?.stop())
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 /** More than one transaction sends (SENT_CHUNKS in row-sender.ts). */
 const DOCUMENTS = 2500
-const LIVES = isEverything ? 4 : 2
+const LIVES = isEverything ? 4 : 1
 const WRITERS = 3
 /** Leaves the move a share of the processor. */
 const PAUSE_MS = 20

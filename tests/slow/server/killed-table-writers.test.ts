@@ -1,8 +1,9 @@
 /** kill -9 while several clients write to one table: every acknowledged row exists exactly once. */
-import { expect, test } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { isEverything } from '../../support/sample.ts'
-import { type ServerProcess, startServer, withFolder } from './server-process.ts'
+import { temporaryFolder } from '../../support/store-fixture.ts'
+import { type ServerProcess, startServer } from './server-process.ts'
 
 const CLIENTS = 12
 const ROUNDS = 3
@@ -111,36 +112,44 @@ async function expectWhole(server: ServerProcess, writer: Writer, written: Writt
   expect(found.filter((n) => !written.acknowledged.has(n) && !written.open.has(n))).toEqual([])
 }
 
+const folder = temporaryFolder()
+const environment = { EIDER_DATA_DIR: join(folder.path, 'data') }
+/** Started again after each kill. */
+let server: ServerProcess
+
+beforeAll(async () => {
+  server = await startServer(environment)
+})
+afterAll(async () => {
+  server.kill('SIGKILL')
+  await server.exited
+  folder[Symbol.dispose]()
+})
+
 for (const [kind, writer] of Object.entries(WRITERS)) {
   test(`${kind}: ${CLIENTS} x ${ROUNDS} writers lose nothing, also to kill -9`, async () => {
-    await withFolder(async (folder) => {
-      const environment = { EIDER_DATA_DIR: join(folder, 'data') }
-      let server = await startServer(environment)
-      await sql(server, writer.create)
-      const written: Written = { acknowledged: new Set(), open: new Set() }
-      await writeAll(server, writer, 1, written)
-      expect(written.acknowledged.size).toBe(CLIENTS * ROUNDS)
-      await expectWhole(server, writer, written)
-      for (let kill = 1; kill <= KILLS; kill += 1) {
-        const writing = writeAll(server, writer, kill * 1000, written)
-        // At some point when a few writes have been acknowledged.
-        const wanted = written.acknowledged.size + kill * 7
-        while (written.acknowledged.size < wanted) await Bun.sleep(1)
-        server.kill('SIGKILL')
-        await server.exited
-        await writing
-        server = await startServer(environment)
-        await expectWhole(server, writer, written)
-      }
-      if (kind === 'DELETE and INSERT') {
-        const [[left] = []] =
-          (await sql(server, "SELECT count(*) FROM t WHERE state = 'old'")) ?? []
-        const deleted = 1000 - Number(left)
-        expect(deleted).toBeGreaterThanOrEqual(written.acknowledged.size)
-        expect(deleted).toBeLessThanOrEqual(written.acknowledged.size + written.open.size)
-      }
+    await sql(server, 'DROP TABLE IF EXISTS t')
+    await sql(server, writer.create)
+    const written: Written = { acknowledged: new Set(), open: new Set() }
+    await writeAll(server, writer, 1, written)
+    expect(written.acknowledged.size).toBe(CLIENTS * ROUNDS)
+    await expectWhole(server, writer, written)
+    for (let kill = 1; kill <= KILLS; kill += 1) {
+      const writing = writeAll(server, writer, kill * 1000, written)
+      // At some point when a few writes have been acknowledged.
+      const wanted = written.acknowledged.size + kill * 7
+      while (written.acknowledged.size < wanted) await Bun.sleep(1)
       server.kill('SIGKILL')
       await server.exited
-    })
+      await writing
+      server = await startServer(environment)
+      await expectWhole(server, writer, written)
+    }
+    if (kind === 'DELETE and INSERT') {
+      const [[left] = []] = (await sql(server, "SELECT count(*) FROM t WHERE state = 'old'")) ?? []
+      const deleted = 1000 - Number(left)
+      expect(deleted).toBeGreaterThanOrEqual(written.acknowledged.size)
+      expect(deleted).toBeLessThanOrEqual(written.acknowledged.size + written.open.size)
+    }
   }, 240_000)
 }
