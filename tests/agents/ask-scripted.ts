@@ -31,17 +31,35 @@ export interface ScriptedAnswer {
 
 const AGENTS = '/api/projects/mindsdb/agents'
 
+/** The agent of an app for each set of parameters. Another agent would start another thread. */
+const agents = new WeakMap<TestApp, Map<string, string>>()
+
+/** Makes an agent with this definition, or changes the one that the app has. */
+async function defined(
+  app: TestApp,
+  definition: { readonly model: object; readonly data: object; readonly params: object },
+): Promise<string> {
+  const known = agents.get(app) ?? new Map<string, string>()
+  agents.set(app, known)
+  const key = JSON.stringify(definition.params)
+  const name = known.get(key) ?? `agent_${crypto.randomUUID().slice(0, 8)}`
+  const { status } = known.has(key)
+    ? await app.send('PUT', `${AGENTS}/${name}`, { agent: definition })
+    : await app.send('POST', AGENTS, { agent: { name, ...definition } })
+  expect(status).toBe(known.has(key) ? 200 : 201)
+  known.set(key, name)
+  return name
+}
+
 export async function askScripted(
   app: TestApp,
   { data, turns, params = {}, question = 'Well?' }: ScriptedQuestion,
 ): Promise<ScriptedAnswer> {
   const server = chatServer(...turns)
-  const name = `agent_${crypto.randomUUID().slice(0, 8)}`
   try {
     const model = { provider: 'openai', model_name: 'm', api_key: 'k', base_url: server.url }
     const whole = { knowledge_bases: [], tables: [], ...data }
-    const created = await app.send('POST', AGENTS, { agent: { name, model, data: whole, params } })
-    expect(created).toMatchObject({ status: 201 })
+    const name = await defined(app, { model, data: whole, params })
     const messages = [{ role: 'user', content: question }]
     const answer = await app.send('POST', `${AGENTS}/${name}/completions`, { messages })
     expect(answer).toMatchObject({ status: 200 })

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type ChatServer, chatServer, type Said } from '../agents/chat-server.ts'
 import { builtinEmbedders } from '../support/builtin-embedders.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
@@ -13,16 +13,20 @@ const FIGURES = [
 let app: TestApp
 let servers: ChatServer[] = []
 
-beforeEach(async () => {
+beforeAll(async () => {
   app = await createTestApp({ embedders: builtinEmbedders() })
   const at = '/api/projects/mindsdb/knowledge_bases'
   await app.send('POST', at, { knowledge_base: { name: 'reports' } })
   await app.send('PUT', `${at}/reports`, { knowledge_base: { rows: FIGURES } })
-  await agent('guide', {})
 })
+afterAll(() => app.close())
 
+beforeEach(() => agent('guide', {}))
+
+/** A dropped agent takes its conversations with it. */
 afterEach(async () => {
-  await app.close()
+  const { body } = await app.send('GET', AGENTS)
+  for (const { name } of body as { name: string }[]) await app.send('DELETE', `${AGENTS}/${name}`)
   for (const server of servers) server.close()
   servers = []
 })
@@ -53,9 +57,14 @@ interface Told {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-async function ask(name: string, question: string, conversationId: unknown): Promise<Told> {
+async function ask(
+  name: string,
+  question: string,
+  conversationId: unknown,
+  of = app,
+): Promise<Told> {
   const sent = { messages: [{ question, answer: null }], conversation_id: conversationId }
-  const { status, body } = await app.send('POST', `${AGENTS}/${name}/completions`, sent)
+  const { status, body } = await of.send('POST', `${AGENTS}/${name}/completions`, sent)
   const { message, warnings = [] } = body as {
     message?: Record<string, string>
     warnings?: string[]
@@ -274,13 +283,13 @@ test('a turn is deleted with all later ones, and its question can be rephrased',
 })
 
 test('a conversation with the maximum number of questions takes no more', async () => {
-  await app.close()
-  app = await createTestApp({ environment: { EIDER_CONVERSATION_TURNS_MAX: '1' } })
-  const { text } = await app.send('POST', AGENTS, { agent: { name: 'guide' } })
+  const small = await createTestApp({ environment: { EIDER_CONVERSATION_TURNS_MAX: '1' } })
+  const { text } = await small.send('POST', AGENTS, { agent: { name: 'guide' } })
   expect(text).toContain('guide')
-  const { conversationId } = await ask('guide', 'Hello?', 'new')
-  const { body } = await ask('guide', 'And?', conversationId)
+  const { conversationId } = await ask('guide', 'Hello?', 'new', small)
+  const { body } = await ask('guide', 'And?', conversationId, small)
   expect(body).toMatchObject({ status: 409, code: 'conversation_full' })
+  await small.close()
 })
 
 describe('turns that do not fit into the context', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { stubEmbeddings } from '../slow/server/stub-embeddings.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { csvOf, endOf as ended, gatedEmbedders, type JobBody, rowsOf } from './jobs-fixture.ts'
@@ -7,15 +7,24 @@ const KB = '/api/projects/mindsdb/knowledge_bases'
 
 let app: TestApp
 
-beforeEach(async () => {
+/** More chunks than the first two batches of an insert (64 and 512 in job-insert.ts). */
+const ROWS = 700
+
+beforeAll(async () => {
   app = await createTestApp()
+})
+afterAll(() => app.close())
+
+beforeEach(async () => {
   await app.send('POST', KB, { knowledge_base: { name: 'teas' } })
 })
-
-afterEach(() => app.close())
+afterEach(async () => {
+  await app.send('DELETE', `${KB}/teas`)
+  await app.send('DELETE', '/api/jobs')
+})
 
 test('an insert in the background returns its job at once', async () => {
-  const sent = await insert({ rows: rowsOf(1_200), background: true })
+  const sent = await insert({ rows: rowsOf(ROWS), background: true })
   expect(sent.status).toBe(202)
   expect(Object.keys(sent.body as object)).toEqual([
     'id',
@@ -40,20 +49,22 @@ test('an insert in the background returns its job at once', async () => {
     'error_count',
   ])
   const job = await endOf(sent.body as JobBody)
-  expect(job).toMatchObject({ state: 'done', rows: 1_200, documents: 1_200, total: 1_200 })
-  expect(await app.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([[1_200, 1_200]])
+  expect(job).toMatchObject({ state: 'done', rows: ROWS, documents: ROWS, total: ROWS })
+  expect(await app.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([[ROWS, ROWS]])
 })
 
 test('a list of jobs can be filtered and is paged, newest first', async () => {
-  for (let count = 0; count < 3; count += 1) {
-    await endOf((await insert({ rows: rowsOf(1), background: true })).body as JobBody)
+  const inserted = async () => {
+    const { body } = await insert({ rows: rowsOf(1), background: true })
+    return (await endOf(body as JobBody)).id
   }
+  const [first, second, third] = [await inserted(), await inserted(), await inserted()]
   const { body } = await app.send('GET', '/api/jobs?kind=insert&state=done&limit=2')
   const { items, ...rest } = body as { items: JobBody[]; total: number; next: number }
-  expect(items.map(({ id }) => id)).toEqual([3, 2])
+  expect(items.map(({ id }) => id)).toEqual([third, second])
   expect(rest).toEqual({ total: 3, next: 2 })
-  const named = await app.send('GET', '/api/jobs?ids=1,3,99')
-  expect(named.body).toMatchObject({ items: [{ id: 3 }, { id: 1 }], total: 2 })
+  const named = await app.send('GET', `/api/jobs?ids=${first},${third},999`)
+  expect(named.body).toMatchObject({ items: [{ id: third }, { id: first }], total: 2 })
   expect((await app.send('GET', '/api/jobs?ids=1,x')).status).toBe(400)
   const none = await app.send('GET', '/api/jobs?knowledge_base=other')
   expect(none.body).toEqual({ items: [], total: 0, next: null })
@@ -61,8 +72,7 @@ test('a list of jobs can be filtered and is paged, newest first', async () => {
 })
 
 test('while a long document is embedded, the job counts its chunks', async () => {
-  await app.close()
-  app = await createTestApp({
+  const own = await createTestApp({
     embedders: 'real',
     environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' },
   })
@@ -78,19 +88,21 @@ test('while a long document is embedded, the job counts its chunks', async () =>
   )
   const base_url = `http://127.0.0.1:${provider.port}/v1`
   const embedding_model = { provider: 'openai', model_name: 'stub', base_url }
-  await app.send('POST', KB, { knowledge_base: { name: 'books', embedding_model } })
+  await own.send('POST', KB, { knowledge_base: { name: 'books', embedding_model } })
   const content = Array.from({ length: 600 }, (_, at) => `${at} ${'tea '.repeat(240)}`).join('\n\n')
   const knowledge_base = { rows: [{ id: 'book', content }], background: true }
-  const { body } = await app.send('PUT', `${KB}/books`, { knowledge_base })
+  const { body } = await own.send('PUT', `${KB}/books`, { knowledge_base })
   let job = body as JobBody
   while (job.embedded_chunks === null) {
-    job = (await app.send('GET', `/api/jobs/${job.id}`)).body as JobBody
+    job = (await own.send('GET', `/api/jobs/${job.id}`)).body as JobBody
   }
   expect(job).toMatchObject({ state: 'running', documents: 0, chunks: 0 })
   expect(job.embedded_chunks).toBeGreaterThan(0)
   gate.resolve()
-  expect(await endOf(job)).toMatchObject({ state: 'done', documents: 1, embedded_chunks: null })
+  const ended = await endOf(job, own)
+  expect(ended).toMatchObject({ state: 'done', documents: 1, embedded_chunks: null })
   provider.stop(true)
+  await own.close()
 })
 
 test('events show a job until it is over', async () => {
@@ -149,7 +161,7 @@ test('a cancelled job reports what it stored, continues from there, and can star
   try {
     await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
     const sent = await gated.send('PUT', `${KB}/teas`, {
-      knowledge_base: { rows: rowsOf(2_000), background: true },
+      knowledge_base: { rows: rowsOf(ROWS), background: true },
     })
     const { id } = sent.body as JobBody
     await gate.entered(2)
@@ -158,12 +170,12 @@ test('a cancelled job reports what it stored, continues from there, and can star
     const [[stored] = []] = await gated.rows('SELECT count(*) FROM teas')
     expect(stored).toBe(cancelled.documents)
     expect(cancelled.documents).toBeGreaterThan(0)
-    expect(cancelled.documents).toBeLessThan(2_000)
+    expect(cancelled.documents).toBeLessThan(ROWS)
     gate.open()
     const resumed = await gated.send('POST', `/api/jobs/${id}/resume`)
-    expect((await endOf(resumed.body as JobBody, gated)).documents).toBe(2_000)
+    expect((await endOf(resumed.body as JobBody, gated)).documents).toBe(ROWS)
     expect(await gated.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([
-      [2_000, 2_000],
+      [ROWS, ROWS],
     ])
   } finally {
     gate.open()
@@ -177,7 +189,8 @@ test('if a file is replaced or deleted while a job reads it, the message says so
     const gated = await createTestApp({ embedders: gate.embedders })
     try {
       await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
-      await gated.send('PUT', '/api/files/leaves.csv', csvOf(4_000))
+      // Three pages of a file's rows (ROWS_PER_PAGE in stored-files.ts).
+      await gated.send('PUT', '/api/files/leaves.csv', csvOf(3_000))
       const knowledge_base = { files: ['leaves.csv'], background: true }
       const { id } = (await gated.send('PUT', `${KB}/teas`, { knowledge_base })).body as JobBody
       await gate.entered(2)
@@ -198,7 +211,7 @@ test('if a file is replaced or deleted while a job reads it, the message says so
 })
 
 test('INSERT … SELECT in the background answers its row of information_schema.queries', async () => {
-  await app.send('PUT', '/api/files/leaves.csv', csvOf(1_500))
+  await app.send('PUT', '/api/files/leaves.csv', csvOf(ROWS))
   const sql = `INSERT INTO teas SELECT id, content FROM files.leaves WHERE content <> 'secret'
     USING background = true, batch_size = 300, error = 'skip'`
   const [row] = await app.rows(sql)
@@ -208,16 +221,16 @@ test('INSERT … SELECT in the background answers its row of information_schema.
   if (job === undefined) throw new Error('there is no job')
   expect(row?.[0]).toBe(job.id)
   expect(job.title).toContain('WHERE content <> ?')
-  expect(await endOf(job)).toMatchObject({ state: 'done', documents: 1_500, rows: 1_500 })
+  expect(await endOf(job)).toMatchObject({ state: 'done', documents: ROWS, rows: ROWS })
   const queries = await app.rows(
     'SELECT ID, PROCESSED_ROWS, ERROR, DATABASE, FINISHED_AT IS NULL FROM information_schema.queries',
   )
-  expect(queries).toEqual([[job.id, 1_500, null, 'mindsdb', false]])
+  expect(queries).toEqual([[job.id, ROWS, null, 'mindsdb', false]])
   const of = await app.rows(
     `SELECT PROCESSED_ROWS, ERROR, QUERY_ID, INSERT_FINISHED_AT IS NULL
       FROM information_schema.knowledge_bases WHERE NAME = 'teas'`,
   )
-  expect(of).toEqual([[1_500, null, job.id, false]])
+  expect(of).toEqual([[ROWS, null, job.id, false]])
 })
 
 test('an insert that a request waits for is shown with the knowledge base', async () => {
@@ -236,7 +249,7 @@ test("query_cancel and query_resume act on a query like its job's routes", async
   const gated = await createTestApp({ embedders: gate.embedders })
   try {
     await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
-    await gated.send('PUT', '/api/files/leaves.csv', csvOf(2_000))
+    await gated.send('PUT', '/api/files/leaves.csv', csvOf(ROWS))
     const [[id] = []] = await gated.rows(
       'INSERT INTO teas SELECT id, content FROM files.leaves USING background = true',
     )
@@ -249,9 +262,9 @@ test("query_cancel and query_resume act on a query like its job's routes", async
     gate.open()
     expect((await gated.rows(`select QUERY_RESUME('${id}')`))[0]?.[0]).toBe(id)
     const done = await endOf(job, gated)
-    expect(done).toMatchObject({ state: 'done', rows: 2_000, documents: 2_000 })
+    expect(done).toMatchObject({ state: 'done', rows: ROWS, documents: ROWS })
     expect(await gated.rows('SELECT count(*), count(DISTINCT id) FROM teas')).toEqual([
-      [2_000, 2_000],
+      [ROWS, ROWS],
     ])
   } finally {
     gate.open()

@@ -1,5 +1,5 @@
 /** Stored documents are re-chunked after the chunk settings were changed. */
-import { afterEach, expect, test } from 'bun:test'
+import { afterAll, afterEach, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { drawnPdf, line } from '../reading/drawn-pdf.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
@@ -9,14 +9,19 @@ const KB = '/api/projects/mindsdb/knowledge_bases'
 const SMALL = { type: 'text_chunking', text_chunking_config: { chunk_size: 80, chunk_overlap: 0 } }
 const LARGE = { type: 'text_chunking', text_chunking_config: { chunk_size: 300 } }
 
+const shared = await createTestApp()
 const open: TestApp[] = []
 
 afterEach(async () => {
   for (const app of open.splice(0)) await app.close()
+  const { body } = await shared.send('GET', KB)
+  for (const { name } of body as { name: string }[]) await shared.send('DELETE', `${KB}/${name}`)
 })
+afterAll(() => shared.close())
 
 async function started(embedders?: EmbedderRegistry): Promise<TestApp> {
-  const app = await createTestApp(embedders === undefined ? {} : { embedders })
+  if (embedders === undefined) return shared
+  const app = await createTestApp({ embedders })
   open.push(app)
   return app
 }

@@ -43,6 +43,8 @@ interface SqlAnswer {
 }
 
 let t: TestApp
+/** With the rerankers of the program. */
+let plain: TestApp
 
 beforeAll(async () => {
   t = await createTestApp({ rerankers })
@@ -50,8 +52,10 @@ beforeAll(async () => {
   await fill(t, 'judged', MODEL)
   await fill(t, 'narrow', { ...MODEL, candidates: 3 })
   await fill(t, 'strict', { ...MODEL, filtering_threshold: 0.5, num_docs_to_keep: 2 })
+  plain = await createTestApp()
+  await fill(plain, 'filled', MODEL)
 })
-afterAll(() => t.close())
+afterAll(() => Promise.all([t.close(), plain.close()]))
 beforeEach(() => {
   calls.length = 0
   failure = null
@@ -228,31 +232,28 @@ describe('a server that reranks', () => {
   test('is asked once for a search; its failure is a warning without the key', async () => {
     await using server = scriptedServer(scores, () => new Response('overloaded', { status: 503 }))
     const api_key = 'sk-secret-of-the-reranker'
-    const app = await createTestApp()
     const model = { provider: 'rerank', base_url: server.url, api_key, max_retries: 0 }
-    await fill(app, 'judged', model)
-    const shown = await app.send('GET', `${KBS}/judged`)
+    await fill(plain, 'judged', model)
+    const shown = await plain.send('GET', `${KBS}/judged`)
     expect(shown.text).not.toContain(api_key)
-    const found = await sql(`${TOP} LIMIT 3`, {}, app)
+    const found = await sql(`${TOP} LIMIT 3`, {}, plain)
     expect(found.data.length).toBe(3)
     expect(found.data[0]?.[1]).toBeGreaterThan(0.2)
     expect(server.seen.length).toBe(1)
     expect(server.seen[0]?.headers.get('authorization')).toBe(`Bearer ${api_key}`)
-    const failed = await sql(`${TOP} LIMIT 3`, {}, app)
+    const failed = await sql(`${TOP} LIMIT 3`, {}, plain)
     expect(failed.data.length).toBe(3)
     expect(failed.warnings?.[0]).toContain('503')
     expect(failed.warnings?.[0]).not.toContain(api_key)
-    await app.close()
   })
 
   test('that is silent is given up at its own deadline', async () => {
     await using server = scriptedServer(() => new Promise<Response>(() => {}))
-    const app = await createTestApp()
-    await fill(app, 'judged', { provider: 'tei', base_url: server.url, timeout: 0.05 })
-    const found = await sql(`${TOP} LIMIT 3`, {}, app)
+    await fill(plain, 'silent', { provider: 'tei', base_url: server.url, timeout: 0.05 })
+    const search = "SELECT id, relevance FROM silent WHERE content = 'tea number 5' LIMIT 3"
+    const found = await sql(search, {}, plain)
     expect(found.data.length).toBe(3)
     expect(found.warnings?.length).toBe(1)
-    await app.close()
   })
 })
 
@@ -265,14 +266,12 @@ describe('a reranking model', () => {
     [{ ...MODEL, candidates: 0 }, 'candidates must be a whole number from 1 to 1000'],
     [{ ...MODEL, candidates: 2.5 }, 'candidates must be a whole number from 1 to 1000'],
   ])('%j is refused when it is named', async (reranking_model, message) => {
-    const app = await createTestApp()
     const knowledge_base = { name: 'refused', reranking_model }
-    const created = await app.send('POST', KBS, { knowledge_base })
+    const created = await plain.send('POST', KBS, { knowledge_base })
     expect(created.status).toBe(400)
     expect(created.body).toMatchObject({ detail: expect.stringContaining(message) })
-    await fill(app, 'filled', MODEL)
-    const altered = await app.send('PUT', `${KBS}/filled`, { knowledge_base: { reranking_model } })
+    const body = { knowledge_base: { reranking_model } }
+    const altered = await plain.send('PUT', `${KBS}/filled`, body)
     expect(altered.status).toBe(400)
-    await app.close()
   })
 })

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
-import { ask, createAgent, type PlayedModel, playedModel } from './traces-fixture.ts'
+import { AGENTS, ask, createAgent, type PlayedModel, playedModel } from './traces-fixture.ts'
 
 const KEY = 'sk-test-5e1f0a9c7b3d'
 const SQL = "SELECT chunk_content FROM docs WHERE content = 'days' LIMIT 1"
@@ -8,14 +8,18 @@ const SQL = "SELECT chunk_content FROM docs WHERE content = 'days' LIMIT 1"
 let app: TestApp
 let model: PlayedModel
 
+beforeAll(async () => {
+  app = await createTestApp()
+  await run('CREATE KNOWLEDGE_BASE docs')
+  await run("INSERT INTO docs (id, content) VALUES ('7', 'You may return it in 30 days')")
+})
+afterAll(() => app.close())
+
 beforeEach(async () => {
   model = playedModel(
     { tool: 'kb_query_tool', input: { sql_query: SQL } },
     { text: 'In 30 days.', reasoning: 'I read it.' },
   )
-  app = await createTestApp()
-  await run('CREATE KNOWLEDGE_BASE docs')
-  await run("INSERT INTO docs (id, content) VALUES ('7', 'You may return it in 30 days')")
   await createAgent(app, 'helper', {
     provider: 'openai',
     model_name: 'gpt-4.1',
@@ -25,7 +29,9 @@ beforeEach(async () => {
 })
 
 afterEach(async () => {
-  await app.close()
+  const { body } = await app.send('GET', AGENTS)
+  for (const { name } of body as { name: string }[]) await app.send('DELETE', `${AGENTS}/${name}`)
+  await app.send('DELETE', '/api/traces?all=true')
   model.close()
 })
 

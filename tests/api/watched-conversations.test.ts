@@ -1,7 +1,7 @@
 /**
  * Questions that other clients watch, and questions that continue without the client that asked.
  */
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { type ChatServer, chatServer, type Said } from '../agents/chat-server.ts'
 import { makeKey } from '../support/access-keys.ts'
 import { temporaryFolder } from '../support/store-fixture.ts'
@@ -13,11 +13,13 @@ const AT = `${AGENTS}/writer`
 let t: TestApp
 let server: ChatServer | null = null
 
-beforeEach(async () => {
+beforeAll(async () => {
   t = await createTestApp({ isInProcess: true, environment: { EIDER_NETWORK_ALLOW: '127.0.0.1' } })
 })
+afterAll(() => t.close())
+/** A dropped agent takes its conversations with it. */
 afterEach(async () => {
-  await t.close()
+  await t.send('DELETE', AT)
   server?.close()
 })
 
@@ -292,6 +294,4 @@ test('a server that stops keeps what it ends in the background', async () => {
   expect(await read(start?.conversation_id)).toMatchObject({
     turns: [{ outcome: 'failed', error_code: 'shutting_down' }],
   })
-  await t.close()
-  t = await createTestApp({ isInProcess: true })
 })

@@ -23,6 +23,14 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([open.stop(), locked.stop()]))
 
+/** Sends a CancelRequest for the statement of another connection. */
+async function cancel(client: pg.Client): Promise<void> {
+  const { processID, secretKey } = client as unknown as Record<string, number>
+  const other = await RawClient.open(open.port)
+  other.send(message('', int32(80877102), int32(processID ?? 0), int32(secretKey ?? 0)))
+  await other.closed
+}
+
 describe('a client of PostgreSQL', () => {
   test('searches a knowledge base with parameters', async () => {
     const { rows, fields } = await withClient(open, (client) => {
@@ -194,11 +202,14 @@ describe('a client of PostgreSQL', () => {
 
   test('lists the statements that run', async () => {
     await withClient(open, async (client) => {
+      const sql =
+        'SELECT count(*) FROM range(100000) a, range(10000000) b WHERE hash(a.range + b.range) = 3'
+      const started = Promise.withResolvers<pg.Client>()
       const slow = withClient(open, (other) => {
-        return other.query(
-          'SELECT count(*) FROM range(20000) a, range(20000) b WHERE hash(a.range + b.range) = 3',
-        )
+        started.resolve(other)
+        return other.query(sql).catch((e) => e)
       })
+      const other = await started.promise
       await Bun.sleep(100)
       const { rows } = await client.query(
         'SELECT datname, usename, state, left(query, 15) AS query FROM pg_stat_activity ORDER BY pid',
@@ -208,20 +219,18 @@ describe('a client of PostgreSQL', () => {
         { ...shared, query: 'SELECT count(*)' },
         { ...shared, query: 'SELECT datname,' },
       ])
-      await slow
+      await cancel(other)
+      expect((await slow).code).toBe('57014')
     })
   })
 
   test('cancels a statement', async () => {
     await withClient(open, async (client) => {
-      const { processID, secretKey } = client as unknown as Record<string, number>
       const sql =
         'SELECT count(*) FROM range(100000) a, range(10000000) b WHERE hash(a.range + b.range) % 7 = 3'
       const running = client.query(sql).catch((e) => e)
       await Bun.sleep(200)
-      const other = await RawClient.open(open.port)
-      other.send(message('', int32(80877102), int32(processID ?? 0), int32(secretKey ?? 0)))
-      await other.closed
+      await cancel(client)
       expect((await running).code).toBe('57014')
       expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }])
     })

@@ -10,8 +10,11 @@ const COUNTS = 'SELECT count(*), count(DISTINCT id) FROM teas'
 
 const SELECT = 'SELECT id, content FROM files.leaves'
 
+/** The model's gate holds calls of more than 100 texts. */
+const ROWS = 200
+
 const SENT = {
-  rows: { rows: rowsOf(600) },
+  rows: { rows: rowsOf(ROWS) },
   query: { query: SELECT },
   files: { files: ['leaves'] },
 }
@@ -30,8 +33,8 @@ test.each(Object.entries(SENT))(
     expect(await app.rows(of)).toEqual([[1, true]])
     gate.open()
     const done = await endOf(job, app)
-    expect(done).toMatchObject({ state: 'done', rows: 600, documents: 600, error: null })
-    expect(await app.rows(COUNTS)).toEqual([[600, 600]])
+    expect(done).toMatchObject({ state: 'done', rows: ROWS, documents: ROWS, error: null })
+    expect(await app.rows(COUNTS)).toEqual([[ROWS, ROWS]])
   },
 )
 
@@ -41,8 +44,8 @@ test('INSERT … SELECT that takes too long answers its row of information_schem
   const [[id, , finishedAt] = []] = await app.rows(`INSERT INTO teas ${SELECT}`)
   expect([id, finishedAt]).toEqual([1, null])
   gate.open()
-  expect(await endOf({ id: 1 }, app)).toMatchObject({ state: 'done', documents: 600 })
-  expect(await app.rows(COUNTS)).toEqual([[600, 600]])
+  expect(await endOf({ id: 1 }, app)).toMatchObject({ state: 'done', documents: ROWS })
+  expect(await app.rows(COUNTS)).toEqual([[ROWS, ROWS]])
 })
 
 test('fast inserts are answered directly, and are not jobs', async () => {
@@ -53,7 +56,7 @@ test('fast inserts are answered directly, and are not jobs', async () => {
     expect(await insert(app, sent)).toMatchObject({ status: 200, body: '' })
   }
   const { body } = await app.send('POST', '/api/sql/query', { query: `INSERT INTO teas ${SELECT}` })
-  expect(body).toMatchObject({ type: 'ok', affected_rows: 600 })
+  expect(body).toMatchObject({ type: 'ok', affected_rows: ROWS })
   expect((await app.send('GET', '/api/jobs')).body).toMatchObject({ total: 0 })
 })
 
@@ -77,8 +80,8 @@ test('a job of an insert stays beside those that wait for a place, and can be ca
   expect(cancelled).toMatchObject({ id: job.id, state: 'cancelled' })
   gate.open()
   await app.send('POST', `/api/jobs/${job.id}/resume`)
-  expect(await endOf(job, app)).toMatchObject({ state: 'done', rows: 600, documents: 600 })
-  expect(await app.rows(COUNTS)).toEqual([[600, 600]])
+  expect(await endOf(job, app)).toMatchObject({ state: 'done', rows: ROWS, documents: ROWS })
+  expect(await app.rows(COUNTS)).toEqual([[ROWS, ROWS]])
 })
 
 test('who leaves ends the insert, and no job is left', async () => {
@@ -113,8 +116,8 @@ test.each(Object.entries(SENT))('after a restart %s that became a job go on', as
     app.app.start()
     try {
       const done = await endOf({ id: 1 }, app)
-      expect(done).toMatchObject({ state: 'done', rows: 600, documents: 600 })
-      expect(await app.rows(COUNTS)).toEqual([[600, 600]])
+      expect(done).toMatchObject({ state: 'done', rows: ROWS, documents: ROWS })
+      expect(await app.rows(COUNTS)).toEqual([[ROWS, ROWS]])
     } finally {
       await app.close()
     }
@@ -128,7 +131,7 @@ interface HeldApp extends AsyncDisposable {
   readonly gate: ReturnType<typeof gatedEmbedders>
 }
 
-/** An app with 600 rows to insert, whose model waits for its gate when it gets this many texts. */
+/** An app with rows to insert, whose model waits for its gate when it gets this many texts. */
 async function heldApp(environment = {}, directory?: string): Promise<HeldApp> {
   const gate = gatedEmbedders((texts) => texts.length > 100)
   const app = await createTestApp({
@@ -137,7 +140,7 @@ async function heldApp(environment = {}, directory?: string): Promise<HeldApp> {
     ...(directory === undefined ? {} : { directory }),
   })
   await app.send('POST', KB, { knowledge_base: { name: 'teas' } })
-  await app.send('PUT', '/api/files/leaves.csv', csvOf(600))
+  await app.send('PUT', '/api/files/leaves.csv', csvOf(ROWS))
   const dispose = async () => {
     if (directory === undefined) gate.open()
     await app.close()

@@ -16,19 +16,24 @@ const PROJECT = '/api/projects/mindsdb'
 const QUESTIONS = 30
 const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
 
-/** Of 30 questions, slightly below the values in docs/agents/measuring.md. */
-const FLOORS: Readonly<Record<QuestionClass, number>> = {
-  definition: 17,
-  option: 15,
-  number: 18,
-  'yes or no': 18,
-  'how-to': 23,
-  list: 19,
-  licence: 18,
-  comparison: 22,
-  'follow-up': 20,
-  count: 20,
+/**
+ * Of 30 questions, slightly below the values in docs/agents/measuring.md; and of every sixth, one
+ * below what the sample gives, because fewer documents are searched.
+ */
+const FLOORS: Readonly<Record<QuestionClass, readonly [all: number, sample: number]>> = {
+  definition: [17, 3],
+  option: [15, 1],
+  number: [18, 2],
+  'yes or no': [18, 2],
+  'how-to': [23, 4],
+  list: [19, 3],
+  licence: [18, 3],
+  comparison: [22, 4],
+  'follow-up': [20, 2],
+  count: [20, 3],
 }
+/** Of the sample, which gives 37 of 50. */
+const SAMPLE_FLOOR = 35
 
 let t: TestApp
 let questions: readonly ClassQuestion[] = []
@@ -39,7 +44,7 @@ beforeAll(async () => {
   const all = classQuestions(readmes, QUESTIONS)
   questions = QUESTION_CLASSES.flatMap((questionClass) => {
     const own = all.filter((one) => one.questionClass === questionClass)
-    return sampleOf(own, 3)
+    return sampleOf(own, 6)
   })
   const names = new Set(questions.flatMap(({ expected }) => expected.map((one) => one.document)))
   const kbs = `${PROJECT}/knowledge_bases`
@@ -90,6 +95,8 @@ async function isRight(asked: ClassQuestion): Promise<boolean> {
   return /```sql/.test(answer.content) && answer.content.includes(`| ${asked.count} |`)
 }
 
+let rightCount = 0
+
 test.each(QUESTION_CLASSES)(
   'questions of the class %s',
   async (questionClass) => {
@@ -97,13 +104,14 @@ test.each(QUESTION_CLASSES)(
     const wrong: string[] = []
     for (const one of own) if (!(await isRight(one))) wrong.push(one.question)
     const right = own.length - wrong.length
-    const share = isEverything ? 1 : 1 / 3
-    expect(own.length).toBeGreaterThanOrEqual(QUESTIONS * share)
-    // With a third of the questions, results vary more, and fewer documents are searched.
-    const floor = isEverything
-      ? FLOORS[questionClass]
-      : Math.floor(FLOORS[questionClass] * share) - 1
+    rightCount += right
+    expect(own.length).toBe(isEverything ? QUESTIONS : QUESTIONS / 6)
+    const floor = FLOORS[questionClass][isEverything ? 0 : 1]
     expect(right, wrong.join('\n')).toBeGreaterThanOrEqual(floor)
   },
   180_000,
 )
+
+test.skipIf(isEverything)('questions of all classes together', () => {
+  expect(rightCount).toBeGreaterThanOrEqual(SAMPLE_FLOOR)
+})

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { answerCases, type CaseKind } from '../../../bench/quality/answer-cases.ts'
 import { quotesOf, type Rates, ratesOf } from '../../../bench/quality/answer-rating.ts'
 import type { Citation, EvidenceLevel } from '../../../src/core/domain/agents/completion-event.ts'
+import { isEverything } from '../../support/sample.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
 const FOLDER = join(import.meta.dir, 'xquad-sample')
-const QUESTIONS = 76
+const QUESTIONS = isEverything ? 76 : 38
 const PROJECT = '/api/projects/mindsdb'
 
 interface Told {
@@ -15,10 +16,19 @@ interface Told {
   readonly evidence: EvidenceLevel
 }
 
-describe.each([
-  ['xquad-en', { first: 0.78, inThree: 0.88, lost: 0.09, removed: 0.58 }],
-  ['xquad-de', { first: 0.68, inThree: 0.83, lost: 0.09, removed: 0.65 }],
-] as const)('%s', (name, floors) => {
+/** Of half of the questions, two below what they give. */
+const FLOORS = isEverything
+  ? {
+      'xquad-en': { first: 0.78, inThree: 0.88, lost: 0.09, removed: 0.58 },
+      'xquad-de': { first: 0.68, inThree: 0.83, lost: 0.09, removed: 0.65 },
+    }
+  : {
+      'xquad-en': { first: 0.86, inThree: 0.91, lost: 0.06, removed: 0.55 },
+      'xquad-de': { first: 0.78, inThree: 0.83, lost: 0.09, removed: 0.62 },
+    }
+
+describe.each(['xquad-en', 'xquad-de'] as const)('%s', (name) => {
+  const floors = FLOORS[name]
   const rates = new Map<CaseKind, Rates>()
   let t: TestApp
   beforeAll(async () => {
