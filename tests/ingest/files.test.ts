@@ -85,6 +85,19 @@ describe('a workbook', () => {
     expect(store.contents).toEqual({ '1': ['id: 1, tea: green'], ...prices })
   })
 
+  test('keeps the ids of its sheets apart if they have a content column, too', async () => {
+    const columns = ['id', 'content']
+    const texts = { ...file, columns, sheets: [sheet('A', columns), sheet('B', columns)] }
+    const given = [
+      { id: 1, content: 'green' },
+      { sheet: 1, id: 1, content: 'black' },
+      { sheet: 1, id: null, content: 'white' },
+    ]
+    const { store } = await inserted([{ file: texts, rows: given }], ['book'], knowledgeBase())
+    expect(Object.values(store.contents)).toEqual([['green'], ['black'], ['white']])
+    expect(Object.keys(store.contents).slice(0, 2)).toEqual(['1', 'book.xlsx.B:1'])
+  })
+
   test('gives only the rows of a sheet that is named', async () => {
     const { store } = await inserted([{ file, rows }], ['book.Prices'], knowledgeBase())
     expect(store.contents).toEqual(prices)

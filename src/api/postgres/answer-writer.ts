@@ -162,5 +162,7 @@ export class MissingName extends AppError {
 
 function stateOf(error: AppError): string {
   if (error instanceof MissingName) return error.state
+  // Columns and tables share a code, but not a SQLSTATE.
+  if (error.code === 'sql_unknown_name' && error.message.startsWith('Column ')) return '42703'
   return SQL_STATES[error.code] ?? 'XX000'
 }

@@ -75,7 +75,9 @@ export async function* rowsOfTable(
   let rowIndex = 0
   for await (const row of rows) {
     rowIndex += 1
-    const own = hasContent ? row : textOfRow(row, { table, rowIndex }, rule)
+    const own = hasContent
+      ? rowOfSheet(row, table, rule)
+      : textOfRow(row, { table, rowIndex }, rule)
     yield known === null ? own : { ...own, ...known }
   }
 }
@@ -93,17 +95,31 @@ function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row
   )
 }
 
+/** Sheets may number their rows alike, so ids of further sheets start with the sheet. */
+function idOfSheet(id: string, { index, name }: RowsTable): string {
+  return index === 0 ? id : `${name}:${id}`
+}
+
+function rowOfSheet(row: Row, table: RowsTable, rule: ColumnMapping): Row {
+  const idColumn = idColumnOf(row, rule)
+  const id = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
+  if (idColumn === undefined || id === '' || table.index === 0) return row
+  return { ...row, [idColumn]: idOfSheet(id, table) }
+}
+
+function idColumnOf(row: Row, { idColumns }: ColumnMapping): string | undefined {
+  return idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
+}
+
 function textOfRow(
   row: Row,
   { table, rowIndex }: { readonly table: RowsTable; readonly rowIndex: number },
   rule: ColumnMapping,
 ): Row {
-  const idColumn = rule.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
+  const idColumn = idColumnOf(row, rule)
   const content = rowText(row)
   const named = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
-  // Sheets may number their rows alike, so only the first one's ids stay as they are.
-  const isOwnId = named !== '' && table.index === 0
-  const id = isOwnId ? named : `${table.name}:${named || rowIndex}`
+  const id = named === '' ? `${table.name}:${rowIndex}` : idOfSheet(named, table)
   return documentRow({ id, content, columns: row }, rule)
 }
 

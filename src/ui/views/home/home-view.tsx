@@ -321,7 +321,6 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           .join(' · ')}
         {sheets.slice(1).map(({ name: sheet, row_count: count }) => (
           <span key={sheet}>
-            {' · '}
             <a dir="auto" href={statementOf(`${name}.${sheet}`)} title="Open in SQL">
               {sheet}
             </a>{' '}
