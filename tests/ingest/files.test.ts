@@ -98,9 +98,9 @@ describe('a workbook', () => {
     expect(Object.keys(store.contents).slice(0, 2)).toEqual(['1', 'book.xlsx.B:1'])
   })
 
-  test('gives only the rows of a sheet that is named', async () => {
+  test('gives only the rows of a sheet that is named, with their own ids', async () => {
     const { store } = await inserted([{ file, rows }], ['book.Prices'], knowledgeBase())
-    expect(store.contents).toEqual(prices)
+    expect(store.contents).toEqual({ '1': ['id: 1, price: 9'] })
   })
 })
 

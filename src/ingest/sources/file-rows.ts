@@ -44,9 +44,16 @@ export async function* rowsOfFiles(
   deps: FilesDeps,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
-  const found = tablesOfFiles(deps.snapshot(), files)
+  const snapshot = deps.snapshot()
+  const found = files.map((name) => tablesOfFiles(snapshot, [name]))
   const rule = columnMappingOf(kb)
-  for (const table of found) yield* rowsOfFile(table, rule, deps.files.rows(table, signal))
+  for (const tables of found) {
+    for (const table of tables) {
+      // A single sheet keeps its ids.
+      const index = tables.length === 1 ? 0 : table.index
+      yield* rowsOfFile({ ...table, index }, rule, deps.files.rows(table, signal))
+    }
+  }
 }
 
 async function* rowsOfFile(
