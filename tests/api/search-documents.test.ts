@@ -82,7 +82,7 @@ describe('per_document', () => {
         const found = await search('books', { ...body, k, per_document: true })
         expect<unknown>(found).toEqual(grouped(all, k))
       }),
-      { numRuns: 25 },
+      { numRuns: 12 },
     )
   })
 

@@ -294,9 +294,7 @@ describe('a request', () => {
   test('with a huge cell does not block other work', async () => {
     const reader = new DocumentReader()
     const { store, deps } = fixture({ chunker: reader })
-    const content = Array.from({ length: 150_000 }, (_, index) => `word${index} and more.`).join(
-      ' ',
-    )
+    const content = Array.from({ length: 75_000 }, (_, index) => `word${index} and more.`).join(' ')
     let turns = 0
     let isDone = false
     const other = (async () => {
@@ -308,7 +306,7 @@ describe('a request', () => {
     isDone = true
     await Promise.all([other, reader.close()])
     const [document] = store.documents.values()
-    expect(document?.chunks.length).toBeGreaterThan(2000)
+    expect(document?.chunks.length).toBeGreaterThan(1000)
     expect(turns).toBeGreaterThan(3)
     for (const { chunk } of document?.chunks ?? []) {
       if (content.slice(chunk.startChar, chunk.endChar) !== chunk.content) throw new Error('offset')

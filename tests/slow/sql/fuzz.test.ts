@@ -1,4 +1,4 @@
 import { fuzzSuite } from '../../sql/fuzz-suite.ts'
 import { isEverything } from '../../support/sample.ts'
 
-fuzzSuite(isEverything ? 3000 : 1500)
+fuzzSuite(isEverything ? 3000 : 750)

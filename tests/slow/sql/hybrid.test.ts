@@ -12,6 +12,7 @@ import { BOUND } from '../../../src/sql/search/plan-inputs.ts'
 import { numberVector, openSqlFixture, type SqlFixture } from '../../sql/sql-fixture.ts'
 import { plainScores } from '../../store/keyword-fixture.ts'
 import { knowledgeBaseDraft } from '../../support/knowledge-base.ts'
+import { sampleOf } from '../../support/sample.ts'
 import { openSearchableStore, type SearchableStore } from '../../support/searchable-store.ts'
 import { current, documentOf, failureOf } from '../../support/store-fixture.ts'
 
@@ -281,7 +282,8 @@ const SEARCHES = [
   ),
 )
 
-test.each(SEARCHES)(
+// Every fifth has each text, and each fusion with each condition.
+test.each(sampleOf(SEARCHES, 5))(
   '%s: the nearest from memory make the rows that measuring all makes',
   async (condition) => {
     for (const limit of [1, 10, 150]) {
