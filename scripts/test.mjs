@@ -1,6 +1,6 @@
 /**
  * Runs each folder in `tests/` as one suite in its own process, two at a time beside one that waits, and ends with one
- * line: `N passed, N failed`. `--slow` adds the slow suites, the browser and the clients of others; `--hnsw` adds those
+ * line: `N passed, N failed`. `--slow` adds the slow suites, the browser and third-party clients; `--hnsw` adds those
  * that need the vss extension (`npm run extensions`); `--quick` runs only those that take seconds; `--all` tries every
  * case of the longest lists instead of a sample. Exits with 1 after any failure, or if nothing ran. Works under Node and
  * Bun.

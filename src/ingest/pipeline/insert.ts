@@ -8,7 +8,7 @@ import type { FileTable } from '../../core/domain/uploaded-file.ts'
 import { notFound } from '../../core/errors.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
-import { rowsOfFiles, rowsOfQuery, tablesOfFiles } from '../sources/file-rows.ts'
+import { rowsOfFiles, rowsOfQuery, sheetsNamed } from '../sources/file-rows.ts'
 import type {
   InsertDeps,
   InsertOutcome,
@@ -233,7 +233,8 @@ function tablesOf(
   { files = [] }: Pick<InsertRequest, 'files'>,
   deps: Pick<InsertDeps, 'snapshot'>,
 ): readonly FileTable[] {
-  return tablesOfFiles(deps.snapshot(), files)
+  const snapshot = deps.snapshot()
+  return files.flatMap((name) => sheetsNamed(snapshot, name))
 }
 
 function knownTablesOf(request: InsertRequest, deps: InsertDeps): readonly FileTable[] {

@@ -28,14 +28,9 @@ import type { InsertDeps } from './insert-request.ts'
 type FilesDeps = Pick<InsertDeps, 'snapshot' | 'files'>
 
 /** All sheets of a workbook, or the one that is named. @throws AppError `file_not_found` */
-export function tablesOfFiles(
-  snapshot: CatalogSnapshot,
-  names: readonly string[],
-): readonly FileTable[] {
-  return names.flatMap((name) => {
-    const table = requireFileTable(snapshot, name)
-    return table.index === 0 ? tablesOfFile(table.file) : [table]
-  })
+export function sheetsNamed(snapshot: CatalogSnapshot, name: string): readonly FileTable[] {
+  const table = requireFileTable(snapshot, name)
+  return table.index === 0 ? tablesOfFile(table.file) : [table]
 }
 
 /** Looks up all names before the first row. @throws AppError `file_not_found` */
@@ -45,12 +40,12 @@ export async function* rowsOfFiles(
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
   const snapshot = deps.snapshot()
-  const found = files.map((name) => tablesOfFiles(snapshot, [name]))
+  const found = files.map((name) => sheetsNamed(snapshot, name))
   const rule = columnMappingOf(kb)
-  for (const tables of found) {
-    for (const table of tables) {
+  for (const sheets of found) {
+    for (const table of sheets) {
       // A single sheet keeps its ids.
-      const index = tables.length === 1 ? 0 : table.index
+      const index = sheets.length === 1 ? 0 : table.index
       yield* rowsOfFile({ ...table, index }, rule, deps.files.rows(table, signal))
     }
   }
@@ -71,20 +66,31 @@ interface RowsTable extends Pick<FileTable, 'index' | 'name' | 'columns'> {
   readonly known: Row | null
 }
 
-/** Rows with one of the content columns stay as they are; others become a text. */
+/**
+ * Rows with one of the content columns stay as they are; others become a text. Sheets may number
+ * their rows alike, so ids of further sheets start with the sheet.
+ */
 export async function* rowsOfTable(
-  table: RowsTable,
+  { index, name, columns, known }: RowsTable,
   rule: ColumnMapping,
   rows: AsyncIterable<Row>,
 ): AsyncGenerator<Row> {
-  const { columns, known } = table
-  const hasContent = rule.contentColumns.some((name) => findColumn(columns, name))
+  const columnOf = (names: readonly string[]) => {
+    return names.map((one) => findColumn(columns, one)).find(Boolean)
+  }
+  const hasContent = columnOf(rule.contentColumns) !== undefined
+  const idColumn = columnOf(rule.idColumns)
   let rowIndex = 0
   for await (const row of rows) {
     rowIndex += 1
+    const id = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
+    const isUnique = index === 0 && id !== ''
+    const ownId = isUnique ? id : `${name}:${id || rowIndex}`
+    const isKept = isUnique || idColumn === undefined || id === ''
+    const withId = isKept ? row : { ...row, [idColumn]: ownId }
     const own = hasContent
-      ? rowOfSheet(row, table, rule)
-      : textOfRow(row, { table, rowIndex }, rule)
+      ? withId
+      : documentRow({ id: ownId, content: rowText(row), columns: row }, rule)
     yield known === null ? own : { ...own, ...known }
   }
 }
@@ -100,34 +106,6 @@ function documentFileRow(file: UploadedFile, row: Row, rule: ColumnMapping): Row
     { id: textOf(id ?? null) || file.name, content: textOf(content ?? null), columns },
     rule,
   )
-}
-
-/** Sheets may number their rows alike, so ids of further sheets start with the sheet. */
-function idOfSheet(id: string, { index, name }: RowsTable): string {
-  return index === 0 ? id : `${name}:${id}`
-}
-
-function rowOfSheet(row: Row, table: RowsTable, rule: ColumnMapping): Row {
-  const idColumn = idColumnOf(row, rule)
-  const id = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
-  if (idColumn === undefined || id === '' || table.index === 0) return row
-  return { ...row, [idColumn]: idOfSheet(id, table) }
-}
-
-function idColumnOf(row: Row, { idColumns }: ColumnMapping): string | undefined {
-  return idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
-}
-
-function textOfRow(
-  row: Row,
-  { table, rowIndex }: { readonly table: RowsTable; readonly rowIndex: number },
-  rule: ColumnMapping,
-): Row {
-  const idColumn = idColumnOf(row, rule)
-  const content = rowText(row)
-  const named = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
-  const id = named === '' ? `${table.name}:${rowIndex}` : idOfSheet(named, table)
-  return documentRow({ id, content, columns: row }, rule)
 }
 
 /** Failures caused neither by a SELECT nor by its rows. */

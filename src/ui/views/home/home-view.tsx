@@ -300,7 +300,7 @@ function FileList() {
   )
 }
 
-function statementOf(table: string): string {
+function tableAddress(table: string): string {
   return addressOf.statement(`SELECT * FROM files.${quote(table)}`)
 }
 
@@ -312,7 +312,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
   return (
     <li>
       <Icon name="file" />
-      <a class="one-line" dir="auto" href={statementOf(name)} title="Open in SQL">
+      <a class="one-line" dir="auto" href={tableAddress(name)} title="Open in SQL">
         {name}
       </a>
       <span class="home-about small quiet">
@@ -321,7 +321,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           .join(' · ')}
         {sheets.slice(1).map(({ name: sheet, row_count: count }) => (
           <span key={sheet}>
-            <a dir="auto" href={statementOf(`${name}.${sheet}`)} title="Open in SQL">
+            <a dir="auto" href={tableAddress(`${name}.${sheet}`)} title="Open in SQL">
               {sheet}
             </a>{' '}
             {counted(count, 'row')}
