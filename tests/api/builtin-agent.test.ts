@@ -253,7 +253,11 @@ describe('documents of several formats', () => {
     const other = await asked('What does -r do in parser?', [], 'helper')
     expect(other.content).toContain('nothing in parser.md mentions -r. ')
     expect(other.citations).toEqual([])
-    for (const question of ['What does -r do in rsync?', 'What does -r of rsync mean?']) {
+    for (const question of [
+      'What does -r do in rsync?',
+      'What does -r of rsync mean?',
+      'Tell me what -r does in rsync.',
+    ]) {
       const missing = await asked(question, [], 'helper')
       expect(missing.content).toContain('nothing there mentions rsync. ')
       expect(missing.citations).toEqual([])

@@ -80,7 +80,7 @@ const NAMED_THING =
 
 /** `rsync` in "What does -v do in rsync?" Options of other programs do not answer that. */
 const PROGRAM =
-  /\b(?:in|of|for|with|von|bei|mit)\s+(?:the\s+)?([\p{L}\p{N}][\p{L}\p{N}@/._-]+)(?:\s+(?:do|mean|command))?[\s?.!]*$/u
+  /\b(?:in|of|for|with|von|bei|mit)\s+(?:the\s+)?([\p{L}\p{N}][\p{L}\p{N}@/._-]*[\p{L}\p{N}])(?:\s+(?:do|mean|command))?[\s?.!]*$/u
 
 /** Names in the question that no passage mentions; the passages probably answer another one. */
 function missingNames({ question, passages, documents }: Findings): readonly string[] {
