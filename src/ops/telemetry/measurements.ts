@@ -146,7 +146,7 @@ export const METRICS = {
   ),
   eider_statements_stopped_for_memory_total: counter('Statements stopped for lack of memory'),
   eider_searches_total: counter(
-    'Searches of knowledge bases by kind and by how the nearest vectors were found',
+    'Searches of knowledge bases, including warm-up, by kind and by how vectors were found',
   ),
   eider_embedding_texts_total: counter('Embedded texts by provider'),
   eider_embedding_batches_total: counter('Calls to embedding models by provider and outcome'),
