@@ -324,7 +324,10 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
       return quoted([...before, quoteText(quote)].join('\n'))
     default: {
       const marked = markedSpan(quote, asked)
-      const [start, end] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
+      const [start, last] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
+      // Bold text that ends with a mark, as in Chinese, is closed only before a space.
+      const isClosed = !/^[^\s\p{P}\p{S}]/u.test(text.slice(last, span.end))
+      const end = isClosed ? last : start + text.slice(start, last).search(/[\p{P}\p{S}]*$/u)
       const parts = [
         text.slice(span.start, start),
         bold(text.slice(start, end)),
