@@ -6,7 +6,7 @@ import type { createServer } from '../api/http/server.ts'
 import { listenPostgres, type PostgresListener } from '../api/postgres/listen-postgres.ts'
 import type { PostgresParts, PostgresPort } from '../api/postgres/postgres-port.ts'
 import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
-import { errorText, StartError } from '../core/errors.ts'
+import { errorText, listenFailure, StartError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
@@ -158,7 +158,7 @@ function openPostgresPort(
   parts: Omit<PostgresParts, 'openScratch'>,
   settings: Settings,
 ): PostgresListener | null {
-  const { host: hostname, pgPort: port } = settings
+  const { host, pgPort: port } = settings
   if (port === undefined) return null
   let opened: Promise<PostgresPort> | undefined
   const openScratch = async (script: string) => {
@@ -170,14 +170,12 @@ function openPostgresPort(
     return new module.PostgresPort({ ...parts, openScratch })
   }
   try {
-    return listenPostgres({ hostname, port, tls: tlsOf(settings) }, async (peer, id) => {
+    return listenPostgres({ hostname: host, port, tls: tlsOf(settings) }, async (peer, id) => {
       opened ??= load()
       return (await opened).partsFor(peer, id)
     })
   } catch (error) {
-    if (error instanceof StartError) throw error
-    const message = `Cannot listen at ${hostname}:${port}, the port of EIDER_PG_PORT: ${errorText(error)}`
-    throw new StartError(message, error)
+    throw listenFailure(error, { host, port }, 'EIDER_PG_PORT')
   }
 }
 
