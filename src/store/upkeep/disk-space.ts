@@ -66,13 +66,22 @@ export class DiskSpace {
   }
 
   #check(wantedBytes: number, keptBytes: number): void {
+    const refusal = this.#refusal(wantedBytes, keptBytes)
+    if (refusal !== undefined) throw new AppError('storage_full', refusal)
+  }
+
+  /** Why writes will be refused; undefined if there is enough space. */
+  warning(): string | undefined {
+    return this.#refusal(0, this.#reserveBytes)
+  }
+
+  #refusal(wantedBytes: number, keptBytes: number): string | undefined {
     const free = this.freeBytes()
-    if (free - wantedBytes >= keptBytes) return
+    if (free - wantedBytes >= keptBytes) return undefined
     const wanted = wantedBytes === 0 ? '' : `, ${wholeMegabytes(wantedBytes)} are needed`
     const kept = `${wholeMegabytes(keptBytes)} must stay free (EIDER_DISK_RESERVE)`
     const advice = 'Make room on the disk, or DELETE or DROP unneeded data and run VACUUM'
-    const message = `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${advice}`
-    throw new AppError('storage_full', message)
+    return `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${advice}`
   }
 
   state(files: { readonly data: number; readonly log: number }): Omit<DiskState, 'files'> {
