@@ -1,3 +1,5 @@
+import { didYouMean, nearestName } from './short-text.ts'
+
 interface ErrorKind {
   readonly status: number
   /** The `error_code` of a failed SQL statement: stable, never reused. */
@@ -206,10 +208,16 @@ export function shuttingDown(): AppError {
   return new AppError('shutting_down', 'The server is shutting down')
 }
 
-/** For a name that does not exist or no longer exists. */
-export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
+/** For a name that does not exist or no longer exists. @param known those it may be a typo of */
+export function notFound(
+  kind: keyof typeof NOUNS,
+  name: string,
+  known: readonly { readonly name: string }[] = [],
+): AppError {
   const what = kind === 'document' ? `id ${name.slice(0, 200)}` : `name ${name}`
-  return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist`)
+  const names = known.map((one) => one.name)
+  const hint = didYouMean(nearestName(name, names))
+  return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist${hint}`)
 }
 
 export function hasCode(error: unknown, code: ErrorCode): error is AppError {
@@ -242,4 +250,20 @@ export function systemCodeOf(error: unknown): string | undefined {
 
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
+}
+
+/** @param setting the one that names the port */
+export function listenFailure(
+  error: unknown,
+  { host, port }: { readonly host: string; readonly port: number },
+  setting: string,
+): StartError {
+  if (error instanceof StartError) return error
+  const reason: Readonly<Record<string, string>> = {
+    EADDRINUSE: `port ${port} is in use, perhaps by another Eider. Set ${setting} to use another port`,
+    EACCES: `permission for port ${port} is denied. Set ${setting} to use another one`,
+    EADDRNOTAVAIL: `this machine has no address ${host}. Set EIDER_HOST to one that it has`,
+  }
+  const detail = reason[systemCodeOf(error) ?? ''] ?? errorText(error)
+  return new StartError(`Cannot listen at ${host}:${port}: ${detail}`, error)
 }

@@ -1,4 +1,4 @@
-import { findQualified, required } from '../../core/domain/access/catalog-snapshot.ts'
+import { findQualified, inProject, required } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
@@ -98,7 +98,8 @@ export async function evaluateAgent(
 /** @throws AppError `agent_not_found` */
 function requireAgent({ project, name }: QualifiedName, db: string, deps: QueryDeps): Agent {
   const snapshot = deps.catalog.snapshot()
-  return required('agent', findQualified(snapshot, snapshot.agents, project ?? db, name), name)
+  const known = inProject(snapshot, snapshot.agents, project ?? db)
+  return required('agent', findQualified(snapshot, known, project ?? db, name), name, known)
 }
 
 function shownName({ projectName, name }: Agent): string {

@@ -1,5 +1,6 @@
 import {
   findQualified,
+  inProject,
   requireDatabase,
   required,
 } from '../../core/domain/access/catalog-snapshot.ts'
@@ -203,6 +204,11 @@ async function runViewStatement(
 ): Promise<QueryResult> {
   const { statement, db } = request
   const view = findViewNamed(statement.name, db, deps)
+  const known = () => {
+    const { name, project } = statement.name
+    const snapshot = deps.catalog.snapshot()
+    return required('view', view, name, inProject(snapshot, snapshot.views, project ?? db))
+  }
   switch (statement.kind) {
     case 'create_view': {
       if (view !== undefined && statement.ifNotExists) return done(db)
@@ -211,12 +217,12 @@ async function runViewStatement(
     }
     case 'alter_view': {
       const definition = viewDefinition(statement.source, db)
-      await alterView(required('view', view, statement.name.name), definition, deps, signal)
+      await alterView(known(), definition, deps, signal)
       return done(db)
     }
     case 'drop_view':
       if (view !== undefined || !statement.ifExists) {
-        await deps.catalog.dropView(required('view', view, statement.name.name))
+        await deps.catalog.dropView(known())
       }
       return done(db)
   }

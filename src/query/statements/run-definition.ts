@@ -6,6 +6,7 @@ import {
   findDataSource,
   findProject,
   findQualified,
+  inProject,
   requireDataSource,
   required,
   requireProject,
@@ -53,7 +54,7 @@ export async function runDatabaseStatement(
       return done(db)
     case 'describe_database': {
       const described = describedDatabase(snapshot, name)
-      if (described === undefined) throw notFound('database', name)
+      if (described === undefined) throw notFound('database', name, snapshot.dataSources)
       return { kind: 'table', rows: rowsOf(described.columns, described.rows), context: { db } }
     }
   }
@@ -90,7 +91,9 @@ async function drop(
   const source = isProject ? undefined : findDataSource(snapshot, name)
   if (project !== undefined) await dropProject(project, deps)
   else if (source !== undefined) await dropDatabase(source, deps)
-  else if (!ifExists) throw notFound(isProject ? 'project' : 'database', name)
+  else if (!ifExists && isProject) throw notFound('project', name, snapshot.projects)
+  else if (!ifExists)
+    throw notFound('database', name, [...snapshot.dataSources, ...snapshot.projects])
 }
 
 export async function runAgentStatement(
@@ -98,6 +101,11 @@ export async function runAgentStatement(
   deps: QueryDeps,
 ): Promise<QueryResult> {
   const agent = findAgentNamed(statement.name, db, deps)
+  const known = () => {
+    const { name, project } = statement.name
+    const snapshot = deps.catalog.snapshot()
+    return required('agent', agent, name, inProject(snapshot, snapshot.agents, project ?? db))
+  }
   switch (statement.kind) {
     case 'create_agent': {
       const { name, project } = statement.name
@@ -110,20 +118,16 @@ export async function runAgentStatement(
       return { ...done(db), ...withWarnings(made, deps) }
     }
     case 'alter_agent': {
-      const changed = await alterAgent(
-        required('agent', agent, statement.name.name),
-        statement.options,
-        deps,
-      )
+      const changed = await alterAgent(known(), statement.options, deps)
       return { ...done(db), ...withWarnings(changed, deps) }
     }
     case 'drop_agent':
       if (agent !== undefined || !statement.ifExists) {
-        await dropAgent(required('agent', agent, statement.name.name), deps)
+        await dropAgent(known(), deps)
       }
       return done(db)
     case 'describe_agent': {
-      const { columns, rows } = describedAgent(required('agent', agent, statement.name.name))
+      const { columns, rows } = describedAgent(known())
       return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
     }
   }

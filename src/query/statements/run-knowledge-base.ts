@@ -1,9 +1,10 @@
-import { findQualified } from '../../core/domain/access/catalog-snapshot.ts'
+import { findQualified, inProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError, hasCode } from '../../core/errors.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import type { KnowledgeBaseStatement } from '../../sql/dialect/object-statements.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import {
@@ -94,7 +95,7 @@ async function drop(
 ): Promise<QueryResult> {
   const kb = findKnowledgeBaseNamed(statement.name, db, deps)
   if (kb !== undefined) await dropKnowledgeBase(kb, deps)
-  else if (!statement.ifExists) throw doesNotExist(statement.name)
+  else if (!statement.ifExists) throw doesNotExist(statement.name, db, deps)
   return done(db)
 }
 
@@ -124,13 +125,16 @@ export function requireKnowledgeBaseNamed(
   deps: QueryDeps,
 ): KnowledgeBase {
   const kb = findKnowledgeBaseNamed(name, db, deps)
-  if (kb === undefined) throw doesNotExist(name)
+  if (kb === undefined) throw doesNotExist(name, db, deps)
   return kb
 }
 
-function doesNotExist(name: QualifiedName): AppError {
-  const message = `Knowledge base does not exist: ${name.name}`
-  return new AppError('knowledge_base_not_found', message)
+function doesNotExist({ name, project }: QualifiedName, db: string, deps: QueryDeps): AppError {
+  const snapshot = deps.catalog.snapshot()
+  const known = inProject(snapshot, snapshot.knowledgeBases, project ?? db)
+  const names = known.map((kb) => kb.name)
+  const hint = didYouMean(nearestName(name, names))
+  return new AppError('knowledge_base_not_found', `Knowledge base does not exist: ${name}${hint}`)
 }
 
 type SourceStatement = StatementOf<'sources'>

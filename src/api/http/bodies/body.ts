@@ -145,7 +145,7 @@ export function bodySchema<S extends TSchema>(
     check(value, method) {
       compiled ??= TypeCompiler.Compile(schema)
       if (compiled.Check(value)) return value
-      const wrong = compiled.Errors(value).First()
+      const wrong = firstError(compiled.Errors(value))
       throw wrong === undefined
         ? new Error('a value is refused without a reason')
         : shapeError(wrong, method)
@@ -190,7 +190,7 @@ function shapeError(error: WrongValue, method: string): AppError {
     return new AppError('missing_parameter', message, { param: fieldName(keys) })
   }
   const expected = expectationOf(wrong.schema)
-  const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOfValue(wrong.value)
+  const found = hugeNumber(wrong) ?? longList(wrong) ?? kindOfValue(wrong.value)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
   return new AppError('invalid_request', message, { param: fieldName(keys) })
 }
@@ -201,22 +201,24 @@ function innermost(error: WrongValue): WrongValue {
   const kind = jsonTypeOf(error.value)
   const index = variants.findIndex(({ type }) => type === kind)
   if (kind !== 'object' && kind !== 'array') return error
-  const inner = Iterator.from(error.errors[index] ?? [])
-    .take(INNER_ERRORS_MAX)
-    .toArray()
-  // A misspelt field also makes the right one missing, but its own name is more helpful.
-  const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
+  const found = firstError(error.errors[index] ?? [])
   return found === undefined ? error : innermost(found)
+}
+
+/** A misspelt field also makes the right one missing, but its own name is more helpful. */
+function firstError(errors: Iterable<WrongValue>): WrongValue | undefined {
+  const first = Iterator.from(errors).take(INNER_ERRORS_MAX).toArray()
+  return first.find(({ message }) => message === UNEXPECTED) ?? first[0]
 }
 
 const UNEXPECTED = 'Unexpected property'
 const INNER_ERRORS_MAX = 10
 
-/** Detects an integer that `parseJson` turned into a string because a double cannot hold it. */
-function hugeInteger({ value, schema }: WrongValue): string | undefined {
-  const isHuge = typeof value === 'string' && /^-?\d{16,}$/.test(value)
+/** Detects a number that `parseJson` turned into a string because a double cannot hold it. */
+function hugeNumber({ value, schema }: WrongValue): string | undefined {
+  const isHuge = typeof value === 'string' && /^-?(?:\d{16,}|[\d.]+e\+?\d{3,})$/i.test(value)
   const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
-  if (!isHuge || !kinds.some(({ multipleOf }) => multipleOf === 1)) return undefined
+  if (!isHuge || !kinds.some(({ type }) => type === 'number')) return undefined
   return `the number ${value.length > 40 ? `${value.slice(0, 40)}…` : value}`
 }
 
@@ -248,7 +250,6 @@ function kindOfValue(value: unknown): string {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'boolean') return String(value)
-  if (value === Infinity || value === -Infinity) return 'one too large for a double'
   if (typeof value === 'number')
     return Number.isInteger(value) ? `the number ${value}` : 'a fraction'
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`

@@ -58,6 +58,16 @@ export function findIn<T extends InProject>(things: readonly T[], project: Proje
   return findNamed(ofProject(things, project), name)
 }
 
+/** Like `findIn`. @throws AppError such as `view_not_found` */
+function requireIn<T extends InProject>(
+  kind: Parameters<typeof notFound>[0],
+  things: readonly T[],
+  project: Project,
+  name: string,
+): T {
+  return required(kind, findIn(things, project, name), name, ofProject(things, project))
+}
+
 /** Like `findIn`, in a project that may not exist. */
 export function findQualified<T extends InProject>(
   snapshot: CatalogSnapshot,
@@ -65,8 +75,17 @@ export function findQualified<T extends InProject>(
   projectName: string,
   name: string,
 ): T | undefined {
+  return findNamed(inProject(snapshot, things, projectName), name)
+}
+
+/** Like `ofProject`, in a project that may not exist. */
+export function inProject<T extends InProject>(
+  snapshot: CatalogSnapshot,
+  things: readonly T[],
+  projectName: string,
+): readonly T[] {
   const project = findProject(snapshot, projectName)
-  return project && findIn(things, project, name)
+  return project === undefined ? [] : ofProject(things, project)
 }
 
 /** @throws AppError `forbidden` for a name the reader may not use */
@@ -86,7 +105,7 @@ export function requireDatabase(snapshot: CatalogSnapshot, name: string): string
   if (nameKey(name) === FILES_DATABASE) return FILES_DATABASE
   const found = findProject(snapshot, name) ?? findDataSource(snapshot, name)
   if (found !== undefined) return found.name
-  throw notFound('project', name)
+  throw notFound('project', name, [...snapshot.projects, ...snapshot.dataSources])
 }
 
 /** Finds a file by its full name or without its extension. @throws AppError `file_ambiguous` */
@@ -105,7 +124,7 @@ export function requireProject(snapshot: CatalogSnapshot, name: string): Project
   const project = findProject(snapshot, name)
   if (project !== undefined) return project
   const source = findDataSource(snapshot, name)
-  if (source === undefined) throw notFound('project', name)
+  if (source === undefined) throw notFound('project', name, snapshot.projects)
   const why = `${source.name} is a connected database, which is read-only; use a project`
   throw new AppError('project_not_found', `${notFound('project', name).message}: ${why}`)
 }
@@ -126,45 +145,42 @@ export function requireKnowledgeBase(
   name: string,
 ): KnowledgeBase {
   const project = requireProject(snapshot, projectName)
-  return required('knowledge_base', findIn(snapshot.knowledgeBases, project, name), name)
+  return requireIn('knowledge_base', snapshot.knowledgeBases, project, name)
 }
 
 /** @throws AppError `project_not_found`, `agent_not_found` */
 export function requireAgent(snapshot: CatalogSnapshot, projectName: string, name: string): Agent {
-  return required(
-    'agent',
-    findIn(snapshot.agents, requireProject(snapshot, projectName), name),
-    name,
-  )
+  return requireIn('agent', snapshot.agents, requireProject(snapshot, projectName), name)
 }
 
 /** @throws AppError `project_not_found`, `view_not_found` */
 export function requireView(snapshot: CatalogSnapshot, projectName: string, name: string): View {
-  return required('view', findIn(snapshot.views, requireProject(snapshot, projectName), name), name)
+  return requireIn('view', snapshot.views, requireProject(snapshot, projectName), name)
 }
 
 /** @throws AppError `database_not_found` */
 export function requireDataSource(snapshot: CatalogSnapshot, name: string): DataSource {
-  return required('database', findDataSource(snapshot, name), name)
+  return required('database', findDataSource(snapshot, name), name, snapshot.dataSources)
 }
 
 /** @throws AppError `file_not_found`, `file_ambiguous` */
 export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
-  return required('file', findFile(snapshot, name), name)
+  return required('file', findFile(snapshot, name), name, snapshot.files)
 }
 
 /** @throws AppError `file_not_found`, `file_ambiguous` */
 export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileTable {
-  return required('file', findFileTable(snapshot, name), name)
+  return required('file', findFileTable(snapshot, name), name, snapshot.files)
 }
 
-/** @throws AppError such as `view_not_found` */
+/** @param known those whose names `name` may be a typo of @throws AppError like `notFound` */
 export function required<T>(
   kind: Parameters<typeof notFound>[0],
   found: T | undefined,
   name: string,
+  known: Parameters<typeof notFound>[2],
 ): T {
-  if (found === undefined) throw notFound(kind, name)
+  if (found === undefined) throw notFound(kind, name, known)
   return found
 }
 
