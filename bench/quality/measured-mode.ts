@@ -2,7 +2,7 @@
  * Runs every question of a collection as a search in one mode over HTTP, and measures the results.
  */
 import type { EiderClient } from '../../scripts/eider-client.ts'
-import { metricsOf, type RetrievalMetrics } from '../../src/query/evaluate/retrieval-metrics.ts'
+import { metricsOf, type RetrievalMetrics } from '../../src/query/evaluate/measures.ts'
 import { percentile } from '../load.ts'
 import { PROJECT } from '../scenario.ts'
 import type { JudgedQuestion } from './beir-collection.ts'

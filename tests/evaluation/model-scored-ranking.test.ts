@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { modelScoredRanking } from '../../src/query/evaluate/retrieval-metrics.ts'
+import { modelScoredRanking } from '../../src/query/evaluate/measures.ts'
 
 describe('judged relevance', () => {
   test('of a ranking with the best passage in third place', () => {

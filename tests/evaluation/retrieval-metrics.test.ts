@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { metricsOf, type RetrievalMetrics } from '../../src/query/evaluate/retrieval-metrics.ts'
+import { metricsOf, type RetrievalMetrics } from '../../src/query/evaluate/measures.ts'
 
 const NAMES = ['ndcg', 'recall', 'precision', 'reciprocalRank', 'averagePrecision'] as const
 

@@ -1,7 +1,7 @@
 /** EVALUATE KNOWLEDGE_BASE through HTTP, without a model. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
-import { metricsOf } from '../../src/query/evaluate/retrieval-metrics.ts'
+import { metricsOf } from '../../src/query/evaluate/measures.ts'
 import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 import { type EvaluationFixture, openEvaluation } from './evaluation-fixture.ts'
 

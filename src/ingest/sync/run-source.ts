@@ -1,12 +1,22 @@
+import { createHash } from 'node:crypto'
+import { type Row, shownValue } from '../../core/domain/document.ts'
 import type { SyncRun, SyncSource } from '../../core/domain/flow/sync-source.ts'
-import { notFound } from '../../core/errors.ts'
-import { columnMappingOf } from '../sources/document-of-row.ts'
+import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { hasCode, notFound } from '../../core/errors.ts'
+import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
+import { pageAddress } from '../crawl/crawl-frontier.ts'
+import { crawledRows } from '../crawl/crawled-rows.ts'
+import { LeftOutPages } from '../crawl/left-out-pages.ts'
+import { Robots } from '../crawl/robots.ts'
+import { type ListedAddress, wholeSitemap } from '../crawl/sitemaps.ts'
+import { columnMappingOf, findColumn, textOf } from '../sources/document-of-row.ts'
+import type { PageFetcher } from '../sources/guarded-fetch.ts'
+import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import { type FolderDeps, readFolder } from './folder-source.ts'
 import { CURSOR_ITEM, readQuery } from './query-source.ts'
-import { readSite, readSitemap } from './site-source.ts'
 import { type SyncDeps, type SyncProgressReport, SyncWork } from './sync-run.ts'
-import type { SyncReach } from './sync-sink.ts'
-import { readAddress, type WebDeps } from './web-source.ts'
+import type { SyncReach, SyncTask } from './sync-sink.ts'
+import { AddressReader, missPage, readAddress, type WebDeps } from './web-source.ts'
 
 type SourceDeps = SyncDeps & FolderDeps & WebDeps
 
@@ -74,4 +84,124 @@ export async function runSource(
   } catch (error) {
     return { run: work.run, error }
   }
+}
+
+/** A page not found counts as removed; after failures or a limit, only if it answers 404 or 410. */
+async function readSite(
+  task: SyncTask,
+  kb: KnowledgeBase,
+  deps: Pick<InsertDeps, 'pages' | 'reader' | 'crawlPagesMax'>,
+  signal: AbortSignal,
+): Promise<SyncReach> {
+  const { parameters } = task.source
+  const leftOut = new LeftOutPages()
+  const watched = new WatchedPages(task, deps.pages)
+  const crawl = crawlOf(parameters)
+  const request = { kb, urls: [String(parameters.url)], crawl, leftOut }
+  const rows = crawledRows(request, { ...deps, pages: watched }, signal)
+  let found = 0
+  for await (const row of rows) {
+    const item = pageId(row, task)
+    const hash = hashOf(row)
+    const before = task.known.get(item)
+    found += 1
+    if (before?.hash === hash) task.sink.unchanged(before)
+    else await task.sink.content({ item, hash, stamp: null, rows: [row] })
+  }
+  for (const warning of leftOut.warnings()) task.sink.leaveOut(String(parameters.url), warning)
+  const isCut = found >= Math.min(crawl.pagesMax ?? Number.POSITIVE_INFINITY, deps.crawlPagesMax)
+  return { found, mayHaveVanished: () => watched.isWhole && !isCut }
+}
+
+function crawlOf(parameters: SyncTask['source']['parameters']): CrawlRequest {
+  const { limit, crawl_depth: depth, filters } = parameters
+  const isList = Array.isArray(filters)
+  const domains = filters && !isList ? Reflect.get(Object(filters), 'allowed_domains') : []
+  return {
+    ...(typeof limit === 'number' ? { pagesMax: limit } : {}),
+    // A source is a site, so read more than its first page.
+    ...(typeof depth === 'number'
+      ? { depth }
+      : typeof limit === 'number'
+        ? {}
+        : { depth: WHOLE_SITE }),
+    allowedDomains: Array.isArray(domains) ? domains.map(String) : [],
+    patterns: isList ? filters.map(String) : [],
+  }
+}
+
+const WHOLE_SITE = 100
+
+function pageId(row: Row, { mapping }: SyncTask): string {
+  const column = mapping.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
+  return column === undefined ? '' : textOf(row[column] ?? null)
+}
+
+/** Left out of the hash, because a page's depth may change while the page does not. */
+const NOT_HASHED = 'crawl_depth'
+
+function hashOf(row: Row): string {
+  const values = Object.entries(row).flatMap(([name, value]) => {
+    return name === NOT_HASHED ? [] : [[name, shownValue(value)]]
+  })
+  return createHash('sha256').update(JSON.stringify(values)).digest('base64url')
+}
+
+/** Records the answers, because a crawl reports only the pages it found. */
+class WatchedPages implements PageFetcher {
+  /** False if a request failed, so that some links are unknown. */
+  isWhole = true
+  readonly #task: SyncTask
+  readonly #pages: PageFetcher
+
+  constructor(task: SyncTask, pages: PageFetcher) {
+    this.#task = task
+    this.#pages = pages
+  }
+
+  fetch: PageFetcher['fetch'] = async (url, options) => {
+    const { sink, known } = this.#task
+    try {
+      const page = await this.#pages.fetch(url, options)
+      const isBroken = page.status === 429 || page.status >= 500
+      if (isBroken) this.isWhole = false
+      const item = pageAddress(new URL(url)).href
+      if (isBroken && known.has(item)) {
+        sink.failed({ item, message: `GET ${url} answered ${page.status}` })
+      } else if (page.status === 404 || page.status === 410) sink.gone(item)
+      sink.count({ pages: 1, bytes: page.bytes.byteLength })
+      return page
+    } catch (error) {
+      if (!hasCode(error, 'address_refused')) this.isWhole = false
+      throw error
+    }
+  }
+}
+
+const PAGES_AT_ONCE = 4
+
+/** Skips pages with an unchanged `lastmod`. Every sitemap must answer: unlisted means removed. */
+async function readSitemap(task: SyncTask, deps: WebDeps, signal: AbortSignal): Promise<SyncReach> {
+  const robots = new Robots(deps.downloads)
+  const { parameters } = task.source
+  const texts = (name: string) => {
+    const value = parameters[name]
+    return Array.isArray(value) ? value.map((glob) => new Bun.Glob(String(glob))) : []
+  }
+  const include = texts('include')
+  const exclude = texts('exclude')
+  const isWanted = ({ url }: ListedAddress) => {
+    const ways = [url, new URL(url).pathname]
+    const isIn = (globs: readonly Bun.Glob[]) => ways.some((way) => globs.some((g) => g.match(way)))
+    return (include.length === 0 || isIn(include)) && !isIn(exclude)
+  }
+  const all = await wholeSitemap(String(parameters.url), { pages: deps.downloads, robots }, signal)
+  const wanted = all.filter(isWanted)
+  const limit = typeof parameters.limit === 'number' ? parameters.limit : wanted.length
+  const pages = wanted.slice(0, limit)
+  await mapConcurrent(pages, { concurrencyMax: PAGES_AT_ONCE, signal }, (page, ended) => {
+    const reader = new AddressReader({ task, robots, reader: deps.reader() }, deps)
+    return reader.read(page, ended).catch((error) => missPage(task, page.url, error))
+  })
+  return { found: pages.length, mayHaveVanished: () => true }
 }

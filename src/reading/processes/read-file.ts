@@ -25,10 +25,11 @@ import {
   couldNotRead,
   type DocumentReader,
   type ReadingNotes,
+  SET_OCR_MODEL,
   unreadable,
   wholeDocument,
 } from '../document-format.ts'
-import { fileFormat, hasDirectory } from '../file-format.ts'
+import { fileFormat, hasDirectory, imageType } from '../file-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { beginsLikeZip } from '../zip-file.ts'
 import { DocumentWriter } from './document-files.ts'
@@ -137,7 +138,7 @@ const DOCUMENT_READERS: Readonly<Record<DocumentFormat, () => Promise<DocumentRe
   rst: async () => (await import('../documents/markup.ts')).readRst,
   org: async () => (await import('../documents/markup.ts')).readOrg,
   latex: async () => (await import('../documents/markup.ts')).readLatex,
-  image: async () => (await import('../documents/image.ts')).readImage,
+  image: async () => readImage,
   subtitles: async () => (await import('../documents/text.ts')).readSubtitles,
   xml: async () => (await import('../documents/text.ts')).readXml,
   text: async () => (await import('../documents/text.ts')).readText,
@@ -291,4 +292,18 @@ function bounded(sizeMax: number): Transform {
       )
     },
   })
+}
+
+function* readImage({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
+  const mediaType = imageType(bytes)
+  if (mediaType === null)
+    throw unreadable('The file is a picture in a format that is not read; save it as PNG or JPEG')
+  if (notes.scan === undefined)
+    throw unreadable(`The file is a picture and contains no text. ${SET_OCR_MODEL} to read it`)
+  const content = notes.scan(mediaType, 'the picture', () => bytes)
+  if (content === null) {
+    const limit = `${READING_LIMITS.scanBytesMax / 1024 ** 2} MB`
+    throw unreadable(`The file is a picture of more than ${limit}; make it smaller`)
+  }
+  yield wholeDocument({ content, title: null, syntax: 'markdown' })
 }

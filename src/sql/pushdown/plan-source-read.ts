@@ -1,9 +1,25 @@
 /** Plans the read of one source table in a FROM: the part that the statement needs. */
-import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
+import type { DataSourceEngine, SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
-import { columnNames, type TreeNode, textsOf, walkExpression } from '../ast/select-ast.ts'
-import type { UnnamedItem } from '../guard/limit-steps.ts'
-import { groupedReadOf } from './grouped-read.ts'
+import {
+  callNode,
+  castNode,
+  columnNames,
+  columnNode,
+  integerNode,
+  isColumn,
+  isNode,
+  nodesOf,
+  replace,
+  type TreeNode,
+  textsOf,
+  textValue,
+  treeNumber,
+  walkExpression,
+} from '../ast/select-ast.ts'
+import { isAggregateFunction } from '../guard/function-lists.ts'
+import { type UnnamedItem, unnamedItems } from '../guard/limit-steps.ts'
+import { type ColumnKind, columnKind } from './column-kinds.ts'
 import { type NeededSlice, type OuterNeeds, sliceUnder } from './outer-needs.ts'
 import { isSentWhole } from './render-read.ts'
 import {
@@ -19,6 +35,7 @@ import {
   sourceCondition,
   withClockFunctions,
 } from './source-conditions.ts'
+import type { SourceGroups, SourceTotal } from './source-read.ts'
 import {
   EVERY_ROW,
   newPlaceholder,
@@ -154,4 +171,209 @@ function sliceOf(
   if (slice.limit !== null && limit === undefined) return null
   if (slice.offset !== null && offset === undefined) return null
   return { order, limit: limit ?? null, offset: offset ?? null }
+}
+
+/** Null if the SELECT does anything that the source may not compute exactly as DuckDB does. */
+function groupedReadOf(
+  select: TreeNode,
+  columnOf: ColumnOf,
+  engine: DataSourceEngine,
+): {
+  readonly groups: SourceGroups
+  /** @returns the items that must be given their original names */
+  apply(): readonly UnnamedItem[]
+} | null {
+  if ([select.qualify, select.sample].some(isNode) || hasSeveralSets(select)) return null
+  const keys = keysOf(select, columnOf)
+  if (keys === null || !keys.every((key) => isKey(key, engine))) return null
+  const shown = [
+    ...nodesOf(select.select_list),
+    select.having ?? null,
+    ...nodesOf(select.modifiers),
+  ]
+  const calls: { readonly node: TreeNode; readonly total: TotalCall }[] = []
+  const inside = new Set<TreeNode>()
+  const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textValue(alias))))
+  for (const node of walkExpression(shown)) {
+    if (NOT_HERE.has(textValue(node.class))) return null
+    if (node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))) {
+      const total = totalOf(node, columnOf, engine)
+      if (total === null) return null
+      calls.push({ node, total })
+      for (const child of nodesOf(node.children)) inside.add(child)
+    } else if (isColumn(node) && !inside.has(node) && !isShown(node, keys, { columnOf, aliases })) {
+      return null
+    }
+  }
+  if (calls.length === 0 && keys.length === 0) return null
+  const totals = [
+    ...new Map(
+      calls.flatMap(({ total }) => total.parts).map((part) => [totalName(part), part]),
+    ).values(),
+  ]
+  const names = new Map(totals.map((part, index) => [totalName(part), `eider_total_${index}`]))
+  return {
+    groups: { keys, totals },
+    apply() {
+      const unnamed = unnamedItems(select)
+      for (const { node, total } of calls) {
+        const values = total.parts.map((part) => {
+          return callNode('any_value', columnNode(names.get(totalName(part)) ?? ''))
+        })
+        replace(node, { ...total.value(values), alias: node.alias ?? '' })
+      }
+      select.where_clause = null
+      return unnamed
+    },
+  }
+}
+
+/** Whether the SELECT has ROLLUP, CUBE or GROUPING SETS. */
+function hasSeveralSets({ group_sets: sets }: TreeNode): boolean {
+  return Array.isArray(sets) && sets.length > 1
+}
+
+const NOT_HERE: ReadonlySet<string> = new Set([
+  'WINDOW',
+  'SUBQUERY',
+  'STAR',
+  'POSITIONAL_REFERENCE',
+  'LAMBDA',
+])
+
+/** Equal totals share a name, so that each is requested once. */
+function totalName({ kind, column, isDistinct }: SourceTotal): string {
+  return JSON.stringify([kind, column?.name, isDistinct])
+}
+
+/** Whether a column is a key, or an alias of an item in the SELECT. */
+function isShown(
+  node: TreeNode,
+  keys: readonly SourceColumn[],
+  { columnOf, aliases }: { readonly columnOf: ColumnOf; readonly aliases: ReadonlySet<string> },
+): boolean {
+  const column = columnOf(node)
+  if (column !== undefined) return keys.includes(column)
+  const [name = '', ...rest] = columnNames(node)
+  return rest.length === 0 && aliases.has(nameKey(name))
+}
+
+/** Null if some groups are not columns. */
+function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] | null {
+  const items = nodesOf(select.select_list)
+  const isAll = select.aggregate_handling === 'FORCE_AGGREGATES'
+  const written = isAll
+    ? items.filter((item) => ![...walkExpression(item)].some(isAggregate))
+    : nodesOf(select.group_expressions)
+  const keys = written.map((node) => {
+    if (node.class !== 'CONSTANT' || isAll) return isColumn(node) ? columnOf(node) : undefined
+    const item = isNode(node.value) ? items[treeNumber(node.value.value) - 1] : undefined
+    return item !== undefined && isColumn(item) ? columnOf(item) : undefined
+  })
+  const isPlain = isAll || select.aggregate_handling === 'STANDARD_HANDLING'
+  return isPlain && keys.every((key) => key !== undefined) ? [...new Set(keys)] : null
+}
+
+function isAggregate(node: TreeNode): boolean {
+  return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
+}
+
+const KEYS: ReadonlySet<string> = new Set(['integer', 'decimal', 'truth', 'uuid', 'text'])
+const MOMENTS: ReadonlySet<string> = new Set(['date', 'timestamp', 'timestamptz'])
+
+function isKey(column: SourceColumn, engine: DataSourceEngine): boolean {
+  const kind = columnKind(column, engine)?.kind ?? ''
+  // MySQL groups zero dates separately, but they arrive here as NULL.
+  return KEYS.has(kind) || (MOMENTS.has(kind) && engine !== 'mysql')
+}
+
+interface TotalCall {
+  /** The results that the source computes. */
+  readonly parts: readonly SourceTotal[]
+  /** Combines the parts into a total of DuckDB's type. */
+  value(parts: readonly TreeNode[]): TreeNode
+}
+
+function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): TotalCall | null {
+  const { function_name: name, children, filter, distinct, order_bys: order } = node
+  if (isNode(filter) || (isNode(order) && nodesOf(order.orders).length > 0)) return null
+  const [argument, ...others] = nodesOf(children)
+  const called = textValue(name).toLowerCase()
+  if (argument === undefined) {
+    const isCount = called === 'count_star' || called === 'count'
+    return isCount ? plainTotal({ kind: 'rows', column: null, isDistinct: false }) : null
+  }
+  const column = isColumn(argument) && others.length === 0 ? columnOf(argument) : undefined
+  const kind = column && columnKind(column, engine)
+  if (column === undefined || kind === undefined) return null
+  const isDistinct = distinct === true
+  switch (called) {
+    case 'count':
+      return isCounted(kind, isDistinct, engine)
+        ? plainTotal({ kind: 'count', column, isDistinct })
+        : null
+    case 'min':
+    case 'max':
+      return leastOrGreatest(called, column, kind, engine)
+    case 'sum':
+      return isDistinct ? null : sumOf(column, kind)
+    case 'avg':
+      return isDistinct ? null : averageOf(column, kind)
+    default:
+      return null
+  }
+}
+
+function plainTotal(part: SourceTotal): TotalCall {
+  return { parts: [part], value: ([value]) => value ?? columnNode('') }
+}
+
+function isCounted({ kind }: ColumnKind, isDistinct: boolean, engine: DataSourceEngine): boolean {
+  if (MOMENTS.has(kind) && engine === 'mysql') return false
+  return !isDistinct || kind === 'integer' || kind === 'date'
+}
+
+function leastOrGreatest(
+  kind: 'min' | 'max',
+  column: SourceColumn,
+  { kind: type }: ColumnKind,
+  engine: DataSourceEngine,
+): TotalCall | null {
+  const part: SourceTotal = { kind, column, isDistinct: false }
+  if (type === 'integer') {
+    return {
+      parts: [part],
+      value: ([value = columnNode('')]) => castNode(value, column.type, false),
+    }
+  }
+  const isMoment = MOMENTS.has(type) && engine !== 'mysql'
+  return type === 'decimal' || isMoment ? plainTotal(part) : null
+}
+
+function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
+  const part: SourceTotal = { kind: 'sum', column, isDistinct: false }
+  if (kind === 'decimal') return plainTotal(part)
+  if (kind !== 'integer') return null
+  return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
+}
+
+/** The most decimal places, because DuckDB divides the sum without its decimal point. */
+const AVERAGE_SCALE_MAX = 9
+
+/** Divides the sum by the count, as DuckDB does. */
+function averageOf(column: SourceColumn, kind: ColumnKind): TotalCall | null {
+  const scale = kind.kind === 'decimal' ? kind.scale : 0
+  if ((kind.kind !== 'integer' && kind.kind !== 'decimal') || scale > AVERAGE_SCALE_MAX) return null
+  const parts: readonly SourceTotal[] = [
+    { kind: 'sum', column, isDistinct: false },
+    { kind: 'count', column, isDistinct: false },
+  ]
+  const times = integerNode(10 ** scale)
+  return {
+    parts,
+    value: ([sum = columnNode(''), count = columnNode('')]) => {
+      const whole = castNode(callNode('*', sum, times), 'DOUBLE', false)
+      return callNode('/', whole, castNode(callNode('*', count, times), 'DOUBLE', false))
+    },
+  }
 }

@@ -1,5 +1,5 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { eq } from 'drizzle-orm'
+import { eq, lt } from 'drizzle-orm'
 import { type Principal, ROLE_SCOPES } from '../../core/domain/access/principal.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type {
@@ -13,7 +13,8 @@ import { AppError } from '../../core/errors.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import { nextId, queriesOver } from '../catalog/catalog-queries.ts'
+import { type CatalogQueries, nextId, queriesOver } from '../catalog/catalog-queries.ts'
+import { revokedTokens } from '../catalog/schema.ts'
 import type { Database } from '../duckdb/database.ts'
 import { users } from './access-schema.ts'
 
@@ -201,4 +202,59 @@ function principalOf({ id, name, role, namespaces }: User): Principal {
 
 function userNotFound(id: number): AppError {
   return new AppError('user_not_found', `There is no user with id ${id}`)
+}
+
+/** Revoked login tokens, stored in the database and cached in memory. */
+export class StoredRevokedTokens {
+  readonly #database: Database
+  readonly #now: () => number
+  /** Token id → milliseconds since 1970. */
+  readonly #expiries: Map<string, number>
+
+  private constructor(database: Database, now: () => number, expiries: Map<string, number>) {
+    this.#database = database
+    this.#now = now
+    this.#expiries = expiries
+  }
+
+  /** @param now returns milliseconds since 1970 */
+  static async open(database: Database, now: () => number): Promise<StoredRevokedTokens> {
+    const rows = await database.write(async (connection) => {
+      const queries = queriesOver(connection)
+      await deleteExpired(queries, now())
+      return queries.select().from(revokedTokens)
+    })
+    const expiries = rows.map(({ id, expiresAt }) => {
+      return [id, Date.parse(`${expiresAt.replace(' ', 'T')}Z`)] as const
+    })
+    return new StoredRevokedTokens(database, now, new Map(expiries))
+  }
+
+  /** Revokes a token, also across restarts, until it would have expired anyway. */
+  revoke(tokenId: string, expiresAtMillis: number): Promise<void> {
+    return this.#database.writeFreeing(
+      async (connection) => {
+        const queries = queriesOver(connection)
+        await deleteExpired(queries, this.#now())
+        const row = { id: tokenId, expiresAt: timestampOfMillis(expiresAtMillis) }
+        await queries.insert(revokedTokens).values(row).onConflictDoNothing()
+      },
+      () => {
+        for (const [id, expiry] of this.#expiries) {
+          if (expiry < this.#now()) this.#expiries.delete(id)
+        }
+        this.#expiries.set(tokenId, expiresAtMillis)
+      },
+    )
+  }
+
+  isRevoked(tokenId: string): boolean {
+    return this.#expiries.has(tokenId)
+  }
+}
+
+async function deleteExpired(queries: CatalogQueries, nowMillis: number): Promise<void> {
+  await queries
+    .delete(revokedTokens)
+    .where(lt(revokedTokens.expiresAt, timestampOfMillis(nowMillis)))
 }

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import {
   type ModelScoredRanking,
   modelScoredRanking,
-} from '../../../src/query/evaluate/retrieval-metrics.ts'
+} from '../../../src/query/evaluate/measures.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 import { type JudgeServer, judgeServer, type Reply } from './judge-server.ts'
 

@@ -2,11 +2,12 @@
  * A result with its document, its text with the matching words, its metadata and neighbouring
  * chunks.
  */
+
+import type { ComponentChildren } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { shortened } from '../../../core/short-text.ts'
 import { type SearchHit as Hit, type KnowledgeBaseName, search } from '../../api/knowledge-bases.ts'
 import { Button } from '../../components/button.tsx'
-import { MarkedText, type Range } from '../../components/marked-text.tsx'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
@@ -332,4 +333,28 @@ function wordStart(text: string, from: number): number {
 function wholeUntil(text: string, at: number): number {
   const unit = text.charCodeAt(at)
   return unit >= 0xdc00 && unit <= 0xdfff ? at - 1 : at
+}
+
+/** Start and end in UTF-16 code units, like in the API. */
+type Range = readonly number[]
+
+function MarkedText(props: {
+  readonly text: string
+  /** Ranges in text order. A range that overlaps the previous one is skipped. */
+  readonly ranges: readonly Range[]
+}) {
+  const { text, ranges } = props
+  const parts: ComponentChildren[] = []
+  let at = 0
+  for (const [start = 0, end = 0] of ranges) {
+    if (start < at || end <= start || start >= text.length) continue
+    parts.push(text.slice(at, start), <mark key={start}>{text.slice(start, end)}</mark>)
+    at = end
+  }
+  return (
+    <span dir="auto">
+      {parts}
+      {text.slice(at)}
+    </span>
+  )
 }
