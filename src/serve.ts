@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { AppLog } from './app.ts'
-import { AppError, listenFailure } from './core/errors.ts'
+import { AppError } from './core/errors.ts'
 import { forbidFileWrites, MemoryCeiling } from './core/runtime/process-limits.ts'
 import { DAY_MS } from './core/time.ts'
 import { PLANNED_RESTART_CODE, type Restarts } from './ops/supervisor/restart-policy.ts'
@@ -66,7 +66,7 @@ export async function serve(
   } catch (error) {
     crashes?.endInOrder()
     await app.close()
-    throw listenFailure(error, settings, 'EIDER_PORT')
+    throw error
   }
   // By now, JavaScript has reserved its address space.
   ceiling.set(memoryRoomOf(settings))

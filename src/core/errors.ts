@@ -208,12 +208,12 @@ export function shuttingDown(): AppError {
   return new AppError('shutting_down', 'The server is shutting down')
 }
 
+export interface Named {
+  readonly name: string
+}
+
 /** For a name that does not exist or no longer exists. @param known those it may be a typo of */
-export function notFound(
-  kind: keyof typeof NOUNS,
-  name: string,
-  known: readonly { readonly name: string }[] = [],
-): AppError {
+export function notFound(kind: keyof typeof NOUNS, name: string, known: readonly Named[] = []) {
   const what = kind === 'document' ? `id ${name.slice(0, 200)}` : `name ${name}`
   const names = known.map((one) => one.name)
   const hint = didYouMean(nearestName(name, names))
@@ -250,20 +250,4 @@ export function systemCodeOf(error: unknown): string | undefined {
 
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
-}
-
-/** @param setting the one that names the port */
-export function listenFailure(
-  error: unknown,
-  { host, port }: { readonly host: string; readonly port: number },
-  setting: string,
-): StartError {
-  if (error instanceof StartError) return error
-  const reason: Readonly<Record<string, string>> = {
-    EADDRINUSE: `port ${port} is in use, perhaps by another Eider. Set ${setting} to use another port`,
-    EACCES: `permission for port ${port} is denied. Set ${setting} to use another one`,
-    EADDRNOTAVAIL: `this machine has no address ${host}. Set EIDER_HOST to one that it has`,
-  }
-  const detail = reason[systemCodeOf(error) ?? ''] ?? errorText(error)
-  return new StartError(`Cannot listen at ${host}:${port}: ${detail}`, error)
 }

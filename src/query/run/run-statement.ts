@@ -1,8 +1,7 @@
 import {
   findQualified,
-  inProject,
   requireDatabase,
-  required,
+  requireView,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { View } from '../../core/domain/names.ts'
@@ -204,11 +203,8 @@ async function runViewStatement(
 ): Promise<QueryResult> {
   const { statement, db } = request
   const view = findViewNamed(statement.name, db, deps)
-  const known = () => {
-    const { name, project } = statement.name
-    const snapshot = deps.catalog.snapshot()
-    return required('view', view, name, inProject(snapshot, snapshot.views, project ?? db))
-  }
+  const { name, project } = statement.name
+  const known = () => requireView(deps.catalog.snapshot(), project ?? db, name)
   switch (statement.kind) {
     case 'create_view': {
       if (view !== undefined && statement.ifNotExists) return done(db)

@@ -6,9 +6,8 @@ import {
   findDataSource,
   findProject,
   findQualified,
-  inProject,
+  requireAgent,
   requireDataSource,
-  required,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
@@ -101,20 +100,13 @@ export async function runAgentStatement(
   deps: QueryDeps,
 ): Promise<QueryResult> {
   const agent = findAgentNamed(statement.name, db, deps)
-  const known = () => {
-    const { name, project } = statement.name
-    const snapshot = deps.catalog.snapshot()
-    return required('agent', agent, name, inProject(snapshot, snapshot.agents, project ?? db))
-  }
+  const { name, project } = statement.name
+  const known = () => requireAgent(deps.catalog.snapshot(), project ?? db, name)
   switch (statement.kind) {
     case 'create_agent': {
-      const { name, project } = statement.name
       if (agent !== undefined && statement.ifNotExists) return done(db)
-      const made = await createAgent(
-        project ?? db,
-        withStatementName(statement.options, name),
-        deps,
-      )
+      const fields = withStatementName(statement.options, name)
+      const made = await createAgent(project ?? db, fields, deps)
       return { ...done(db), ...withWarnings(made, deps) }
     }
     case 'alter_agent': {
@@ -122,9 +114,7 @@ export async function runAgentStatement(
       return { ...done(db), ...withWarnings(changed, deps) }
     }
     case 'drop_agent':
-      if (agent !== undefined || !statement.ifExists) {
-        await dropAgent(known(), deps)
-      }
+      if (agent !== undefined || !statement.ifExists) await dropAgent(known(), deps)
       return done(db)
     case 'describe_agent': {
       const { columns, rows } = describedAgent(known())

@@ -1,4 +1,8 @@
-import { findQualified, inProject } from '../../core/domain/access/catalog-snapshot.ts'
+import {
+  findQualified,
+  ofProject,
+  requireProject,
+} from '../../core/domain/access/catalog-snapshot.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
@@ -131,7 +135,7 @@ export function requireKnowledgeBaseNamed(
 
 function doesNotExist({ name, project }: QualifiedName, db: string, deps: QueryDeps): AppError {
   const snapshot = deps.catalog.snapshot()
-  const known = inProject(snapshot, snapshot.knowledgeBases, project ?? db)
+  const known = ofProject(snapshot.knowledgeBases, requireProject(snapshot, project ?? db))
   const names = known.map((kb) => kb.name)
   const hint = didYouMean(nearestName(name, names))
   return new AppError('knowledge_base_not_found', `Knowledge base does not exist: ${name}${hint}`)

@@ -1,4 +1,4 @@
-import { AppError, notFound } from '../../errors.ts'
+import { AppError, type Named, notFound } from '../../errors.ts'
 import type { Agent } from '../agents/agent.ts'
 import type { Activity } from '../flow/job.ts'
 import type { DataSource } from '../flow/source-parameters.ts'
@@ -30,10 +30,6 @@ export interface CatalogSnapshot {
   }
 }
 
-interface Named {
-  readonly name: string
-}
-
 interface InProject extends Named {
   readonly projectId: number
 }
@@ -58,16 +54,6 @@ export function findIn<T extends InProject>(things: readonly T[], project: Proje
   return findNamed(ofProject(things, project), name)
 }
 
-/** Like `findIn`. @throws AppError such as `view_not_found` */
-function requireIn<T extends InProject>(
-  kind: Parameters<typeof notFound>[0],
-  things: readonly T[],
-  project: Project,
-  name: string,
-): T {
-  return required(kind, findIn(things, project, name), name, ofProject(things, project))
-}
-
 /** Like `findIn`, in a project that may not exist. */
 export function findQualified<T extends InProject>(
   snapshot: CatalogSnapshot,
@@ -75,17 +61,8 @@ export function findQualified<T extends InProject>(
   projectName: string,
   name: string,
 ): T | undefined {
-  return findNamed(inProject(snapshot, things, projectName), name)
-}
-
-/** Like `ofProject`, in a project that may not exist. */
-export function inProject<T extends InProject>(
-  snapshot: CatalogSnapshot,
-  things: readonly T[],
-  projectName: string,
-): readonly T[] {
   const project = findProject(snapshot, projectName)
-  return project === undefined ? [] : ofProject(things, project)
+  return project && findIn(things, project, name)
 }
 
 /** @throws AppError `forbidden` for a name the reader may not use */
@@ -144,18 +121,20 @@ export function requireKnowledgeBase(
   projectName: string,
   name: string,
 ): KnowledgeBase {
-  const project = requireProject(snapshot, projectName)
-  return requireIn('knowledge_base', snapshot.knowledgeBases, project, name)
+  const known = ofProject(snapshot.knowledgeBases, requireProject(snapshot, projectName))
+  return required('knowledge_base', findNamed(known, name), name, known)
 }
 
 /** @throws AppError `project_not_found`, `agent_not_found` */
 export function requireAgent(snapshot: CatalogSnapshot, projectName: string, name: string): Agent {
-  return requireIn('agent', snapshot.agents, requireProject(snapshot, projectName), name)
+  const known = ofProject(snapshot.agents, requireProject(snapshot, projectName))
+  return required('agent', findNamed(known, name), name, known)
 }
 
 /** @throws AppError `project_not_found`, `view_not_found` */
 export function requireView(snapshot: CatalogSnapshot, projectName: string, name: string): View {
-  return requireIn('view', snapshot.views, requireProject(snapshot, projectName), name)
+  const known = ofProject(snapshot.views, requireProject(snapshot, projectName))
+  return required('view', findNamed(known, name), name, known)
 }
 
 /** @throws AppError `database_not_found` */
@@ -173,12 +152,12 @@ export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileT
   return required('file', findFileTable(snapshot, name), name, snapshot.files)
 }
 
-/** @param known those whose names `name` may be a typo of @throws AppError like `notFound` */
-export function required<T>(
+/** @throws AppError such as `view_not_found` */
+function required<T>(
   kind: Parameters<typeof notFound>[0],
   found: T | undefined,
   name: string,
-  known: Parameters<typeof notFound>[2],
+  known: readonly Named[],
 ): T {
   if (found === undefined) throw notFound(kind, name, known)
   return found

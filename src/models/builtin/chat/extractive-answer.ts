@@ -325,14 +325,10 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
     default: {
       const marked = markedSpan(quote, asked)
       const [start, last] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
-      // Bold text that ends with a mark, as in Chinese, is closed only before a space.
-      const isClosed = !/^[^\s\p{P}\p{S}]/u.test(text.slice(last, span.end))
-      const end = isClosed ? last : start + text.slice(start, last).search(/[\p{P}\p{S}]*$/u)
-      const parts = [
-        text.slice(span.start, start),
-        bold(text.slice(start, end)),
-        text.slice(end, span.end),
-      ]
+      const [said, rest] = [text.slice(start, last), text.slice(last, span.end)]
+      // Bold text that ends with a mark is closed only before a space, which Chinese has none of.
+      const at = /^[^\s\p{P}\p{S}]/u.test(rest) ? said.search(/[\p{P}\p{S}]*$/u) : said.length
+      const parts = [text.slice(span.start, start), bold(said.slice(0, at)), said.slice(at), rest]
       return quoted([...before, shortenedQuote(parts.join(''))].map(evened).join('\n'))
     }
   }
