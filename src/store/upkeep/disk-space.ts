@@ -56,26 +56,18 @@ export class DiskSpace {
   }
 
   /** @param wantedBytes if known @throws AppError `storage_full` within the reserve */
-  check(wantedBytes = 0): void {
-    this.#check(wantedBytes, this.#reserveBytes)
+  check(wantedBytes = 0, keptBytes = this.#reserveBytes): void {
+    const refusal = this.refusal(wantedBytes, keptBytes)
+    if (refusal !== undefined) throw new AppError('storage_full', refusal)
   }
 
   /** Copying a table may use most of the reserve. @throws AppError `storage_full` */
   checkForRebuild(wantedBytes: number): void {
-    this.#check(wantedBytes, Math.min(this.#reserveBytes, REBUILD_SPARE_BYTES))
+    this.check(wantedBytes, Math.min(this.#reserveBytes, REBUILD_SPARE_BYTES))
   }
 
-  #check(wantedBytes: number, keptBytes: number): void {
-    const refusal = this.#refusal(wantedBytes, keptBytes)
-    if (refusal !== undefined) throw new AppError('storage_full', refusal)
-  }
-
-  /** Why writes will be refused; undefined if there is enough space. */
-  warning(): string | undefined {
-    return this.#refusal(0, this.#reserveBytes)
-  }
-
-  #refusal(wantedBytes: number, keptBytes: number): string | undefined {
+  /** Why a write is refused; undefined if there is enough space. */
+  refusal(wantedBytes = 0, keptBytes = this.#reserveBytes): string | undefined {
     const free = this.freeBytes()
     if (free - wantedBytes >= keptBytes) return undefined
     const wanted = wantedBytes === 0 ? '' : `, ${wholeMegabytes(wantedBytes)} are needed`
