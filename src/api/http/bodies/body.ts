@@ -250,8 +250,7 @@ function kindOfValue(value: unknown): string {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'boolean') return String(value)
-  if (typeof value === 'number')
-    return Number.isInteger(value) ? `the number ${value}` : 'a fraction'
+  if (typeof value === 'number') return `the number ${value}`
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
@@ -274,7 +273,9 @@ function expectationOf(schema: TSchema): string {
     const most = schema.maxItems === undefined ? '' : `at most ${schema.maxItems} `
     return `a list of ${most}${NAMES[schema.items?.type]?.[1] ?? 'values'}`
   }
-  if (schema.multipleOf === 1) return `an integer${boundsOf(schema)}`
+  if (schema.type === 'number') {
+    return `${schema.multipleOf === 1 ? 'an integer' : 'a number'}${boundsOf(schema)}`
+  }
   return NAMES[schema.type]?.[0] ?? 'another value'
 }
 
