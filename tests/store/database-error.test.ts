@@ -18,7 +18,7 @@ test('a data folder of another user says what to do, also if DuckDB finds out', 
     new Error('IO Error: Cannot open file "/data/eider-data.duckdb": Permission denied'),
   ]) {
     expect(unusable('/data', cause).message).toStartWith(
-      'The data folder /data cannot be used: permission is denied. Run Eider as the user',
+      'The data folder /data cannot be used: permission is denied. Run Eider as its owner',
     )
   }
 })

@@ -144,8 +144,7 @@ function errorAt(sql: string, position: number, message: string): AppError {
   return new AppError('sql_syntax', `${place}: ${asWritten(message)}\n${lineWithCaret(text, at)}`)
 }
 
-const DENIED =
-  'permission is denied. Run Eider as the user that owns it, or give it to that user with chown'
+const DENIED = 'permission is denied. Run Eider as its owner, or change its owner with chown'
 const REASONS: Readonly<Record<string, string>> = {
   EACCES: DENIED,
   EPERM: DENIED,
