@@ -69,8 +69,9 @@ async function alter(
   }
   const { rechunk, ...options } = statement.options
   const isCutAnew = new FieldReader({ rechunk }, 'invalid_knowledge_base').truth('rechunk') === true
-  if (Object.keys(options).length > 0) await alterKnowledgeBase(kb, options, deps)
-  if (!isCutAnew) return done(db)
+  const hasOptions = Object.keys(options).length > 0
+  const altered = hasOptions ? await alterKnowledgeBase(kb, options, deps) : kb
+  if (!isCutAnew) return options.embedding_model === undefined ? done(db) : doneWith(altered, db)
   return queryRow(await startRechunk(kb, deps), db, deps, signal)
 }
 
@@ -82,7 +83,7 @@ async function createBase(
   const { name, project } = statement.name
   const fields = withStatementName(statement.options, name)
   try {
-    await createKnowledgeBase(project ?? db, fields, deps)
+    return doneWith(await createKnowledgeBase(project ?? db, fields, deps), db)
   } catch (error) {
     if (!hasCode(error, 'knowledge_base_exists')) throw error
     if (!statement.ifNotExists) {
@@ -90,6 +91,12 @@ async function createBase(
     }
   }
   return done(db)
+}
+
+/** With its warnings, such as that its model could not be tested. */
+function doneWith({ params: { warnings } }: KnowledgeBase, db: string): QueryResult {
+  if (!Array.isArray(warnings) || warnings.length === 0) return done(db)
+  return { kind: 'ok', affectedRows: null, context: { db }, warnings: warnings.map(String) }
 }
 
 async function drop(
