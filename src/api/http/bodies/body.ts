@@ -145,7 +145,7 @@ export function bodySchema<S extends TSchema>(
     check(value, method) {
       compiled ??= TypeCompiler.Compile(schema)
       if (compiled.Check(value)) return value
-      const wrong = firstError(compiled.Errors(value))
+      const wrong = compiled.Errors(value).First()
       throw wrong === undefined
         ? new Error('a value is refused without a reason')
         : shapeError(wrong, method)
@@ -201,14 +201,12 @@ function innermost(error: WrongValue): WrongValue {
   const kind = jsonTypeOf(error.value)
   const index = variants.findIndex(({ type }) => type === kind)
   if (kind !== 'object' && kind !== 'array') return error
-  const found = firstError(error.errors[index] ?? [])
+  const inner = Iterator.from(error.errors[index] ?? [])
+    .take(INNER_ERRORS_MAX)
+    .toArray()
+  // A misspelt field also makes the right one missing, but its own name is more helpful.
+  const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
   return found === undefined ? error : innermost(found)
-}
-
-/** A misspelt field also makes the right one missing, but its own name is more helpful. */
-function firstError(errors: Iterable<WrongValue>): WrongValue | undefined {
-  const first = Iterator.from(errors).take(INNER_ERRORS_MAX).toArray()
-  return first.find(({ message }) => message === UNEXPECTED) ?? first[0]
 }
 
 const UNEXPECTED = 'Unexpected property'
