@@ -186,6 +186,12 @@ describe('what a key may be', () => {
     })
   }
 
+  test('with a misspelled project is told the right one', async () => {
+    const body = { name: 'a', scopes: ['read'], projects: ['mindsd'] }
+    const { text } = await open.send('POST', '/api/keys', body)
+    expect(text).toContain(String.raw`Did you mean \"mindsdb\"?`)
+  })
+
   test('its name is its own, also among requests at once', async () => {
     const body = { name: 'Twice', scopes: ['read'] }
     const answers = await Promise.all([1, 2, 3].map(() => open.send('POST', '/api/keys', body)))

@@ -108,16 +108,15 @@ function namespacesOf(
     const expected = 'a list of projects, data sources or "files", at least one, or null for all'
     throw invalid(`Field "projects" must be ${expected}`)
   }
+  const databases = [...snapshot.projects, ...snapshot.dataSources]
   const known = new Map([
     [FILES_DATABASE, FILES_DATABASE],
-    ...[...snapshot.projects, ...snapshot.dataSources].map(({ name }) => {
-      return [nameKey(name), name] as const
-    }),
+    ...databases.map(({ name }) => [nameKey(name), name] as const),
   ])
   const names = sent.map((name) => {
     requireNamespace(principal, name)
     const found = known.get(nameKey(name))
-    if (found === undefined) throw notFound('project', name.slice(0, 200))
+    if (found === undefined) throw notFound('project', name.slice(0, 200), databases)
     return found
   })
   return [...new Set(names)]
