@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { AppLog } from './app.ts'
-import { AppError, errorText, StartError, systemCodeOf } from './core/errors.ts'
+import { AppError } from './core/errors.ts'
 import { forbidFileWrites, MemoryCeiling } from './core/runtime/process-limits.ts'
 import { DAY_MS } from './core/time.ts'
 import { PLANNED_RESTART_CODE, type Restarts } from './ops/supervisor/restart-policy.ts'
@@ -66,7 +66,7 @@ export async function serve(
   } catch (error) {
     crashes?.endInOrder()
     await app.close()
-    throw listenFailure(error, settings)
+    throw error
   }
   // By now, JavaScript has reserved its address space.
   ceiling.set(memoryRoomOf(settings))
@@ -268,15 +268,4 @@ function stopSignal(signals: readonly NodeJS.Signals[]): Promise<NodeJS.Signals>
       })
     }
   })
-}
-
-function listenFailure(error: unknown, { host, port }: Settings): StartError {
-  const code = systemCodeOf(error)
-  const reason: Readonly<Record<string, string>> = {
-    EADDRINUSE: `port ${port} is in use, perhaps by another Eider. Set EIDER_PORT to use another port`,
-    EACCES: `permission for port ${port} is denied. Set EIDER_PORT to use another one`,
-    EADDRNOTAVAIL: `this machine has no address ${host}. Set EIDER_HOST to one that it has`,
-  }
-  const detail = reason[code ?? ''] ?? errorText(error)
-  return new StartError(`Cannot listen at ${host}:${port}: ${detail}`, error)
 }

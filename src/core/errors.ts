@@ -1,3 +1,5 @@
+import { didYouMean, nearestName } from './short-text.ts'
+
 interface ErrorKind {
   readonly status: number
   /** The `error_code` of a failed SQL statement: stable, never reused. */
@@ -206,10 +208,16 @@ export function shuttingDown(): AppError {
   return new AppError('shutting_down', 'The server is shutting down')
 }
 
-/** For a name that does not exist or no longer exists. */
-export function notFound(kind: keyof typeof NOUNS, name: string): AppError {
+export interface Named {
+  readonly name: string
+}
+
+/** For a name that does not exist or no longer exists. @param known those it may be a typo of */
+export function notFound(kind: keyof typeof NOUNS, name: string, known: readonly Named[] = []) {
   const what = kind === 'document' ? `id ${name.slice(0, 200)}` : `name ${name}`
-  return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist`)
+  const names = known.map((one) => one.name)
+  const hint = didYouMean(nearestName(name, names))
+  return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist${hint}`)
 }
 
 export function hasCode(error: unknown, code: ErrorCode): error is AppError {

@@ -167,6 +167,8 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     database.expectLog()
     // Set after opening, because a store must open even if the disk is full.
     database.checkBeforeWrites((wantedBytes) => space.check(wantedBytes))
+    const warning = space.refusal()
+    if (warning !== undefined) options.onWarning?.(warning)
     const staging = { directory: database.exportsDirectory, reserveBytes: reserveBytesOf(options) }
     return { ...store, staging }
   } catch (error) {

@@ -6,7 +6,7 @@ import type { createServer } from '../api/http/server.ts'
 import { listenPostgres, type PostgresListener } from '../api/postgres/listen-postgres.ts'
 import type { PostgresParts, PostgresPort } from '../api/postgres/postgres-port.ts'
 import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
-import { errorText, StartError } from '../core/errors.ts'
+import { errorText, StartError, systemCodeOf } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobRunner } from '../ops/jobs/job-runner.ts'
 import type { QueryDeps } from '../query/select/query-deps.ts'
@@ -72,7 +72,7 @@ export function appOf(
     handle: server.handle,
     document: server.document,
     listen: (address) => {
-      const listener = server.listen(address)
+      const listener = listening('EIDER_PORT', address, () => server.listen(address))
       const postgres = openPostgresPort(server.postgres, settings)
       const stop = async (graceMs: number) => {
         const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
@@ -169,15 +169,32 @@ function openPostgresPort(
     const module = await import('../api/postgres/postgres-port.ts')
     return new module.PostgresPort({ ...parts, openScratch })
   }
-  try {
+  return listening('EIDER_PG_PORT', { hostname, port }, () => {
     return listenPostgres({ hostname, port, tls: tlsOf(settings) }, async (peer, id) => {
       opened ??= load()
       return (await opened).partsFor(peer, id)
     })
+  })
+}
+
+/** @param setting names the port @throws StartError */
+function listening<T>(
+  setting: string,
+  { hostname, port }: Pick<ListenAddress, 'hostname' | 'port'>,
+  listen: () => T,
+): T {
+  try {
+    return listen()
   } catch (error) {
     if (error instanceof StartError) throw error
-    const message = `Cannot listen at ${hostname}:${port}, the port of EIDER_PG_PORT: ${errorText(error)}`
-    throw new StartError(message, error)
+    const another = `Set ${setting} to use another port`
+    const reason: Readonly<Record<string, string>> = {
+      EADDRINUSE: `port ${port} is in use, perhaps by another Eider. ${another}`,
+      EACCES: `permission for port ${port} is denied. ${another}`,
+      EADDRNOTAVAIL: `this machine has no address ${hostname}. Set EIDER_HOST to one that it has`,
+    }
+    const detail = reason[systemCodeOf(error) ?? ''] ?? errorText(error)
+    throw new StartError(`Cannot listen at ${hostname}:${port}: ${detail}`, error)
   }
 }
 

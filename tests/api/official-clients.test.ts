@@ -126,6 +126,11 @@ test('knowledge bases take how to insert in their params', async () => {
     status: 400,
     body: { detail: "Problem with knowledge base parameters: Parameter 'zzz' is not allowed" },
   })
+  const misspelled = await app.send('PUT', `${KB}/kb`, { knowledge_base: { row: [] } })
+  expect(misspelled).toMatchObject({
+    status: 400,
+    body: { detail: expect.stringContaining('Did you mean "rows"?') },
+  })
 })
 
 test('a database that is only read stores no vectors', async () => {

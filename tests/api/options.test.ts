@@ -349,5 +349,12 @@ test('vector_size holds where the model could not be tried', async () => {
   const rows = [{ id: '1', content: 'green tea' }]
   const stored = await late.send('PUT', `${KBS}/late`, { knowledge_base: { rows } })
   expect([stored.status, stored.text]).toEqual([400, expect.stringContaining('64')])
+  for (const query of [
+    'CREATE KNOWLEDGE_BASE later',
+    `ALTER KNOWLEDGE_BASE later USING embedding_model = {"model_name": "all-MiniLM-L6-v2"}`,
+  ]) {
+    const { body } = await late.send('POST', '/api/sql/query', { query })
+    expect(body).toMatchObject({ type: 'ok', warnings: [warning] })
+  }
   await late.close()
 })

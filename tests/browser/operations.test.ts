@@ -55,6 +55,15 @@ browserTest('a backup is made at once, and what takes memory and disk is listed'
     await server.getByText('the disk is full').waitFor()
     await page.getByRole('heading', { name: 'Memory', exact: true }).waitFor()
     await page.unrouteAll({ behavior: 'wait' })
+    // The crash happened before the supervisor was started, which counts from then on.
+    await page.route('**/api/status', async (route) => {
+      const response = await route.fetch()
+      const last = { at: '2026-01-02 03:04:05.000000', reason: 'SIGKILL', running: [] }
+      const json = { ...(await response.json()), restarts: { count: 0, last } }
+      await route.fulfill({ response, json })
+    })
+    await page.getByText('None since the last start; the last one').waitFor()
+    await page.unrouteAll({ behavior: 'wait' })
     const used = page.getByRole('region', { name: 'Memory and disk by knowledge base' })
     const row = used.getByRole('row', { name: /^teas/ })
     await row.getByText('on disk and in memory').waitFor()

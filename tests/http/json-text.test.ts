@@ -102,7 +102,7 @@ for (const [size, around] of [
   ['large', PADDED],
 ] as const) {
   describe(`a ${size} text`, () => {
-    test('keeps the digits of whole numbers that a double cannot hold', async () => {
+    test('keeps numbers that a double cannot hold as they are written', async () => {
       const numbers =
         '[12345678901234567890,-9007199254740993,9007199254740991,9007199254740993.0,1e400,"12345678901234567890"]'
       const { v } = (await read(around(numbers))) as { v: unknown }
@@ -111,7 +111,7 @@ for (const [size, around] of [
         '-9007199254740993',
         9007199254740991,
         9007199254740992,
-        Infinity,
+        '1e400',
         '12345678901234567890',
       ])
     })

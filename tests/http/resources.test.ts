@@ -154,7 +154,11 @@ describe('knowledge bases', () => {
     ['"limit":1000001', '"limit" must be an integer from 1 to 1000000, not the number 1000001'],
     ['"limit":"2"', '"limit" must be an integer from 1 to 1000000, not a string'],
     ['"crawl_depth":-1', '"crawl_depth" must be an integer from 0 to 1000, not the number -1'],
-    ['"crawl_depth":1.5', '"crawl_depth" must be an integer from 0 to 1000, not a fraction'],
+    [
+      '"hybrid_search_alpha":2',
+      '"hybrid_search_alpha" must be a number from 0 to 1, not the number 2',
+    ],
+    ['"crawl_depth":1.5', '"crawl_depth" must be an integer from 0 to 1000, not the number 1.5'],
     [
       '"crawl_depth":1152921504606846976',
       '"crawl_depth" must be an integer from 0 to 1000, not the number 1152921504606846976',

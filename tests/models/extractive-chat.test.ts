@@ -254,6 +254,15 @@ test('a question in a script without spaces finds its sentence', async () => {
   expect(answer).not.toContain('天气')
 })
 
+test('Markdown shows a sentence in bold also where no space follows it', async () => {
+  const { answer } = await played({
+    messages: asked('年假有多少天？'),
+    listed: '["p.k"]',
+    observe: () => rows(['a', '员工每年享有十五天带薪年假。年假可以在次年三月底之前使用。', 0.9]),
+  })
+  expect(answer).toContain('> **员工每年享有十五天带薪年假**。年假可以')
+})
+
 test('stops at an abort and throws its reason', async () => {
   const reason = new Error('gone')
   const embed: Embedder['embed'] = (_, signal) => {

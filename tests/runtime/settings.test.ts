@@ -16,3 +16,9 @@ test('a size without its unit is refused', () => {
     expect(() => settingsFrom({ EIDER_VECTOR_MEMORY: text })).toThrow('EIDER_VECTOR_MEMORY')
   }
 })
+
+test('a misspelled setting is refused with the one it probably means', () => {
+  const refused = (name: string) => () => settingsFrom({ [name]: '1' })
+  expect(refused('EIDER_DATADIR')).toThrow('EIDER_DATADIR. Did you mean "EIDER_DATA_DIR"? --help')
+  expect(refused('EIDER_FOO')).toThrow('Unknown setting: EIDER_FOO. --help lists them all')
+})

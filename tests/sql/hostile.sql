@@ -163,7 +163,7 @@
 4003,2001 UPDATE "project_1"."kb_1_chunks" SET id = 'x'
 2001 INSERT INTO eider.projects SELECT 1
 2402,2101,4003 DROP TABLE eider.projects
-2401 DROP VIEW information_schema.tables
+2001 DROP VIEW information_schema.tables
 -- More than one statement.
 4002 SELECT 1; DROP TABLE x
 4002 SELECT 1;;SELECT 2

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { AppError } from '../../src/core/errors.ts'
-import { statementError } from '../../src/store/duckdb/database-error.ts'
+import { statementError, unusable } from '../../src/store/duckdb/database-error.ts'
 
 test.each([
   'Out of Memory Error: could not allocate block of size 256.0 KiB',
@@ -10,4 +10,15 @@ test.each([
 ])('"%s" says that memory ran out', (message) => {
   const error = statementError(new Error(message))
   expect(error instanceof AppError && error.code).toBe('out_of_memory')
+})
+
+test('a data folder of another user says what to do, also if DuckDB finds out', () => {
+  for (const cause of [
+    Object.assign(new Error('open'), { code: 'EACCES' }),
+    new Error('IO Error: Cannot open file "/data/eider-data.duckdb": Permission denied'),
+  ]) {
+    expect(unusable('/data', cause).message).toStartWith(
+      'The data folder /data cannot be used: permission is denied. Run Eider as its owner',
+    )
+  }
 })

@@ -130,7 +130,7 @@ If a file fails, the others continue; failed files are listed at the end, and th
   },
   sql: {
     summary: 'run a SQL statement, a script, or a shell',
-    usage: ['sql', 'sql <statement>', 'sql -f <file>', '… | sql'],
+    usage: ['sql', 'sql <statement>', 'sql -f <file>', 'sql < <file>'],
     words: [0, 1],
     options: {
       project: PROJECT,

@@ -28,10 +28,10 @@ export const salvage: RunCommand = async ({ words: [folder = ''], options, outpu
 
 export const acceptLoss: RunCommand = async ({ words: [folder = ''], output }) => {
   if (!existsSync(join(folder, DATABASE_FILE))) {
-    const message = `${folder} has no ${DATABASE_FILE}: restore a backup`
-    throw new CommandError('no_data_folder', message)
+    throw new CommandError('no_data_folder', `${folder} has no ${DATABASE_FILE}: restore a backup`)
   }
-  acceptLostLog(folder)
-  const line = `${folder} will start with the remaining data; what was lost cannot be determined`
-  return show(output, { folder }, () => [line])
+  const found = acceptLostLog(folder, DATABASE_FILE)
+    ? 'will start with the remaining data; what was lost cannot be determined'
+    : 'has its whole log: nothing is lost, and nothing was changed'
+  return show(output, { folder }, () => [`${folder} ${found}`])
 }

@@ -70,7 +70,7 @@ export function rowsOf(
   return { columns: names.map((name) => ({ name, type: 'VARCHAR' })), batches: batches() }
 }
 
-const MAY_HOLD_LARGE_INTEGER = /(?<![\d.])\d{16}/
+const MAY_HOLD_LARGE_NUMBER = /(?<![\d.])\d{16}|\d[eE]\+?\d{3}/
 
 /** JavaScript numbers represent integers up to this value exactly. */
 const EXACT_MAX = 2n ** 53n
@@ -89,9 +89,9 @@ const parseJson = JSON.parse as (
   reviver?: (key: string, part: ResultValue, context: Source) => ResultValue,
 ) => ResultValue
 
-/** Integers that a JavaScript number cannot hold become strings. */
+/** Integers that a JavaScript number cannot hold become strings, and so do numbers like 1e400. */
 export function parsedExactly(text: string): ResultValue {
-  return MAY_HOLD_LARGE_INTEGER.test(text) ? parseJson(text, exactNumber) : parseJson(text)
+  return MAY_HOLD_LARGE_NUMBER.test(text) ? parseJson(text, exactNumber) : parseJson(text)
 }
 
 export function exactJson(text: string): ResultValue {
@@ -104,6 +104,8 @@ export function exactJson(text: string): ResultValue {
 }
 
 function exactNumber(_key: string, part: ResultValue, { source }: Source): ResultValue {
-  if (typeof part !== 'number' || source === undefined || !/^-?\d+$/.test(source)) return part
+  if (typeof part !== 'number' || source === undefined) return part
+  if (!Number.isFinite(part)) return source
+  if (!/^-?\d+$/.test(source)) return part
   return Number.isSafeInteger(part) || isExactNumber(BigInt(source)) ? part : source
 }

@@ -65,7 +65,11 @@ export const SHOWN_PARAMS: ReadonlySet<string> = new Set([
   'default_vector_storage',
 ])
 
-const ALTER_FIELDS = new Set<string>([...DEFINING_FIELDS, ...KEPT_PARAMS, ...Object.keys(NEVER)])
+export const ALTER_FIELDS = new Set<string>([
+  ...DEFINING_FIELDS,
+  ...KEPT_PARAMS,
+  ...Object.keys(NEVER),
+])
 const CREATE_FIELDS = new Set<string>(['name', 'storage', 'attach', ...ALTER_FIELDS])
 
 /**
@@ -319,7 +323,7 @@ export async function dropKnowledgeBase(kb: KnowledgeBase, deps: CatalogDeps): P
   deps.reembeddings.wake(kb)
 }
 
-function notAllowed(name: string): string {
+export function notAllowed(name: string): string {
   return `Problem with knowledge base parameters: Parameter '${name}' is not allowed`
 }
 

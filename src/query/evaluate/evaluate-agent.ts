@@ -1,4 +1,4 @@
-import { findQualified, required } from '../../core/domain/access/catalog-snapshot.ts'
+import { requireAgent } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
@@ -6,7 +6,6 @@ import { AppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { EvaluateAgentStatement } from '../../sql/dialect/object-statements.ts'
-import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions/define-agent.ts'
 import { type Fields, modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
@@ -46,7 +45,8 @@ export async function preparedEvaluation(
   readonly settings: readonly [Setting, ...Setting[]]
   readonly saved: SavedAnswers | null
 }> {
-  const agent = requireAgent(statement.name, db, deps)
+  const { project, name } = statement.name
+  const agent = requireAgent(deps.catalog.snapshot(), project ?? db, name)
   const options = agentEvaluationOptions(statement.options)
   const settings = await settingsOf(agent, options, deps)
   const target = answersTable(options, agent, db, deps)
@@ -93,12 +93,6 @@ export async function evaluateAgent(
   const result = await deps.engine.run(select, runLimits(deps), signal)
   const noted = warnings.length === 0 ? {} : { warnings }
   return { kind: 'table', rows: { ...result, ...noted }, context: { db } }
-}
-
-/** @throws AppError `agent_not_found` */
-function requireAgent({ project, name }: QualifiedName, db: string, deps: QueryDeps): Agent {
-  const snapshot = deps.catalog.snapshot()
-  return required('agent', findQualified(snapshot, snapshot.agents, project ?? db, name), name)
 }
 
 function shownName({ projectName, name }: Agent): string {

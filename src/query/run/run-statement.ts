@@ -1,7 +1,7 @@
 import {
   findQualified,
   requireDatabase,
-  required,
+  requireView,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { View } from '../../core/domain/names.ts'
@@ -203,6 +203,8 @@ async function runViewStatement(
 ): Promise<QueryResult> {
   const { statement, db } = request
   const view = findViewNamed(statement.name, db, deps)
+  const { name, project } = statement.name
+  const known = () => requireView(deps.catalog.snapshot(), project ?? db, name)
   switch (statement.kind) {
     case 'create_view': {
       if (view !== undefined && statement.ifNotExists) return done(db)
@@ -211,12 +213,12 @@ async function runViewStatement(
     }
     case 'alter_view': {
       const definition = viewDefinition(statement.source, db)
-      await alterView(required('view', view, statement.name.name), definition, deps, signal)
+      await alterView(known(), definition, deps, signal)
       return done(db)
     }
     case 'drop_view':
       if (view !== undefined || !statement.ifExists) {
-        await deps.catalog.dropView(required('view', view, statement.name.name))
+        await deps.catalog.dropView(known())
       }
       return done(db)
   }

@@ -68,7 +68,7 @@ export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSn
   const tokens = nameTokens(sql)
   const columns = [...new Set(columnsOfNamed(tokens, snapshot))]
   const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
-  const advice = lastHint(name) ?? optionHint(name)
+  const advice = viewHint(name, tokens, snapshot) ?? lastHint(name) ?? optionHint(name)
   const similar = didYouMean(similarName(name, columns)) || otherwise(token, columns)
   const hint = advice === undefined ? similar : `. ${advice}`
   const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
@@ -76,6 +76,19 @@ export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSn
     cause: error,
     ...(excerpt === undefined ? {} : { excerpt }),
   })
+}
+
+/** For a column that a view of the statement had, or that only its text names. */
+function viewHint(
+  name: string,
+  tokens: readonly Token[],
+  { views }: CatalogSnapshot,
+): string | undefined {
+  const isWritten = (text: string) => tokens.some(({ value }) => fileKey(value) === fileKey(text))
+  const view = views.find((one) => isWritten(one.name))
+  const isOwn = view?.columns.some((column) => fileKey(column.name) === fileKey(name))
+  if (view === undefined || (isWritten(name) && !isOwn)) return undefined
+  return `The view ${view.name} reads it: a table that it reads has changed`
 }
 
 /** The nearest name, or else the shortest with this word: `Amount (EUR)` for `amount`. */

@@ -6,8 +6,8 @@ import {
   findDataSource,
   findProject,
   findQualified,
+  requireAgent,
   requireDataSource,
-  required,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
@@ -53,7 +53,7 @@ export async function runDatabaseStatement(
       return done(db)
     case 'describe_database': {
       const described = describedDatabase(snapshot, name)
-      if (described === undefined) throw notFound('database', name)
+      if (described === undefined) throw notFound('database', name, snapshot.dataSources)
       return { kind: 'table', rows: rowsOf(described.columns, described.rows), context: { db } }
     }
   }
@@ -90,7 +90,9 @@ async function drop(
   const source = isProject ? undefined : findDataSource(snapshot, name)
   if (project !== undefined) await dropProject(project, deps)
   else if (source !== undefined) await dropDatabase(source, deps)
-  else if (!ifExists) throw notFound(isProject ? 'project' : 'database', name)
+  else if (!ifExists && isProject) throw notFound('project', name, snapshot.projects)
+  else if (!ifExists)
+    throw notFound('database', name, [...snapshot.dataSources, ...snapshot.projects])
 }
 
 export async function runAgentStatement(
@@ -98,32 +100,24 @@ export async function runAgentStatement(
   deps: QueryDeps,
 ): Promise<QueryResult> {
   const agent = findAgentNamed(statement.name, db, deps)
+  const { name, project } = statement.name
+  const known = () => requireAgent(deps.catalog.snapshot(), project ?? db, name)
   switch (statement.kind) {
     case 'create_agent': {
-      const { name, project } = statement.name
       if (agent !== undefined && statement.ifNotExists) return done(db)
-      const made = await createAgent(
-        project ?? db,
-        withStatementName(statement.options, name),
-        deps,
-      )
+      const fields = withStatementName(statement.options, name)
+      const made = await createAgent(project ?? db, fields, deps)
       return { ...done(db), ...withWarnings(made, deps) }
     }
     case 'alter_agent': {
-      const changed = await alterAgent(
-        required('agent', agent, statement.name.name),
-        statement.options,
-        deps,
-      )
+      const changed = await alterAgent(known(), statement.options, deps)
       return { ...done(db), ...withWarnings(changed, deps) }
     }
     case 'drop_agent':
-      if (agent !== undefined || !statement.ifExists) {
-        await dropAgent(required('agent', agent, statement.name.name), deps)
-      }
+      if (agent !== undefined || !statement.ifExists) await dropAgent(known(), deps)
       return done(db)
     case 'describe_agent': {
-      const { columns, rows } = describedAgent(required('agent', agent, statement.name.name))
+      const { columns, rows } = describedAgent(known())
       return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
     }
   }

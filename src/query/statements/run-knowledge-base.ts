@@ -1,9 +1,14 @@
-import { findQualified } from '../../core/domain/access/catalog-snapshot.ts'
+import {
+  findQualified,
+  ofProject,
+  requireProject,
+} from '../../core/domain/access/catalog-snapshot.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
 import { AppError, hasCode } from '../../core/errors.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import type { KnowledgeBaseStatement } from '../../sql/dialect/object-statements.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import {
@@ -64,8 +69,9 @@ async function alter(
   }
   const { rechunk, ...options } = statement.options
   const isCutAnew = new FieldReader({ rechunk }, 'invalid_knowledge_base').truth('rechunk') === true
-  if (Object.keys(options).length > 0) await alterKnowledgeBase(kb, options, deps)
-  if (!isCutAnew) return done(db)
+  const hasOptions = Object.keys(options).length > 0
+  const altered = hasOptions ? await alterKnowledgeBase(kb, options, deps) : kb
+  if (!isCutAnew) return options.embedding_model === undefined ? done(db) : doneWith(altered, db)
   return queryRow(await startRechunk(kb, deps), db, deps, signal)
 }
 
@@ -77,7 +83,7 @@ async function createBase(
   const { name, project } = statement.name
   const fields = withStatementName(statement.options, name)
   try {
-    await createKnowledgeBase(project ?? db, fields, deps)
+    return doneWith(await createKnowledgeBase(project ?? db, fields, deps), db)
   } catch (error) {
     if (!hasCode(error, 'knowledge_base_exists')) throw error
     if (!statement.ifNotExists) {
@@ -87,6 +93,12 @@ async function createBase(
   return done(db)
 }
 
+/** With its warnings, such as that its model could not be tested. */
+function doneWith({ params: { warnings } }: KnowledgeBase, db: string): QueryResult {
+  if (!Array.isArray(warnings) || warnings.length === 0) return done(db)
+  return { kind: 'ok', affectedRows: null, context: { db }, warnings: warnings.map(String) }
+}
+
 async function drop(
   statement: StatementOf<'drop_knowledge_base'>,
   db: string,
@@ -94,7 +106,7 @@ async function drop(
 ): Promise<QueryResult> {
   const kb = findKnowledgeBaseNamed(statement.name, db, deps)
   if (kb !== undefined) await dropKnowledgeBase(kb, deps)
-  else if (!statement.ifExists) throw doesNotExist(statement.name)
+  else if (!statement.ifExists) throw doesNotExist(statement.name, db, deps)
   return done(db)
 }
 
@@ -124,13 +136,16 @@ export function requireKnowledgeBaseNamed(
   deps: QueryDeps,
 ): KnowledgeBase {
   const kb = findKnowledgeBaseNamed(name, db, deps)
-  if (kb === undefined) throw doesNotExist(name)
+  if (kb === undefined) throw doesNotExist(name, db, deps)
   return kb
 }
 
-function doesNotExist(name: QualifiedName): AppError {
-  const message = `Knowledge base does not exist: ${name.name}`
-  return new AppError('knowledge_base_not_found', message)
+function doesNotExist({ name, project }: QualifiedName, db: string, deps: QueryDeps): AppError {
+  const snapshot = deps.catalog.snapshot()
+  const known = ofProject(snapshot.knowledgeBases, requireProject(snapshot, project ?? db))
+  const names = known.map((kb) => kb.name)
+  const hint = didYouMean(nearestName(name, names))
+  return new AppError('knowledge_base_not_found', `Knowledge base does not exist: ${name}${hint}`)
 }
 
 type SourceStatement = StatementOf<'sources'>

@@ -3,6 +3,7 @@ import {
   findIn,
   findProject,
   findQualified,
+  ofProject,
   refuseToWrite,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
@@ -52,7 +53,8 @@ export async function runTableStatement(
     const target = find(name, db, deps)
     if (target === undefined) {
       refuseOther(statement, db, deps)
-      if (!statement.ifExists) throw notFound('table', name.name)
+      const known = project === undefined ? [] : ofProject(snapshot.tables, project)
+      if (!statement.ifExists) throw notFound('table', name.name, known)
     } else if (statement.kind === 'drop_table') await drop(target, deps)
     else await alter({ ...request, statement }, target, own, signal)
     return done(db)

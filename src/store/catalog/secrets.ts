@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
+import { reasonOf } from '../duckdb/database-error.ts'
 
 /** Key files in the data folder: the first encrypts secrets, the second signs login tokens. */
 export const KEY_FILES = ['eider.key', 'eider-signing.key'] as const
@@ -78,7 +79,7 @@ function keyInFile(path: string): Buffer {
     return readKey(path) ?? newKey(path)
   } catch (error) {
     if (error instanceof StartError) throw error
-    const reason = systemCodeOf(error) ?? 'it cannot be read'
+    const reason = reasonOf(error) ?? 'it cannot be read'
     throw new StartError(`The key file ${path} cannot be used: ${reason}`, error)
   }
 }

@@ -144,9 +144,10 @@ function errorAt(sql: string, position: number, message: string): AppError {
   return new AppError('sql_syntax', `${place}: ${asWritten(message)}\n${lineWithCaret(text, at)}`)
 }
 
+const DENIED = 'permission is denied. Run Eider as its owner, or change its owner with chown'
 const REASONS: Readonly<Record<string, string>> = {
-  EACCES: 'permission is denied',
-  EPERM: 'permission is denied',
+  EACCES: DENIED,
+  EPERM: DENIED,
   EROFS: 'its file system is read-only',
   ENOSPC: 'its disk is full',
   ENOTDIR: 'a part of its path is a file',
@@ -154,9 +155,15 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'it cannot be created',
 }
 
+/** Why a file or folder cannot be used; undefined if the operating system did not say. */
+export function reasonOf(error: unknown): string | undefined {
+  // DuckDB's errors have no code.
+  return REASONS[systemCodeOf(error) ?? (/: Permission denied/.test(String(error)) ? 'EACCES' : '')]
+}
+
 /** Returns the error for a data folder that cannot be opened. */
 export function unusable(directory: string, error: unknown): StartError {
-  const reason = REASONS[systemCodeOf(error) ?? '']
+  const reason = reasonOf(error)
   const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]
   if (isDamage(error)) return damaged(directory, String(detail), error)
   const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`

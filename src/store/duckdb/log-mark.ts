@@ -109,10 +109,16 @@ export class LogMark {
   }
 }
 
-/** Accepts that the log is lost: writes a mark that requires no log at the next start. */
-export function acceptLoss(directory: string): void {
+/** Writes a mark that requires no log. @returns false, without any change, if nothing is lost */
+export function acceptLoss(directory: string, fileName: string): boolean {
+  try {
+    if (!checkLog(directory, fileName)) return false
+  } catch {
+    // Says what is lost, which is accepted.
+  }
   const nothing = encoded({ checkpoints: 0n, logBytes: 0n, writes: 0n })
   writeFileSync(join(directory, MARK_FILE), nothing, { mode: 0o600 })
+  return true
 }
 
 /**

@@ -56,23 +56,24 @@ export class DiskSpace {
   }
 
   /** @param wantedBytes if known @throws AppError `storage_full` within the reserve */
-  check(wantedBytes = 0): void {
-    this.#check(wantedBytes, this.#reserveBytes)
+  check(wantedBytes = 0, keptBytes = this.#reserveBytes): void {
+    const refusal = this.refusal(wantedBytes, keptBytes)
+    if (refusal !== undefined) throw new AppError('storage_full', refusal)
   }
 
   /** Copying a table may use most of the reserve. @throws AppError `storage_full` */
   checkForRebuild(wantedBytes: number): void {
-    this.#check(wantedBytes, Math.min(this.#reserveBytes, REBUILD_SPARE_BYTES))
+    this.check(wantedBytes, Math.min(this.#reserveBytes, REBUILD_SPARE_BYTES))
   }
 
-  #check(wantedBytes: number, keptBytes: number): void {
+  /** Why a write is refused; undefined if there is enough space. */
+  refusal(wantedBytes = 0, keptBytes = this.#reserveBytes): string | undefined {
     const free = this.freeBytes()
-    if (free - wantedBytes >= keptBytes) return
+    if (free - wantedBytes >= keptBytes) return undefined
     const wanted = wantedBytes === 0 ? '' : `, ${wholeMegabytes(wantedBytes)} are needed`
     const kept = `${wholeMegabytes(keptBytes)} must stay free (EIDER_DISK_RESERVE)`
     const advice = 'Make room on the disk, or DELETE or DROP unneeded data and run VACUUM'
-    const message = `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${advice}`
-    throw new AppError('storage_full', message)
+    return `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${advice}`
   }
 
   state(files: { readonly data: number; readonly log: number }): Omit<DiskState, 'files'> {

@@ -4,6 +4,7 @@
  */
 
 import { AppError } from '../../core/errors.ts'
+import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { ACCESS_SETTINGS, AGENT_SETTINGS } from './agent-settings.ts'
 import {
   BadValue,
@@ -272,17 +273,23 @@ function settingValue<T>(one: Setting<T>, environment: Environment): T {
 /** Settings of the `eider` client, which the server ignores. */
 const CLIENT_SETTINGS: readonly string[] = ['EIDER_URL', 'EIDER_API_KEY', 'EIDER_RELEASES_URL']
 
+const PREFIX = 'EIDER_'
+
 function refuseUnknownNames(environment: Environment): void {
   const known = new Set([
     ...Object.values(SETTINGS).map((one): string => one.name),
     ...CLIENT_SETTINGS,
   ])
   const unknown = Object.keys(environment).filter((name) => {
-    return name.startsWith('EIDER_') && !known.has(name)
+    return name.startsWith(PREFIX) && !known.has(name)
   })
   if (unknown.length === 0) return
-  const names = unknown.sort().join(', ')
-  throw new AppError('invalid_request', `Unknown setting: ${names}. --help lists them all`)
+  const [first = ''] = unknown.sort()
+  const ends = [...known].map((name) => name.slice(PREFIX.length))
+  const nearest = nearestName(first.slice(PREFIX.length), ends)
+  const hint = didYouMean(nearest && `${PREFIX}${nearest}`) || '.'
+  const message = `Unknown setting: ${unknown.join(', ')}${hint} --help lists them all`
+  throw new AppError('invalid_request', message)
 }
 
 export const MEMORY_ENVIRONMENT = {

@@ -233,6 +233,12 @@ test('file_search returns files with their IDs and names, also with results', as
       { content: [{ annotations: [citation] }] },
     ],
   })
+  const messages = [{ role: 'user', content: body.input }]
+  const chat = await asked<object>('POST', '/chat/completions', { model: at, messages })
+  const title = 'brewing notes.txt'
+  expect(chat).toMatchObject({
+    choices: [{ message: { annotations: [{ url_citation: { title } }] } }],
+  })
   // A caller who may not name `files` learns no file names from documents with such IDs.
   const { headers } = await makeKey(app, ['ask', 'read'], { projects: ['mindsdb'] })
   const limited = await asked<object>('POST', '/responses', body, headers)

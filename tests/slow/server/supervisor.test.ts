@@ -291,6 +291,15 @@ describe('a start that fails', () => {
       }
       const taken = await failingStart(environment)
       expect([taken.exitCode, taken.stderr.split('is in use').length]).toEqual([1, 2])
+      const postgres = await failingStart({
+        ...environment,
+        EIDER_PORT: '0',
+        EIDER_PG_PORT: environment.EIDER_PORT,
+      })
+      expect(postgres.stderr.split('Cannot listen')).toEqual([
+        'eider: ',
+        expect.stringContaining('is in use, perhaps by another Eider. Set EIDER_PG_PORT'),
+      ])
     })
   })
 

@@ -178,6 +178,7 @@ for (const missing of [[LOG], [LOG, 'eider-log.mark']]) {
     const data = join(folder.path, 'data')
     const store = await openStore({ directory: data })
     await store.close()
+    expect((await eider('accept-loss', data)).out).toContain('nothing is lost')
     const again = await openStore({ directory: data })
     await again.catalog.createKnowledgeBase(draftOf('kb'))
     const copy = join(folder.path, 'copy')

@@ -42,9 +42,10 @@ export interface Identity {
   readonly login: string | undefined
 }
 
-/** Existing clients check the start of this message. */
-const AUTHORIZATION_REQUIRED =
-  'Authorization is required to complete the request: send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
+/** Existing clients check this text. */
+const AUTHORIZATION_REQUIRED = 'Authorization is required to complete the request'
+const HOW_TO_AUTHORIZE =
+  'send a token of POST /api/login, or a key of POST /api/keys, as "Authorization: Bearer …"'
 
 /** Without a username and password in the settings, access is open. */
 export class Authentication {
@@ -222,8 +223,10 @@ export class Authentication {
 
   async #identifyByToken(request: Request): Promise<Identity> {
     const found = (await this.isConfirmed(request)) ? this.#logins.get(request) : undefined
-    if (found === undefined) throw new AppError('unauthorized', AUTHORIZATION_REQUIRED)
-    return found
+    if (found !== undefined) return found
+    const isSent = tokensOf(request).length > 0
+    const why = isSent ? 'the token or key that was sent is unknown or has expired; ' : ''
+    throw new AppError('unauthorized', `${AUTHORIZATION_REQUIRED}: ${why}${HOW_TO_AUTHORIZE}`)
   }
 
   /** For a key not in a header. Counts as one request. @throws AppError */

@@ -190,7 +190,7 @@ function shapeError(error: WrongValue, method: string): AppError {
     return new AppError('missing_parameter', message, { param: fieldName(keys) })
   }
   const expected = expectationOf(wrong.schema)
-  const found = hugeInteger(wrong) ?? longList(wrong) ?? kindOfValue(wrong.value)
+  const found = hugeNumber(wrong) ?? longList(wrong) ?? kindOfValue(wrong.value)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
   return new AppError('invalid_request', message, { param: fieldName(keys) })
 }
@@ -212,11 +212,11 @@ function innermost(error: WrongValue): WrongValue {
 const UNEXPECTED = 'Unexpected property'
 const INNER_ERRORS_MAX = 10
 
-/** Detects an integer that `parseJson` turned into a string because a double cannot hold it. */
-function hugeInteger({ value, schema }: WrongValue): string | undefined {
-  const isHuge = typeof value === 'string' && /^-?\d{16,}$/.test(value)
+/** Detects a number that `parseJson` turned into a string because a double cannot hold it. */
+function hugeNumber({ value, schema }: WrongValue): string | undefined {
+  const isHuge = typeof value === 'string' && /^-?(?:\d{16,}|[\d.]+e\+?\d{3,})$/i.test(value)
   const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
-  if (!isHuge || !kinds.some(({ multipleOf }) => multipleOf === 1)) return undefined
+  if (!isHuge || !kinds.some(({ type }) => type === 'number')) return undefined
   return `the number ${value.length > 40 ? `${value.slice(0, 40)}…` : value}`
 }
 
@@ -248,9 +248,7 @@ function kindOfValue(value: unknown): string {
   if (value === null || value === undefined) return 'null'
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'boolean') return String(value)
-  if (value === Infinity || value === -Infinity) return 'one too large for a double'
-  if (typeof value === 'number')
-    return Number.isInteger(value) ? `the number ${value}` : 'a fraction'
+  if (typeof value === 'number') return `the number ${value}`
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`
 }
 
@@ -273,7 +271,9 @@ function expectationOf(schema: TSchema): string {
     const most = schema.maxItems === undefined ? '' : `at most ${schema.maxItems} `
     return `a list of ${most}${NAMES[schema.items?.type]?.[1] ?? 'values'}`
   }
-  if (schema.multipleOf === 1) return `an integer${boundsOf(schema)}`
+  if (schema.type === 'number') {
+    return `${schema.multipleOf === 1 ? 'an integer' : 'a number'}${boundsOf(schema)}`
+  }
   return NAMES[schema.type]?.[0] ?? 'another value'
 }
 

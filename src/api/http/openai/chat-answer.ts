@@ -13,12 +13,20 @@ import { definedFields } from '../../../core/json.ts'
 import { openAiError } from '../request/error-response.ts'
 import type { ChatAsked } from './chat-request.ts'
 
-export interface ChatTerms extends Pick<ChatAsked, 'asCall' | 'withUsage' | 'withSteps'> {
+export interface ChatTerms
+  extends Pick<ChatAsked, 'asCall' | 'withUsage' | 'withSteps'>,
+    CitationTerms {
   readonly model: string
   /** Seconds since 1970. */
   readonly created: number
+}
+
+/** How citations name documents. */
+export interface CitationTerms {
   /** The server's address as the client sees it. */
   readonly origin: string
+  /** The file name for a document; null if it has no file or the asker may not see it. */
+  readonly filenameOf: (documentId: string) => string | null
 }
 
 export async function wholeCompletion(pieces: AsyncIterable<Piece>, terms: ChatTerms) {
@@ -110,8 +118,8 @@ function eventOf(chunk: object): string {
   return `data: ${JSON.stringify(chunk)}\n\n`
 }
 
-function annotationsOf({ content, citations }: Answer, { origin }: ChatTerms) {
-  return citedPlaces(content, citations, origin).map(urlCitation)
+function annotationsOf({ content, citations }: Answer, terms: ChatTerms) {
+  return citedPlaces(content, citations, terms).map(urlCitation)
 }
 
 /** Eider's additions to an answer. Clients that do not support them ignore them. */
@@ -251,21 +259,24 @@ export interface CitedPlace {
   readonly end: number
   /** A fragment for each citation, because clients show only one per URL. */
   readonly url: string
-  /** The document, and the position of the quote. */
+  /** Or the document's id if it has no file. */
+  readonly filename: string
+  /** The file or document, and the position of the quote. */
   readonly title: string
 }
 
-/** @param origin the server's address as the client sees it */
 export function citedPlaces(
   content: string,
   citations: readonly Citation[],
-  origin: string,
+  { origin, filenameOf }: CitationTerms,
 ): readonly CitedPlace[] {
   return citations.map((citation) => {
     const mark = `[${citation.chunk_id}]`
     const index = content.indexOf(mark)
     const place = index === -1 ? { start: 0, end: 0 } : { start: index, end: index + mark.length }
-    return { citation, ...place, url: urlOf(citation, origin), title: sourceTitle(citation) }
+    const filename = filenameOf(citation.document_id) ?? citation.document_id
+    const title = sourceTitle(filename, citation)
+    return { citation, ...place, url: urlOf(citation, origin), filename, title }
   })
 }
 
@@ -285,7 +296,7 @@ function urlOf({ knowledge_base, document_id, chunk_id }: Citation, origin: stri
   return `${origin}/api/projects/${path}#${encodeURIComponent(chunk_id.toWellFormed())}`
 }
 
-function sourceTitle({ document_id, page, heading }: Citation): string {
+function sourceTitle(filename: string, { page, heading }: Citation): string {
   const places = [page === null ? null : `page ${page}`, heading]
-  return [document_id, ...places.filter((place) => place !== null && place !== '')].join(', ')
+  return [filename, ...places.filter((place) => place !== null && place !== '')].join(', ')
 }

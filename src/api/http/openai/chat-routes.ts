@@ -8,7 +8,14 @@ import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 import { integer, open, orNull } from '../request/schema-words.ts'
-import { answerPieces, type ChatTerms, completionChunks, wholeCompletion } from './chat-answer.ts'
+import { filenameFor } from './attached-files.ts'
+import {
+  answerPieces,
+  type ChatTerms,
+  type CitationTerms,
+  completionChunks,
+  wholeCompletion,
+} from './chat-answer.ts'
 import { CHAT, chatAsked, OPEN } from './chat-request.ts'
 import { secondsOf } from './list-page.ts'
 import { modelsFor, type NamedModel, requireModel } from './named-models.ts'
@@ -91,7 +98,7 @@ export const chatOperations = resource('OpenAI', (api, context) => {
       const terms: ChatTerms = {
         ...{ model: body.model, withSteps, withUsage },
         created: Math.floor(context.deps.now() / 1000),
-        origin: new URL(request.url).origin,
+        ...citationTerms(context, request, principal),
         ...(asCall === undefined ? {} : { asCall }),
       }
       const response = streams
@@ -101,6 +108,15 @@ export const chatOperations = resource('OpenAI', (api, context) => {
     },
   })
 })
+
+export function citationTerms(
+  { snapshot }: RouteContext,
+  request: Request,
+  principal: Principal,
+): CitationTerms {
+  const { origin } = new URL(request.url)
+  return { origin, filenameOf: (id) => filenameFor(principal, snapshot(), id) }
+}
 
 /** Requires the scope for questions. @throws AppError `forbidden` */
 export function mayAsk({ principal }: { readonly principal: Principal }): void {

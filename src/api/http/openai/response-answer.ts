@@ -2,21 +2,18 @@
 import type { Answer } from '../../../agents/questions/completion-stream.ts'
 import type { Action, Citation, TokenUsage } from '../../../core/domain/agents/completion-event.ts'
 import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
-import { type CitedPlace, citedPlaces } from './chat-answer.ts'
+import { type CitationTerms, type CitedPlace, citedPlaces } from './chat-answer.ts'
 import { secondsOf } from './list-page.ts'
 import type { ResponseAsked, ResponseBody } from './response-request.ts'
 
 export interface ResponseTerms
-  extends Pick<ResponseAsked, 'withResults' | 'withSteps' | 'vectorStores'> {
+  extends Pick<ResponseAsked, 'withResults' | 'withSteps' | 'vectorStores'>,
+    CitationTerms {
   readonly body: Partial<ResponseBody>
   /** Seconds since 1970. */
   readonly created: number
-  /** The server's address as the client sees it. */
-  readonly origin: string
   /** Whether the conversation is stored, so that another question can continue it. */
   readonly isKept: boolean
-  /** The file name for a document; null if it has no file or the asker may not see it. */
-  readonly filenameOf: (documentId: string) => string | null
 }
 
 export type Item = Readonly<Record<string, unknown>> & { readonly id: string }
@@ -102,16 +99,10 @@ export function textPart(text: string, annotations: readonly object[]) {
 /** Annotations with files if files were searched, otherwise with URLs, shown as links. */
 export function annotationsOf(
   { content, citations }: Pick<Answer, 'content' | 'citations'>,
-  {
-    origin,
-    vectorStores,
-    filenameOf,
-  }: Pick<ResponseTerms, 'origin' | 'vectorStores' | 'filenameOf'>,
+  { vectorStores, ...terms }: Pick<ResponseTerms, 'vectorStores'> & CitationTerms,
 ): readonly object[] {
-  const places = citedPlaces(content, citations, origin)
-  return places.map((place) => {
-    return vectorStores === undefined ? urlCitation(place) : fileCitation(place, filenameOf)
-  })
+  const places = citedPlaces(content, citations, terms)
+  return places.map<object>(vectorStores === undefined ? urlCitation : fileCitation)
 }
 
 function urlCitation({ start, end, url, title, citation }: CitedPlace) {
@@ -119,12 +110,8 @@ function urlCitation({ start, end, url, title, citation }: CitedPlace) {
   return { type: 'url_citation', start_index: start, end_index: end, url, title, quote }
 }
 
-function fileCitation(
-  { end, title, citation }: CitedPlace,
-  filenameOf: ResponseTerms['filenameOf'],
-) {
+function fileCitation({ end, filename, citation }: CitedPlace) {
   const { document_id, text } = citation
-  const filename = filenameOf(document_id) ?? title
   return { type: 'file_citation', index: end, file_id: document_id, filename, quote: text }
 }
 
@@ -164,14 +151,13 @@ export function reasoningItem(id: string, text: string | null): Item {
 }
 
 /** A finished response, rebuilt from its trace. */
-export function responseOfTrace(trace: StoredTrace, origin: string) {
+export function responseOfTrace(trace: StoredTrace, cited: CitationTerms) {
   const { traceId, outcome, answer, citations, usage, conversationId } = trace
   const terms: ResponseTerms = {
     body: { model: `${trace.projectName}.${trace.agentName}` },
     created: secondsOf(trace.startedAt),
-    ...{ origin, withResults: false, withSteps: false },
+    ...{ ...cited, withResults: false, withSteps: false },
     isKept: conversationId !== null,
-    filenameOf: () => null,
   }
   if (outcome === 'answered') {
     const content = answer ?? ''

@@ -16,10 +16,9 @@ import { chunkStream } from '../answers/streamed-response.ts'
 import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { integer, open } from '../request/schema-words.ts'
-import { filenameFor } from './attached-files.ts'
 import { answerPieces } from './chat-answer.ts'
 import { wrong } from './chat-request.ts'
-import { failureLog, mayAsk, withIgnored } from './chat-routes.ts'
+import { citationTerms, failureLog, mayAsk, withIgnored } from './chat-routes.ts'
 import { agentOver, findModel, findReadable, idOf, requireModel } from './named-models.ts'
 import { type ResponseTerms, responseOfTrace, traceIdIn } from './response-answer.ts'
 import {
@@ -89,9 +88,8 @@ export const responseOperations = resource('OpenAI', (api, context) => {
         ...{ body, withSteps, withResults: asked.withResults },
         ...(asked.vectorStores === undefined ? {} : { vectorStores: asked.vectorStores }),
         created: Math.floor(context.deps.now() / 1000),
-        origin: new URL(request.url).origin,
+        ...citationTerms(context, request, scope.principal),
         isKept: conversationId !== undefined,
-        filenameOf: (id) => filenameFor(scope.principal, context.snapshot(), id),
       }
       const pieces = answerPieces(events, { deltas, withSteps })
       const response = streams
@@ -107,7 +105,7 @@ export const responseOperations = resource('OpenAI', (api, context) => {
     answers: { 200: ['The response', RESPONSE_ANSWER] },
     async run({ request, params, principal }) {
       const trace = await requireTrace(context, principal, params.response_id)
-      return responseOfTrace(trace, new URL(request.url).origin)
+      return responseOfTrace(trace, citationTerms(context, request, principal))
     },
   })
   api.delete(RESPONSE_PATH, {

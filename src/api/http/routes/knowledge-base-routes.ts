@@ -19,12 +19,18 @@ import type {
   InsertRequest,
 } from '../../../ingest/sources/insert-request.ts'
 import {
+  ALTER_FIELDS,
   alterKnowledgeBase,
   createKnowledgeBase,
   dropKnowledgeBase,
+  notAllowed,
 } from '../../../query/definitions/define-knowledge-base.ts'
 import { declareSources } from '../../../query/definitions/define-source.ts'
-import { FieldReader, type Fields } from '../../../query/definitions/fields.ts'
+import {
+  FieldReader,
+  type Fields,
+  INVALID_KNOWLEDGE_BASE,
+} from '../../../query/definitions/fields.ts'
 import { SEARCH_FIELDS } from '../../../query/definitions/knowledge-base-fields.ts'
 import { JOB, SOURCE_DEFINITION } from '../answers/records/catalog-schemas.ts'
 import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
@@ -176,6 +182,7 @@ async function update(
   if (sent.rechunk === true) refuseOthersWith(sent)
   refuseWithoutInsert(sent)
   const definition = definitionFields(sent)
+  new FieldReader(definition, INVALID_KNOWLEDGE_BASE).allowOnly(UPDATE_FIELDS, notAllowed)
   const isAltered = Object.keys(definition).length > 0
   const target = isAltered ? await alterKnowledgeBase(kb, definition, deps.catalog) : kb
   if (isSet(sent.sources)) await declareSources(target, sent.sources, deps.sourcesFor(principal))
@@ -269,6 +276,9 @@ const INSERT = {
     t.Union([t.Array(t.String()), strict({ allowed_domains: t.Array(t.String()) }), t.Null()]),
   ),
 }
+
+/** The definition accepts fewer, but a misspelled name can mean any of these. */
+const UPDATE_FIELDS = new Set([...ALTER_FIELDS, ...Object.keys({ ...INSERT, ...DEFINITION })])
 
 const UPDATE_SCHEMA = strict({
   knowledge_base: t.Object({

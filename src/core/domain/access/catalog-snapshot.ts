@@ -1,4 +1,4 @@
-import { AppError, notFound } from '../../errors.ts'
+import { AppError, type Named, notFound } from '../../errors.ts'
 import type { Agent } from '../agents/agent.ts'
 import type { Activity } from '../flow/job.ts'
 import type { DataSource } from '../flow/source-parameters.ts'
@@ -28,10 +28,6 @@ export interface CatalogSnapshot {
     /** Equal for readers with the same rights. */
     readonly key: string
   }
-}
-
-interface Named {
-  readonly name: string
 }
 
 interface InProject extends Named {
@@ -86,7 +82,7 @@ export function requireDatabase(snapshot: CatalogSnapshot, name: string): string
   if (nameKey(name) === FILES_DATABASE) return FILES_DATABASE
   const found = findProject(snapshot, name) ?? findDataSource(snapshot, name)
   if (found !== undefined) return found.name
-  throw notFound('project', name)
+  throw notFound('project', name, [...snapshot.projects, ...snapshot.dataSources])
 }
 
 /** Finds a file by its full name or without its extension. @throws AppError `file_ambiguous` */
@@ -105,7 +101,7 @@ export function requireProject(snapshot: CatalogSnapshot, name: string): Project
   const project = findProject(snapshot, name)
   if (project !== undefined) return project
   const source = findDataSource(snapshot, name)
-  if (source === undefined) throw notFound('project', name)
+  if (source === undefined) throw notFound('project', name, snapshot.projects)
   const why = `${source.name} is a connected database, which is read-only; use a project`
   throw new AppError('project_not_found', `${notFound('project', name).message}: ${why}`)
 }
@@ -125,46 +121,45 @@ export function requireKnowledgeBase(
   projectName: string,
   name: string,
 ): KnowledgeBase {
-  const project = requireProject(snapshot, projectName)
-  return required('knowledge_base', findIn(snapshot.knowledgeBases, project, name), name)
+  const known = ofProject(snapshot.knowledgeBases, requireProject(snapshot, projectName))
+  return required('knowledge_base', findNamed(known, name), name, known)
 }
 
 /** @throws AppError `project_not_found`, `agent_not_found` */
 export function requireAgent(snapshot: CatalogSnapshot, projectName: string, name: string): Agent {
-  return required(
-    'agent',
-    findIn(snapshot.agents, requireProject(snapshot, projectName), name),
-    name,
-  )
+  const known = ofProject(snapshot.agents, requireProject(snapshot, projectName))
+  return required('agent', findNamed(known, name), name, known)
 }
 
 /** @throws AppError `project_not_found`, `view_not_found` */
 export function requireView(snapshot: CatalogSnapshot, projectName: string, name: string): View {
-  return required('view', findIn(snapshot.views, requireProject(snapshot, projectName), name), name)
+  const known = ofProject(snapshot.views, requireProject(snapshot, projectName))
+  return required('view', findNamed(known, name), name, known)
 }
 
 /** @throws AppError `database_not_found` */
 export function requireDataSource(snapshot: CatalogSnapshot, name: string): DataSource {
-  return required('database', findDataSource(snapshot, name), name)
+  return required('database', findDataSource(snapshot, name), name, snapshot.dataSources)
 }
 
 /** @throws AppError `file_not_found`, `file_ambiguous` */
 export function requireFile(snapshot: CatalogSnapshot, name: string): UploadedFile {
-  return required('file', findFile(snapshot, name), name)
+  return required('file', findFile(snapshot, name), name, snapshot.files)
 }
 
 /** @throws AppError `file_not_found`, `file_ambiguous` */
 export function requireFileTable(snapshot: CatalogSnapshot, name: string): FileTable {
-  return required('file', findFileTable(snapshot, name), name)
+  return required('file', findFileTable(snapshot, name), name, snapshot.files)
 }
 
 /** @throws AppError such as `view_not_found` */
-export function required<T>(
+function required<T>(
   kind: Parameters<typeof notFound>[0],
   found: T | undefined,
   name: string,
+  known: readonly Named[],
 ): T {
-  if (found === undefined) throw notFound(kind, name)
+  if (found === undefined) throw notFound(kind, name, known)
   return found
 }
 

@@ -324,12 +324,11 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
       return quoted([...before, quoteText(quote)].join('\n'))
     default: {
       const marked = markedSpan(quote, asked)
-      const [start, end] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
-      const parts = [
-        text.slice(span.start, start),
-        bold(text.slice(start, end)),
-        text.slice(end, span.end),
-      ]
+      const [start, last] = [Math.max(marked.start, span.start), Math.min(marked.end, span.end)]
+      const [said, rest] = [text.slice(start, last), text.slice(last, span.end)]
+      // Bold text that ends with a mark is closed only before a space, which Chinese has none of.
+      const at = /^[^\s\p{P}\p{S}]/u.test(rest) ? said.search(/[\p{P}\p{S}]*$/u) : said.length
+      const parts = [text.slice(span.start, start), bold(said.slice(0, at)), said.slice(at), rest]
       return quoted([...before, shortenedQuote(parts.join(''))].map(evened).join('\n'))
     }
   }

@@ -188,7 +188,7 @@ function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 're
       <p dir="auto">
         {last === null
           ? 'None. The server has not crashed.'
-          : `${counted(count, 'restart')}; the last one ${shownAge(last.at, Date.now())}: ${last.reason}`}
+          : `${count === 0 ? 'None since the last start' : counted(count, 'restart')}; the last one ${shownAge(last.at, Date.now())}: ${last.reason}`}
       </p>
       {running.length > 0 && <code dir="auto">{running.join('\n')}</code>}
     </Section>
