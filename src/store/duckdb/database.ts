@@ -25,9 +25,12 @@ import {
 } from './log-mark.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
 import { trimCache, withoutCaching } from './step-limits.ts'
+import { WorkerThreads } from './worker-threads.ts'
 
 export const DATABASE_FILE = 'eider-data.duckdb'
 const IDLE_CONNECTIONS_MAX = 32
+/** A write of one row has eight short statements. One that takes longer has long ones. */
+const LONG_WRITE_MS = 50
 
 interface DatabaseOptions {
   /** The folder of the database file; null keeps the database in memory. */
@@ -46,6 +49,7 @@ interface DatabaseOptions {
 export class Database {
   /** The only folder where SQL statements may write files. It may not exist yet. */
   readonly exportsDirectory: string
+  readonly workers = new WorkerThreads((work) => this.#use(work))
   readonly #instance: DuckDBInstance
   readonly #directory: string | null
   readonly #note: LockNote
@@ -161,6 +165,15 @@ export class Database {
 
   /** Runs work on its own connection. The connection is discarded if the work fails. */
   async lease<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    const ended = this.workers.begin()
+    try {
+      return await this.#use(work)
+    } finally {
+      ended()
+    }
+  }
+
+  async #use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const connection = await this.take()
     try {
       const result = await work(connection)
@@ -210,6 +223,7 @@ export class Database {
     { isOfRecords = false }: { readonly isOfRecords?: boolean } = {},
   ): Promise<T> {
     const turn = this.#lastWrite.then(async () => {
+      const ended = this.workers.begin({ longMs: LONG_WRITE_MS })
       try {
         const result = await write()
         if (!isOfRecords) this.#writeCount += 1
@@ -219,6 +233,7 @@ export class Database {
         return result
       } finally {
         this.#isCommitting = false
+        ended()
       }
     })
     this.#lastWrite = turn.catch(() => {})
@@ -329,6 +344,7 @@ export class Database {
     if (isClaimed) await this.writeRecords(expectNoLog, { isFreeing: true }).catch(() => {})
     if (isClaimed) await this.checkpoint()
     this.#isClosed = true
+    this.workers.close()
     for (const connection of this.#idle.splice(0)) connection.closeSync()
     this.#writer?.closeSync()
     // Remove the note while this process holds the lock. Later, the note could be the next

@@ -283,7 +283,9 @@ export class StoredEngine implements SqlEngine, ColumnReader {
     const place = await this.#enter(deadline, wanted, () => session?.giveUp())
     const open: OpenStatement = { sql: wanted.sql, place, deadline }
     this.#open.add(open)
+    const ended = this.#database.workers.begin({ isComputing: () => !place.isParked })
     const leave = () => {
+      ended()
       this.#open.delete(open)
       if (session?.isGivenUp !== true) this.#end(deadline)
     }

@@ -17,6 +17,7 @@ import { timestampOfMillis } from '../../core/time.ts'
 import { memoryLimitOf } from './memory-watchdog.ts'
 import { runPrepared } from './prepared.ts'
 import { giveMemoryBack, registerStepLimits } from './step-limits.ts'
+import { END_THREADS } from './worker-threads.ts'
 
 /** The name of the database in SQL. It must differ from all schema names. */
 const DATABASE_NAME = 'eider-data'
@@ -70,9 +71,10 @@ export async function lockedInstance(
   await connection.run(`SET GLOBAL allowed_directories = [${literal(exportsDirectory)}]`)
   await connection.run('SET GLOBAL enable_external_access = false')
   await giveMemoryBack(connection)
+  await connection.run(END_THREADS)
   // No file is read twice, so caching files would waste memory.
   await connection.run('SET GLOBAL enable_external_file_cache = false')
-  await connection.run("SET GLOBAL allowed_configs = ['memory_limit']")
+  await connection.run("SET GLOBAL allowed_configs = ['memory_limit', 'external_threads']")
   await connection.run('SET lock_configuration = true')
   registerStepLimits(connection)
   connection.closeSync()
