@@ -186,7 +186,7 @@ describe('what a key may be', () => {
     })
   }
 
-  test('with a misspelled project is told the right one', async () => {
+  test('a misspelled project suggests the right one', async () => {
     const body = { name: 'a', scopes: ['read'], projects: ['mindsd'] }
     const { text } = await open.send('POST', '/api/keys', body)
     expect(text).toContain(String.raw`Did you mean \"mindsdb\"?`)
