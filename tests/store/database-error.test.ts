@@ -12,6 +12,17 @@ test.each([
   expect(error instanceof AppError && error.code).toBe('out_of_memory')
 })
 
+test('a disk that turns out to be full says what to do', () => {
+  const wal = '"/data/eider-data.duckdb.wal": No space left on device'
+  const error = statementError(
+    new Error(`TransactionContext Error: Failed to commit: Could not write file ${wal}`),
+  )
+  expect(error).toMatchObject({
+    code: 'storage_full',
+    message: expect.stringContaining('Make room on the disk'),
+  })
+})
+
 test('a data folder of another user says what to do, also if DuckDB finds out', () => {
   for (const cause of [
     Object.assign(new Error('open'), { code: 'EACCES' }),

@@ -31,13 +31,15 @@ const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
   [/^(IO|FATAL) Error: .*(write|sync|truncate)/i, 'storage_full'],
 ]
 
+export const MAKE_ROOM = 'Make room on the disk, or DELETE or DROP unneeded data and run VACUUM'
+
 const MESSAGES: Partial<Record<ErrorCode, string>> = {
   out_of_memory:
     'The statement needs more memory than the SQL engine may use (EIDER_MEMORY_LIMIT); use smaller values or fewer rows at once, or raise it',
   internal: 'The database stopped itself after a failed write: Eider must be restarted',
   data_damaged:
     'A part of the data file cannot be read: it was damaged. Restore a backup, or save the rest with "npx eider salvage"',
-  storage_full: 'The data could not be written: the disk is full or refuses writes',
+  storage_full: `The data could not be written: the disk is full or refuses writes. ${MAKE_ROOM}`,
 }
 
 export function isDamage(error: unknown): boolean {

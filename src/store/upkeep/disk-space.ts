@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs'
 import type { DiskState } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
+import { MAKE_ROOM } from '../duckdb/database-error.ts'
 import { memoryBytesOf } from '../duckdb/memory-watchdog.ts'
 
 const LOOK_AT_DISK_MS = 250
@@ -72,8 +73,7 @@ export class DiskSpace {
     if (free - wantedBytes >= keptBytes) return undefined
     const wanted = wantedBytes === 0 ? '' : `, ${wholeMegabytes(wantedBytes)} are needed`
     const kept = `${wholeMegabytes(keptBytes)} must stay free (EIDER_DISK_RESERVE)`
-    const advice = 'Make room on the disk, or DELETE or DROP unneeded data and run VACUUM'
-    return `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${advice}`
+    return `The disk of the data folder has ${wholeMegabytes(free)} left${wanted} and ${kept}. ${MAKE_ROOM}`
   }
 
   state(files: { readonly data: number; readonly log: number }): Omit<DiskState, 'files'> {
