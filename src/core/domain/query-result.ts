@@ -70,7 +70,9 @@ export function rowsOf(
   return { columns: names.map((name) => ({ name, type: 'VARCHAR' })), batches: batches() }
 }
 
-const MAY_HOLD_LARGE_NUMBER = /(?<![\d.])\d{16}|\d[eE]\+?\d{3}/
+const LARGE_INTEGER = /(?<![\d.])\d{16}/
+/** Also exponents, but not those in hexadecimal texts, which a quote follows. */
+const LARGE_NUMBER = /(?<![\d.])\d{16}|[eE]\+?\d{3,}[\s,\]}]/
 
 /** JavaScript numbers represent integers up to this value exactly. */
 const EXACT_MAX = 2n ** 53n
@@ -90,13 +92,13 @@ const parseJson = JSON.parse as (
 ) => ResultValue
 
 /** Integers that a JavaScript number cannot hold become strings, and so do numbers like 1e400. */
-export function parsedExactly(text: string): ResultValue {
-  return MAY_HOLD_LARGE_NUMBER.test(text) ? parseJson(text, exactNumber) : parseJson(text)
+export function parsedExactly(text: string, isLarge = LARGE_NUMBER): ResultValue {
+  return isLarge.test(text) ? parseJson(text, exactNumber) : parseJson(text)
 }
 
 export function exactJson(text: string): ResultValue {
   try {
-    return parsedExactly(text)
+    return parsedExactly(text, LARGE_INTEGER)
   } catch {
     // A JSON column may contain values that only DuckDB accepts as JSON, such as NaN.
     return text
