@@ -214,6 +214,16 @@ test('a file of a batch that continues is not reported as removed while it is ad
   expect((await asked<Counted>('GET', at)).file_counts.total).toBe(1)
 })
 
+test('an unknown file is reported with the field that names it', async () => {
+  const at = `/v1/vector_stores/${await store('unknown')}`
+  const sent = { files: { file_id: 'file-999' }, file_batches: { file_ids: ['file-999'] } }
+  for (const [path, body] of Object.entries(sent)) {
+    const [param] = Object.keys(body)
+    const { status, body: answer } = await app.send('POST', `${at}/${path}`, body)
+    expect([status, answer]).toMatchObject([404, { error: { param } }])
+  }
+})
+
 test('file_search returns files with their IDs and names, also with results', async () => {
   const at = await store('cited')
   const id = await uploaded('brewing notes.txt', 'Gyokuro is steeped at fifty degrees.')

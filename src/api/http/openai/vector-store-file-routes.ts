@@ -11,7 +11,7 @@ import { bodySchema } from '../bodies/body.ts'
 import { choice, queryParameters } from '../bodies/query-parameters.ts'
 import { resource } from '../openapi/operation.ts'
 import { maybe, open, orNull } from '../request/schema-words.ts'
-import { attachedFiles, batchIdOf, FILE_STATUSES, filesToAttach } from './attached-files.ts'
+import { attachedFiles, batchIdOf, FILE_STATUSES, requireFileOfId } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, checkedAttributes } from './attributes.ts'
 import {
   deletedSchema,
@@ -72,7 +72,8 @@ export const vectorStoreFileOperations = resource('OpenAI', (api, context) => {
     body: ATTACH,
     answers: { 200: ['The file, in progress', STORE_FILE_SCHEMA], 400: 'A field is invalid' },
     async run({ body: sent, found: kb }) {
-      const files = filesToAttach(context.snapshot(), [sent.file_id], howToAttach(kb, sent))
+      const { id } = requireFileOfId(context.snapshot(), sent.file_id)
+      const files = [{ id, ...howToAttach(kb, sent) }]
       const attachment = await context.deps.attachments.attach({ kb, files, isBatch: false })
       const [file] = attachedFiles([attachment]).values()
       if (file === undefined) throw noSuchFile(sent.file_id)
