@@ -1,6 +1,6 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
-import { literal, quote } from '../../core/domain/names.ts'
+import { literal, nameKey, quote } from '../../core/domain/names.ts'
 import { fileKey, namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { didYouMean, nearestName } from '../../core/short-text.ts'
@@ -69,8 +69,7 @@ export function withColumnHint(error: AppError, sql: string, snapshot: CatalogSn
   const columns = [...new Set(columnsOfNamed(tokens, snapshot))]
   const token = tokens.find(({ value }) => value.toLowerCase() === name.toLowerCase())
   const advice = viewHint(name, tokens, snapshot) ?? lastHint(name) ?? optionHint(name)
-  const similar = didYouMean(similarName(name, columns)) || otherwise(token, columns)
-  const hint = advice === undefined ? similar : `. ${advice}`
+  const hint = advice === undefined ? nameHint(name, token, columns) : `. ${advice}`
   const excerpt = token && excerptAt(sql, [...sql.slice(0, token.start)].length)
   return new AppError('sql_unknown_name', `Column "${name}" does not exist${hint}`, {
     cause: error,
@@ -102,6 +101,13 @@ export function similarName(name: string, candidates: readonly string[]): string
 
 const WORD_CHARS_MIN = 3
 const NO_WORD = /[^\p{L}\p{N}]+/u
+
+function nameHint(name: string, token: Token | undefined, columns: readonly string[]): string {
+  if (columns.some((column) => nameKey(column) === nameKey(name))) {
+    return ' here. A subquery has only the columns that it selects, and * leaves out metadata columns'
+  }
+  return didYouMean(similarName(name, columns)) || otherwise(token, columns)
+}
 
 /** For a name like no column's. In other databases, texts can have double quotes. */
 function otherwise(token: Token | undefined, columns: readonly string[]): string {
