@@ -5,7 +5,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 const START_THREADS = 'SET GLOBAL external_threads = 1'
 export const END_THREADS = "SET GLOBAL external_threads = current_setting('threads')"
 
-const LOOK_MS = 3
+const CHECK_EVERY_MS = 3
 /** What takes longer may have work for several threads. */
 const LONG_MS = 3
 /** A look that finds long work adds this, and others subtract one. */
@@ -58,8 +58,8 @@ export class WorkerThreads {
   }
 
   #lookSoon(): ReturnType<typeof setTimeout> {
-    const dueAt = performance.now() + LOOK_MS
-    return setTimeout(() => this.#look(dueAt), LOOK_MS).unref()
+    const dueAt = performance.now() + CHECK_EVERY_MS
+    return setTimeout(() => this.#look(dueAt), CHECK_EVERY_MS).unref()
   }
 
   #look(dueAt: number): void {
@@ -68,7 +68,7 @@ export class WorkerThreads {
     const computing = [...this.#running].filter((work) => work.isComputing())
     // Many statements keep the cores busy, and a late look says nothing about their length.
     const isLong =
-      now - dueAt < LOOK_MS &&
+      now - dueAt < CHECK_EVERY_MS &&
       computing.length <= 2 * this.#cores &&
       computing.some(({ since, longMs }) => now - since > longMs)
     this.#score = isLong
