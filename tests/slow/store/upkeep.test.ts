@@ -121,7 +121,7 @@ test('the log moves into the file while a statement is being read, however often
   const store = await openStore({ directory: folder.path })
   const kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
   const wide = Array.from({ length: 2000 }, (_, index) => index + 1)
-  // 32 rounds write 25 MB, more than LOG_BYTES_MAX in upkeep.ts.
+  // 32 rounds write 25 MB. At 16 MB, DuckDB moves the log into the file.
   const documents = Array.from({ length: 100 }, (_, number) => {
     return documentOf({ id: `d${number}`, texts: ['text'], vectors: [newVector(...wide)] })
   })
