@@ -35,16 +35,17 @@ import {
   sourceCondition,
   withClockFunctions,
 } from './source-conditions.ts'
-import type { SourceGroups, SourceTotal } from './source-read.ts'
 import {
   EVERY_ROW,
   newPlaceholder,
   type SourceCondition,
   type SourceFrom,
+  type SourceGroups,
   type SourceOrder,
   type SourceRead,
   type SourceRef,
   type SourceSlice,
+  type SourceTotal,
 } from './source-read.ts'
 
 export interface SourceReference {
@@ -173,7 +174,10 @@ function sliceOf(
   return { order, limit: limit ?? null, offset: offset ?? null }
 }
 
-/** Null if the SELECT does anything that the source may not compute exactly as DuckDB does. */
+/**
+ * Lets a remote source group and aggregate the rows of one table, so that it sends one row per
+ * group. Null if the SELECT does anything that the source may not compute exactly as DuckDB does.
+ */
 function groupedReadOf(
   select: TreeNode,
   columnOf: ColumnOf,

@@ -234,6 +234,10 @@ const ROWS_OF_SMALL_MAX = 64
 /** The most rows that share one transaction. */
 const ROWS_OF_GROUP_MAX = 512
 
+/**
+ * Stores small inserts that wait for the same turn in one transaction, because a COMMIT costs as
+ * much as ten rows.
+ */
 class GroupedInserts {
   readonly #writes: ChunkWrites
   readonly #documentIds: DocumentIds

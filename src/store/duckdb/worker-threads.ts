@@ -8,9 +8,9 @@ export const END_THREADS = "SET GLOBAL external_threads = current_setting('threa
 const CHECK_EVERY_MS = 3
 /** What takes longer may have work for several threads. */
 const LONG_MS = 3
-/** A look that finds long work adds this, and others subtract one. */
+/** A check that finds long work adds this, and others subtract one. */
 const LONG_SCORE = 2
-/** The threads start here, after three looks in turn, and end at zero. */
+/** The threads start here, after three checks in a row, and end at zero. */
 const START_SCORE = 6
 /** From here, they end after half a second without long work. */
 const SCORE_MAX = 150
@@ -33,7 +33,7 @@ export class WorkerThreads {
   readonly #cores = availableParallelism()
   #timer: ReturnType<typeof setTimeout> | null = null
   #score = 0
-  #areThere = false
+  #areStarted = false
   #isChanging = false
 
   /** @param lease not one that calls `begin` */
@@ -48,7 +48,7 @@ export class WorkerThreads {
   }: Partial<Pick<RunningWork, 'longMs' | 'isComputing'>> = {}): () => void {
     const work = { since: performance.now(), longMs, isComputing }
     this.#running.add(work)
-    this.#timer ??= this.#lookSoon()
+    this.#timer ??= this.#checkSoon()
     return () => this.#running.delete(work)
   }
 
@@ -57,16 +57,16 @@ export class WorkerThreads {
     this.#running.clear()
   }
 
-  #lookSoon(): ReturnType<typeof setTimeout> {
+  #checkSoon(): ReturnType<typeof setTimeout> {
     const dueAt = performance.now() + CHECK_EVERY_MS
-    return setTimeout(() => this.#look(dueAt), CHECK_EVERY_MS).unref()
+    return setTimeout(() => this.#check(dueAt), CHECK_EVERY_MS).unref()
   }
 
-  #look(dueAt: number): void {
+  #check(dueAt: number): void {
     this.#timer = null
     const now = performance.now()
     const computing = [...this.#running].filter((work) => work.isComputing())
-    // Many statements keep the cores busy, and a late look says nothing about their length.
+    // Many statements keep the cores busy, and a late check says nothing about their length.
     const isLong =
       now - dueAt < CHECK_EVERY_MS &&
       computing.length <= 2 * this.#cores &&
@@ -74,15 +74,15 @@ export class WorkerThreads {
     this.#score = isLong
       ? Math.min(SCORE_MAX, this.#score + LONG_SCORE)
       : Math.max(0, this.#score - 1)
-    const areWanted = this.#score >= (this.#areThere ? 1 : START_SCORE)
-    if (areWanted !== this.#areThere) void this.#change(areWanted)
-    if (computing.length > 0 || this.#areThere) this.#timer = this.#lookSoon()
+    const areWanted = this.#score >= (this.#areStarted ? 1 : START_SCORE)
+    if (areWanted !== this.#areStarted) void this.#change(areWanted)
+    if (computing.length > 0 || this.#areStarted) this.#timer = this.#checkSoon()
   }
 
   async #change(areWanted: boolean): Promise<void> {
     if (this.#isChanging) return
     this.#isChanging = true
-    this.#areThere = areWanted
+    this.#areStarted = areWanted
     try {
       await this.#lease((connection) => connection.run(areWanted ? START_THREADS : END_THREADS))
     } catch {

@@ -144,6 +144,7 @@ function InsertJobs(
 const FAILED_MAX = 100
 const GOING_MAX = 10
 
+/** Adds dropped or chosen files to a knowledge base, and shows each one's progress and error. */
 function AddFiles({ project, name }: KnowledgeBaseName) {
   const add = (files: readonly NamedFile[]) => addUploads(project, name, files)
   const sending = sendings().find((one) => one.project === project && one.knowledgeBase === name)

@@ -191,6 +191,7 @@ const SHOWN_MAX = 100
 /** Proxies refuse longer URLs. */
 const ADDRESS_CHARS_MAX = 7000
 
+/** The selection on the map: its number of chunks and documents, and its actions. */
 function MapSelection(props: {
   readonly address: MapAddress
   readonly chosen: ReadonlySet<number>

@@ -338,6 +338,7 @@ function wholeUntil(text: string, at: number): number {
 /** Start and end in UTF-16 code units, like in the API. */
 type Range = readonly number[]
 
+/** A text with some ranges marked. It is always inserted as text, never as HTML. */
 function MarkedText(props: {
   readonly text: string
   /** Ranges in text order. A range that overlaps the previous one is skipped. */

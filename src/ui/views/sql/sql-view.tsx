@@ -8,8 +8,7 @@ import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
 import { PageHeader } from '../../components/page-header.tsx'
-import type { Resource } from '../../components/resource.ts'
-import { useResource } from '../../components/resource.ts'
+import { type Resource, useResource } from '../../components/resource.ts'
 import { ResultPane } from './result-pane.tsx'
 import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
 import { catalogChanges, forgetRuns, type Run, runsOf, startRuns } from './runs.ts'
@@ -178,6 +177,7 @@ function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {
   return [{ ...place, message: run.failure.message.split('\n')[0] ?? '' }]
 }
 
+/** The tabs with statements. */
 function TabRow() {
   const [undo, setUndo] = useState<() => void>()
   const { open, current } = tabs.value
