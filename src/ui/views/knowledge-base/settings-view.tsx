@@ -1,26 +1,26 @@
 /** The settings of a knowledge base. Each section is saved separately and lists its changes. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { refreshCatalog } from '../../../api/catalog.ts'
-import { documentChanges } from '../../../api/documents.ts'
+import { refreshCatalog } from '../../api/catalog.ts'
+import { documentChanges } from '../../api/documents.ts'
 import {
   countContents,
   getKnowledgeBase,
   type KnowledgeBaseName,
-} from '../../../api/knowledge-bases.ts'
-import type { KnowledgeBase } from '../../../api/records.ts'
-import { path, request } from '../../../api/request.ts'
-import { Button, Icon } from '../../../components/button.tsx'
-import { Dialog } from '../../../components/dialog.tsx'
-import { Facts } from '../../../components/facts.tsx'
-import { TextField } from '../../../components/form/field.tsx'
-import { Form } from '../../../components/form/form.tsx'
-import { Loaded } from '../../../components/record-list.tsx'
-import { usePolling, useResource } from '../../../components/resource.ts'
-import { tellDone } from '../../../shell/notices.tsx'
-import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
+} from '../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../api/records.ts'
+import { path, request } from '../../api/request.ts'
+import { Button, Icon } from '../../components/button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { TextField } from '../../components/form/field.tsx'
+import { Form } from '../../components/form/form.tsx'
+import { Loaded } from '../../components/record-list.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
+import { tellDone } from '../../shell/notices.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
 import { IndexSettings, SearchDefaults } from './index-settings.tsx'
+import { KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
 import { EmbeddingSettings, RerankingSettings } from './model-settings.tsx'
 
 /** How often to check while something is being rebuilt in the background. */

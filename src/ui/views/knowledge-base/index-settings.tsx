@@ -1,24 +1,24 @@
 /** Settings of the vector index and of searches. */
 
 import { useState } from 'preact/hooks'
-import type { STATUS } from '../../../../api/http/answers/records/server-schemas.ts'
-import type { Wire } from '../../../../api/http/request/schema-words.ts'
-import { DEFAULT_FUSION } from '../../../../core/domain/hybrid-search.ts'
-import { quote } from '../../../../core/domain/names.ts'
-import { indexStates, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import type { KnowledgeBase } from '../../../api/records.ts'
-import { request } from '../../../api/request.ts'
-import { runSql } from '../../../api/sql.ts'
+import type { STATUS } from '../../../api/http/answers/records/server-schemas.ts'
+import type { Wire } from '../../../api/http/request/schema-words.ts'
+import { DEFAULT_FUSION } from '../../../core/domain/hybrid-search.ts'
+import { quote } from '../../../core/domain/names.ts'
+import { indexStates, type KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
+import { runSql } from '../../api/sql.ts'
 import {
   DETECTED_LANGUAGE,
   FUSION_CHOICES,
   LANGUAGE_CHOICES,
   languageName,
-} from '../../../components/form/search-fields.tsx'
-import { counted } from '../../../components/numbers.ts'
-import { Loaded } from '../../../components/record-list.tsx'
-import { usePolling, useResource } from '../../../components/resource.ts'
-import { tellDone } from '../../../shell/notices.tsx'
+} from '../../components/form/search-fields.tsx'
+import { counted } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
+import { usePolling, useResource } from '../../components/resource.ts'
+import { tellDone } from '../../shell/notices.tsx'
 import {
   type SectionProps,
   type SettingField,
