@@ -4,6 +4,7 @@ import {
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
 import { type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import {
@@ -13,7 +14,6 @@ import {
   type UploadedFile,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {
   type ColumnMapping,
   columnMappingOf,
