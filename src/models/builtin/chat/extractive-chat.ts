@@ -31,14 +31,7 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
-import {
-  bare,
-  documentNames,
-  idsIn,
-  type NumberedForms,
-  numberedForms,
-  optionsIn,
-} from './wanted-form.ts'
+import { bare, documentNames, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -189,12 +182,13 @@ interface Found {
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
   const files = idsIn(question).filter((word) => FILE_NAME.test(word))
-  const numbered = numberedForms(question)
+  const [byNoun, byLabel] = numberedForms(question)
+  const isNumbered = `regexp_matches(chunk_content, ${literal(`${byNoun}|${byLabel}`)}, 'i')`
   const inFiles = files.map((word) => `id LIKE ${literal(`%${word}%`)}`)
   const conditions = [
     [SEARCH_ID, ''],
     ...(option === undefined ? [] : [[OPTION_ID, holding(option)]]),
-    ...(numbered === null ? [] : [[NUMBER_ID, holdingNumber(numbered)]]),
+    ...(byNoun === undefined ? [] : [[NUMBER_ID, ` AND ${isNumbered}`]]),
     ...(files.length === 0 ? [] : [[FILE_ID, ` AND (${inFiles.join(' OR ')})`]]),
   ]
   // The further searches come last, because the number of tool calls is limited.
@@ -243,24 +237,8 @@ function holding(option: string): string {
   return ` AND (${forms.join(' OR ')})`
 }
 
-function holdingNumber({ byNoun, byLabel }: NumberedForms): string {
-  return ` AND regexp_matches(chunk_content, ${literal(`${byNoun}|${byLabel}`)}, 'i')`
-}
-
 function holds(form: string, { heading, text }: Passage): boolean {
   return new RegExp(form, 'iu').test(`${heading}\n${text}`)
-}
-
-/** The passages that contain the numbered things of the question, or else all. */
-function ofNumber(
-  numbered: NumberedForms | null,
-  passages: readonly Passage[],
-): readonly Passage[] {
-  if (numbered === null) return passages
-  const held = [numbered.byNoun, numbered.byLabel].map((form) => {
-    return passages.filter((passage) => holds(form, passage))
-  })
-  return held.find((those) => those.length > 0) ?? passages
 }
 
 function searchOf(question: string, name: string, condition = ''): string {
@@ -325,12 +303,14 @@ async function quotedAnswer(
   const ofDocuments = optionsIn(question).length === 0 ? [] : ofNamed(question, all)
   const possible = ofDocuments.length === 0 ? all : ofDocuments
   const numbered = numberedForms(question)
-  const passages = ofNumber(numbered, possible)
+  const held = numbered.slice(0, -1).map((form) => possible.filter((one) => holds(form, one)))
+  const passages = held.find((those) => those.length > 0) ?? possible
   const ranked = await rankedUnits(question, passages, embed, signal)
-  const [best] = ranked.units
-  const isOfOther = best !== undefined && numbered !== null && !holds(numbered.alone, best.passage)
-  const ranking =
-    isOfOther && ranked.evidence === 'answer' ? { ...ranked, evidence: 'closest' as const } : ranked
+  const isOfOther = ranked.units.slice(0, 1).some(({ passage }) => {
+    return numbered.slice(-1).some((form) => !holds(form, passage))
+  })
+  const evidence = isOfOther && ranked.evidence === 'answer' ? 'closest' : ranked.evidence
+  const ranking = { ...ranked, evidence }
   const isWhole = names.length === choice.chosen.length
   const searched = isWhole ? names.slice(0, searches.length) : choice.compared
   const failures = [...found.flatMap(({ failure }) => failure ?? []), ...choice.failures]

@@ -195,38 +195,28 @@ export function optionPattern(option: string): RegExp {
 const NUMBERED =
   /(?<![\p{L}\p{N}-])(?<!\p{Lu}\p{L}*\s(?=\p{Lu}))(\p{L}[\p{L}_]*?)(?:[\s_]+(?:[Ii][Dd]|[Nn]o\.?|[Nn]r\.?|[Nn]umber))?[\s#]*(?<=[\s#])(\d+)(?![\p{L}\p{N}%]|[.,:/-]\d|\s+\p{L}+s\b)/gu
 /** Not part of a longer number, a decimal or a date. */
-const [NUMBER_START, NUMBER_END] = [
-  '(?:^|[^\\p{L}\\p{N}.,:/-]|[^\\p{N}][.,:/-])',
-  '(?:$|[^\\p{L}\\p{N}.,:/-]|[.,:/-](?:$|[^\\p{N}]))',
-]
-const [MARKS, LABEL_OF_NUMBER] = ['[^\\p{L}\\p{N}\\n]{0,4}', '(?:id|no|nr|number)']
+const NUMBER_START = '(?:^|[^\\p{L}\\p{N}.,:/-]|[^\\p{N}][.,:/-])'
+const NUMBER_END = '(?:$|[^\\p{L}\\p{N}.,:/-]|[.,:/-](?:$|[^\\p{N}]))'
+const MARKS = '[^\\p{L}\\p{N}\\n]{0,4}'
+const LABEL_OF_NUMBER = '(?:id|no|nr|number)'
 
-/** How texts refer to numbered things; regular expressions for DuckDB and JavaScript. */
-export interface NumberedForms {
-  readonly byNoun: string
-  /** By a label such as `id`. */
-  readonly byLabel: string
-  readonly alone: string
-}
-
-/** Of the things such as `order 3` that a question names; null if there are none. */
-export function numberedForms(question: string): NumberedForms | null {
-  const things = [...question.matchAll(NUMBERED)].flatMap(([, noun = '', number = '']) => {
+/**
+ * Regular expressions, for DuckDB and JavaScript, of things such as `order 3` that a question names:
+ * by their noun, by a label such as `id`, by the number alone. Empty if it names none.
+ */
+export function numberedForms(question: string): readonly string[] {
+  const forms = [...question.matchAll(NUMBERED)].flatMap(([, noun = '', number = '']) => {
     const word = noun.toLowerCase()
-    const isNone = SMALL.has(word) || DATES.has(word) || UNSPACED.test(word)
-    return isNone ? [] : [{ word, end: number + NUMBER_END }]
+    if (SMALL.has(word) || DATES.has(word) || UNSPACED.test(word)) return []
+    const starts = [
+      `(?:^|[^\\p{L}])${word}${MARKS}${LABEL_OF_NUMBER}?${MARKS}`,
+      `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${MARKS}`,
+      NUMBER_START,
+    ]
+    return [starts.map((start) => start + number + NUMBER_END)]
   })
-  if (things.length === 0) return null
-  const joined = (formOf: (thing: (typeof things)[number]) => string) => {
-    return things.map(formOf).join('|')
-  }
-  return {
-    byNoun: joined(({ word, end }) => {
-      return `(?:^|[^\\p{L}])${word}${MARKS}${LABEL_OF_NUMBER}?${MARKS}${end}`
-    }),
-    byLabel: joined(({ end }) => `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${MARKS}${end}`),
-    alone: joined(({ end }) => NUMBER_START + end),
-  }
+  const [first = []] = forms
+  return first.map((_, kind) => forms.map((one) => one[kind]).join('|'))
 }
 
 /** Removes everything but letters and digits. */
