@@ -208,3 +208,15 @@ test('the further searches of a question come after those of all knowledge bases
   })
   expect(sql.map((one) => one.includes('regexp_matches'))).toEqual([false, false, true, true])
 })
+
+test('if nothing mentions a name of the question, a passage is only the closest', async () => {
+  const text = 'Eider reads tables of PostgreSQL and MySQL databases, and Russian ones too.'
+  const answer = await answerFrom(text, 'Does Eider read tables of Oracle databases?')
+  expect(answer).toContain('nothing there mentions Oracle. The closest passage is')
+  for (const known of [
+    'Does Eider read tables of MySQL databases in Russia?',
+    'Does Eider Read Tables Of Oracle Databases?',
+  ]) {
+    expect(await answerFrom(text, known)).toContain('This is what I found')
+  }
+})
