@@ -24,14 +24,13 @@ const AddDocumentsView = lazyView(async () => {
   return (await import('./views/add/add-documents-view.tsx')).AddDocumentsView
 })
 const DocumentsView = lazyView(async () => {
-  return (await import('./views/knowledge-base/documents/documents-view.tsx')).DocumentsView
+  return (await import('./views/knowledge-base/documents-view.tsx')).DocumentsView
 })
 const DocumentView = lazyView(async () => {
-  return (await import('./views/knowledge-base/documents/document-view.tsx')).DocumentView
+  return (await import('./views/knowledge-base/document-view.tsx')).DocumentView
 })
 const KnowledgeBaseSettingsView = lazyView(async () => {
-  return (await import('./views/knowledge-base/settings/settings-view.tsx'))
-    .KnowledgeBaseSettingsView
+  return (await import('./views/knowledge-base/settings-view.tsx')).KnowledgeBaseSettingsView
 })
 const SearchView = lazyView(async () => (await import('./views/search/search-view.tsx')).SearchView)
 const MapView = lazyView(async () => (await import('./views/map/map-view.tsx')).MapView)

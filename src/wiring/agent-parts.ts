@@ -1,8 +1,8 @@
-import type { McpServers } from '../agents/mcp/mcp-servers.ts'
 import { agentWarnings } from '../agents/questions/agent-check.ts'
 import { AgentPool } from '../agents/questions/agent-pool.ts'
 import { Conversations } from '../agents/questions/conversations.ts'
 import { LiveTurns } from '../agents/questions/live-turns.ts'
+import type { McpServers } from '../agents/tools/mcp-servers.ts'
 import type { ServerDeps, UseCases } from '../api/http/request/route-context.ts'
 import type { LoggedError } from '../api/http/request/running-requests.ts'
 import type { McpUses } from '../api/mcp/tool.ts'
@@ -152,7 +152,7 @@ export function agentAnswers(
 export function foreignToolsOf(guard: Guard, nowMs: () => number): ForeignTools {
   let servers: Promise<McpServers> | undefined
   const loaded = () => {
-    servers ??= import('../agents/mcp/mcp-servers.ts').then(
+    servers ??= import('../agents/tools/mcp-servers.ts').then(
       (module) => new module.McpServers(guard, nowMs),
     )
     return servers

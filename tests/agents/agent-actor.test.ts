@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { type ActorOptions, AgentActor } from '../../src/agents/actors/agent-actor.ts'
 import type { SeatListener } from '../../src/agents/actors/agent-thread.ts'
 import type { AgentTask, ToWorker } from '../../src/agents/actors/worker-messages.ts'
-import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
+import { AGENT_LIMITS } from '../../src/core/domain/agents/agent-limits.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { collected } from './agent-fixture.ts'
 

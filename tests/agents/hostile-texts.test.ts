@@ -8,7 +8,7 @@ import { answerCheck, objectionTo } from '../../src/agents/loop/turn-rules.ts'
 import { statementIn } from '../../src/agents/tools/written-statement.ts'
 import type { ChatDelta } from '../../src/core/domain/ports/model-ports.ts'
 import { textToolTurn } from '../../src/models/adaptive-chat.ts'
-import { ThoughtSplitter } from '../../src/models/openai/openai-answer.ts'
+import { ThoughtSplitter } from '../../src/models/providers/openai-answer.ts'
 
 const SOON_MS = 5_000
 const TOOL = { name: 'sql_db_query', description: 'Rows', input: { name: 'q', description: 'SQL' } }

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'bun:test'
-import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import type { AgentEvent, Assignment } from '../../src/agents/loop/assignment.ts'
 import { answer, type LoopDeps } from '../../src/agents/loop/loop.ts'
 import {
@@ -8,6 +7,7 @@ import {
   startEvent,
 } from '../../src/agents/questions/completion-stream.ts'
 import { toolSpecs } from '../../src/agents/tools/tools.ts'
+import { AGENT_LIMITS } from '../../src/core/domain/agents/agent-limits.ts'
 import type { CompletionEvent } from '../../src/core/domain/agents/completion-event.ts'
 import type { ChatModel } from '../../src/core/domain/ports/model-ports.ts'
 import { AppError } from '../../src/core/errors.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
-import { AGENT_LIMITS, firstBytes, firstChars } from '../../src/agents/agent-limits.ts'
 import { observationOf, readRows } from '../../src/agents/data/agent-data.ts'
+import { AGENT_LIMITS, firstBytes, firstChars } from '../../src/core/domain/agents/agent-limits.ts'
 import { type ResultValue, type RowStream, rowsOf } from '../../src/core/domain/query-result.ts'
 import { NO_SIGNAL } from './agent-fixture.ts'
 

@@ -1,7 +1,7 @@
 /** Which thread answers a question, and what the question leaves for the next one. */
 import { afterEach, describe, expect, test } from 'bun:test'
-import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
 import { AgentPool, type AgentPoolOptions } from '../../src/agents/questions/agent-pool.ts'
+import { AGENT_LIMITS } from '../../src/core/domain/agents/agent-limits.ts'
 import { rowsOf } from '../../src/core/domain/query-result.ts'
 import { NO_TRACES } from '../support/absent-parts.ts'
 import { fakeSources } from '../support/fake-sources.ts'

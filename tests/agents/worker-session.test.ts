@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { AgentTask, FromWorker } from '../../src/agents/actors/worker-messages.ts'
 import { WorkerSession } from '../../src/agents/actors/worker-session.ts'
-import { AGENT_LIMITS } from '../../src/agents/agent-limits.ts'
+import { AGENT_LIMITS } from '../../src/core/domain/agents/agent-limits.ts'
 import type { ChatModel } from '../../src/core/domain/ports/model-ports.ts'
 import { AppError } from '../../src/core/errors.ts'
 import { call, scriptedModel } from './agent-fixture.ts'

@@ -41,7 +41,9 @@ describe('a role', () => {
       return t.send('POST', '/api/projects', { project: { name } }, headers)
     }
     expect((await projects(headers)).status).toBe(200)
-    expect((await create('by_viewer')).status).toBe(403)
+    const refused = await create('by_viewer')
+    expect(refused.status).toBe(403)
+    expect(refused.text).toContain("an admin can change the user's role")
     await t.send('PATCH', `/api/users/${id}`, { role: 'editor' }, admin)
     expect((await create('by_editor')).status).toBe(201)
     expect((await t.send('GET', '/api/users', undefined, headers)).status).toBe(403)

@@ -111,3 +111,20 @@ browserTest('two knowledge bases each have a file of the same name', async () =>
     expect(await textOf('first')).toContain('of the first')
   })
 })
+
+browserTest('of two files with the same name, neither replaces the other unasked', async () => {
+  const all = '/projects/mindsdb/knowledge_bases'
+  const bytesOf = (text: string) => [...new TextEncoder().encode(text)]
+  await browser.send('POST', `/api${all}`, { knowledge_base: { name: 'twins' } })
+  const expectedErrors = /400|Failed to load/
+  await browser.visit(`${all}/twins/add`, { expectedErrors }, async ({ page }) => {
+    await page.getByText('Drop files or folders').waitFor()
+    await settled(page)
+    await drop(page, [
+      { name: 'notes.md', bytes: bytesOf('# Returns\n\nWithin 30 days.') },
+      { name: 'notes.md', bytes: bytesOf('# Shipping\n\nTakes one day.') },
+    ])
+    await page.getByRole('button', { name: 'Replace it: notes.md' }).waitFor()
+    await page.getByText('1 of 1 row').first().waitFor()
+  })
+})

@@ -268,6 +268,17 @@ const CASES: readonly Case[] = [
   },
   {
     line: 'POST /api/sql/query',
+    sent: {
+      body: Bun.gzipSync('{"query":"SELECT 1"}'),
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+    },
+    status: 415,
+    code: 'unsupported_media_type',
+    title: 'Unsupported Media Type',
+    detail: 'A JSON body must not be compressed; its Content-Encoding is "gzip"',
+  },
+  {
+    line: 'POST /api/sql/query',
     sent: { json: { query: 'x'.repeat(100_001) } },
     status: 413,
     code: 'body_too_large',

@@ -1,8 +1,8 @@
 /** A server with fakes: an in-memory catalog, and statements and agents that a test scripts. */
 import type { Answer } from '../../src/agents/questions/completion-stream.ts'
-import type { Operations } from '../../src/api/http/openapi/operation.ts'
 import type { ServerDeps } from '../../src/api/http/request/route-context.ts'
 import type { LogEntry, LoggedError } from '../../src/api/http/request/running-requests.ts'
+import type { Operations } from '../../src/api/http/routes/operation.ts'
 import { createServer, type Server } from '../../src/api/http/server.ts'
 import type { CatalogSnapshot } from '../../src/core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../src/core/domain/agents/agent.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { anthropicChat } from '../../src/models/anthropic/anthropic-chat.ts'
+import { anthropicChat } from '../../src/models/providers/anthropic-chat.ts'
 import {
   callsOf,
   endpointAt,

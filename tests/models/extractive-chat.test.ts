@@ -58,7 +58,9 @@ test('says that nothing is relevant instead of quoting something', async () => {
     listed: '["mindsdb.docs"]',
     observe: () => REFUNDS,
   })
-  expect(answer).toStartWith('I found nothing relevant to this question in mindsdb.docs. ')
+  expect(answer).toStartWith(
+    'I found nothing relevant to this question in mindsdb.docs: nothing there mentions Jupiter. ',
+  )
 })
 
 test('quotes and names cannot break out of the statement', async () => {
@@ -155,7 +157,9 @@ test('a search by vectors alone is as relevant as its cosine', async () => {
     listed: '["mindsdb.docs"]',
     observe: () => unrelated,
   })
-  expect(answer).toStartWith('I found nothing relevant to this question in mindsdb.docs. ')
+  expect(answer).toStartWith(
+    'I found nothing relevant to this question in mindsdb.docs: nothing there mentions Jupiter. ',
+  )
 })
 
 test('one search that fails does not hide what the others found', async () => {

@@ -1,5 +1,6 @@
 /** Which passage the built-in model quotes: definitions, options, files and dates. */
 import { expect, test } from 'bun:test'
+import { rowAnswer } from '../../src/models/builtin/chat/row-questions.ts'
 import { asked, played, rows, rowsOf } from './fixtures/chat-support.ts'
 
 test('a question of what something is gets its definition, not the passage that mentions it most', async () => {
@@ -134,4 +135,88 @@ test('without the date that it asks for, a passage is only the closest', async (
   const text = 'Rooibos was exported to Europe in'
   expect(await answerFrom(`${text} 1904.`, question)).toContain('This is what I found')
   expect(await answerFrom(`${text} crates.`, question)).toContain('The closest passage is')
+})
+
+const ORDERS = ['3', '54', '375'].map((id, at) => {
+  const text = `order_id: ${id}, customer: Dupont, amount: ${['262.25', '111.3', '95.30'][at]}`
+  return [`${id}:content:1of1:0to50`, text, 0.3 + at / 10] as const
+})
+const [THIRD, ...OTHER_ORDERS] = ORDERS
+
+test.each([
+  "What is order 3's amount?",
+  'What is the amount of order no. 3?',
+  'What is the amount of order #3?',
+])('only the passage about the number that it names is quoted: %s', async (question) => {
+  const { answer, sql } = await played({
+    messages: asked(question),
+    listed: '["mindsdb.docs"]',
+    observe: (one) => {
+      return one.includes('regexp_matches') ? rows(THIRD ?? ['', '', 0]) : rows(...OTHER_ORDERS)
+    },
+  })
+  expect(sql.some((one) => one.includes('regexp_matches'))).toBe(true)
+  expect(answer).toContain('order_id: 3, ')
+  expect(answer).not.toContain('[54:')
+})
+
+test('a number in another place does not name the thing', async () => {
+  const others = OTHER_ORDERS.map(([id, text, relevance]) => {
+    return [id, `${text}, pieces: 3`, relevance] as const
+  })
+  const { answer } = await played({
+    messages: asked('What is the amount of order 3?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => rows(...(THIRD === undefined ? [] : [THIRD]), ...others),
+  })
+  expect(answer).toContain('> **order_id: 3, ')
+})
+
+test('passages about other numbers are only the closest', async () => {
+  const { answer } = await played({
+    messages: asked('What is the amount of order 3?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => rows(...OTHER_ORDERS),
+  })
+  expect(answer).not.toContain('This is what I found')
+})
+
+test('a number that names nothing is not searched for', async () => {
+  const { sql } = await played({
+    messages: asked('Who had 3 ships in May 5 or in 1966?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => rows(...OTHER_ORDERS),
+  })
+  expect(sql).toHaveLength(1)
+})
+
+test('a number is not part of the id of a document', () => {
+  const columns = [
+    { name: 'order_id', type: 'BIGINT' },
+    { name: 'date', type: 'DATE' },
+  ]
+  const source = { name: 'mindsdb.orders', isTable: false, columns }
+  expect(rowAnswer('What is the date of order 4?', [source])).toBeNull()
+  expect(rowAnswer('What is the date of kettle?', [source])?.statement).toContain('%kettle%')
+})
+
+test('the further searches of a question come after those of all knowledge bases', async () => {
+  const { sql } = await played({
+    messages: asked('What is the amount of order 3?'),
+    listed: '["mindsdb.a", "mindsdb.b"]',
+    observe: () => rows(...ORDERS),
+  })
+  expect(sql.map((one) => one.includes('regexp_matches'))).toEqual([false, false, true, true])
+})
+
+test('if nothing mentions a name of the question, a passage is only the closest', async () => {
+  const text = 'Eider reads tables of PostgreSQL and MySQL databases, and Russian ones too.'
+  const answer = await answerFrom(text, 'Does Eider read tables of Oracle databases?')
+  expect(answer).toContain('nothing there mentions Oracle. The closest passage is')
+  for (const known of [
+    'Does Eider read tables of MySQL databases in Russia?',
+    'Does Eider Read Tables Of Oracle Databases?',
+  ]) {
+    expect(await answerFrom(text, known)).toContain('This is what I found')
+  }
 })

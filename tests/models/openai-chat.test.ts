@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { openaiChat } from '../../src/models/openai/openai-chat.ts'
+import { openaiChat } from '../../src/models/providers/openai-chat.ts'
 import {
   callsOf,
   endpointAt,

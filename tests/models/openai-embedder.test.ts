@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import type { Embedder } from '../../src/core/domain/ports/model-ports.ts'
 import { chosenEndpoint } from '../../src/models/endpoint.ts'
-import { EMBED_LIMITS, openaiEmbedder } from '../../src/models/openai/openai-embedder.ts'
+import { EMBED_LIMITS, openaiEmbedder } from '../../src/models/providers/openai-embedder.ts'
 import { failure, type SeenRequest, scriptedServer, thrownBy } from './fixtures/scripted-server.ts'
 
 const KEY = 'sk-proj-Zx81kQpTTvv09LmNq77'

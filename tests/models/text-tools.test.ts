@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { ChatDelta, ChatRequest } from '../../src/core/domain/ports/model-ports.ts'
 import { textToolTurn } from '../../src/models/adaptive-chat.ts'
-import { ThoughtSplitter } from '../../src/models/openai/openai-answer.ts'
+import { ThoughtSplitter } from '../../src/models/providers/openai-answer.ts'
 import { callsOf, QUESTION, textOf } from './fixtures/chat-support.ts'
 
 const CALL = '{"tool": "kb_query_tool", "input": {"sql_query": "SELECT 1"}}'

@@ -46,8 +46,8 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
   ],
   sql: ['subquery', 'search', 'pushdown', 'dialect', 'guard', 'ast', 'lexer'],
   retrieval: ['map', 'keywords', 'rows', 'ivf', 'vectors', 'kernel'],
-  agents: ['questions', 'mcp', 'actors', 'loop', 'tools', 'evidence', 'data'],
-  models: ['registries', 'rerankers', 'builtin', 'anthropic', 'openai'],
+  agents: ['questions', 'actors', 'loop', 'tools', 'evidence', 'data'],
+  models: ['registries', 'rerankers', 'builtin', 'providers'],
   ingest: ['sync', 'pipeline', 'crawl', 'sources', 'readers', 'chunking'],
   reading: ['processes', 'documents', 'html', 'tables'],
   sources: ['postgres', 'mysql', 'files'],
@@ -74,7 +74,7 @@ export const FOLDER_ORDER: Readonly<Record<string, readonly string[]>> = {
 export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
   openai: ['models'],
   '@anthropic-ai/sdk': ['models'],
-  '@modelcontextprotocol/sdk': ['api/mcp', 'agents/mcp'],
+  '@modelcontextprotocol/sdk': ['api/mcp', 'agents/tools'],
   'onnxruntime-node': ['models'],
   '@duckdb/node-api': [
     'store/duckdb',

@@ -4,7 +4,7 @@ import {
   blocksOf,
   markOf,
   piecesOf,
-} from '../../src/ui/views/knowledge-base/documents/chunk-marks.ts'
+} from '../../src/ui/views/knowledge-base/chunk-marks.ts'
 
 test('blocks are the whole text, and cut no character in two', () => {
   const text = `${'a'.repeat(5999)}😀${'line\n'.repeat(3000)}`

@@ -6,7 +6,7 @@ import {
   draftOf,
   overStored,
   textsOver,
-} from '../../src/ui/views/knowledge-base/documents/document-form.tsx'
+} from '../../src/ui/views/knowledge-base/document-form.tsx'
 
 const TYPES = {
   year: 'BIGINT',

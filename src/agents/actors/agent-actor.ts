@@ -1,7 +1,7 @@
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import type { Embedder, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import { AppError, shuttingDown, toAppError } from '../../core/errors.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 import { type AgentSeat, AgentThread } from './agent-thread.ts'
 import {

@@ -1,6 +1,6 @@
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import { AppError } from '../../core/errors.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToWorker } from './worker-messages.ts'
 import { type FromThread, parseFromThread, type ToThread } from './worker-messages.ts'
 

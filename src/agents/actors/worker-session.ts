@@ -1,7 +1,7 @@
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import type { ChatModel, Embedder, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import { answer } from '../loop/loop.ts'
 import type { FromThread, ToThread } from './worker-messages.ts'
 import {

@@ -1,12 +1,17 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent, AllowedData } from '../../core/domain/agents/agent.ts'
+import {
+  AGENT_LIMITS,
+  byteSize,
+  firstBytes,
+  firstChars,
+} from '../../core/domain/agents/agent-limits.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE, fullName, literal, nameKey, quote } from '../../core/domain/names.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { namesWithoutEnding, tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { textOfValue } from '../../core/json.ts'
 import { csvRow } from '../../core/text/csv.ts'
-import { AGENT_LIMITS, byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob, NO_REMOTE_TABLES, type RemoteTableNames } from './remote-table-names.ts'
 
 /** What an agent's `data` currently refers to. */

@@ -1,6 +1,7 @@
 /** Describes an agent's data before its first tool call: sizes, columns, some values. */
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { AGENT_LIMITS, firstBytes } from '../../core/domain/agents/agent-limits.ts'
 import { FILES_DATABASE, fullName, nameKey, quote, quotedPath } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
@@ -8,7 +9,6 @@ import { AppError, shuttingDown } from '../../core/errors.ts'
 import { abortable, type Deadline, startDeadline } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { shortened } from '../../core/short-text.ts'
-import { AGENT_LIMITS, firstBytes } from '../agent-limits.ts'
 import type { AvailableData } from './agent-data.ts'
 import { type DataReader, dataReader, type Select, sqlName } from './agent-data.ts'
 

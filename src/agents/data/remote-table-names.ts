@@ -2,12 +2,12 @@
 
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { abortable, withDeadline } from '../../core/runtime/cancellation.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 
 export interface RemoteTableNames {
   /** Tables by pattern: `<data source>.<table>` or `<data source>.<schema>.<table>`. */

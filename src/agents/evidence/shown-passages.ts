@@ -1,3 +1,4 @@
+import { AGENT_LIMITS, byteSize } from '../../core/domain/agents/agent-limits.ts'
 import {
   type ChunkPages,
   pagesIn,
@@ -7,7 +8,6 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName, nameKey } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { isObject } from '../../core/json.ts'
-import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { FirstRows } from '../data/agent-data.ts'
 
 export interface ShownPassage {

@@ -1,7 +1,7 @@
+import { firstChars } from '../../core/domain/agents/agent-limits.ts'
 import type { ChatMessage, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { sum } from '../../core/json.ts'
-import { firstChars } from '../agent-limits.ts'
 import { withDataFence } from './data-fence.ts'
 
 /** The complete result of a tool call in a conversation. */

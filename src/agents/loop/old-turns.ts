@@ -4,11 +4,11 @@
  */
 
 import type { ConversationTurn } from '../../core/domain/agents/agent.ts'
+import { AGENT_LIMITS, byteSize, firstChars } from '../../core/domain/agents/agent-limits.ts'
 import type { ChatMessage, ChatModel } from '../../core/domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { returned } from '../../core/runtime/serial-queue.ts'
 import { MINUTE_MS } from '../../core/time.ts'
-import { AGENT_LIMITS, byteSize, firstChars } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import { charsWithin, estimatedTokens } from './context-window.ts'
 import { fenceLines, withDataFence } from './data-fence.ts'

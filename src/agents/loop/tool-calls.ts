@@ -1,6 +1,6 @@
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import type { ToolCall, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { isObject, parsedJson } from '../../core/json.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { ToolResult } from './context-window.ts'
 
 /** After this many consecutive turns with only invalid or repeated calls, the model must answer. */

@@ -1,3 +1,4 @@
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import type {
   ChatDelta,
   ResponseFormat,
@@ -6,7 +7,6 @@ import type {
 } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent, Assignment } from './assignment.ts'
 import type { ToolCalls } from './tool-calls.ts'
 

@@ -1,5 +1,6 @@
 /** A question to an agent, and what is recorded about it in its trace. */
 import type { Agent, ConversationTurn } from '../../core/domain/agents/agent.ts'
+import { AGENT_LIMITS, byteSize } from '../../core/domain/agents/agent-limits.ts'
 import {
   type AnswerFindings,
   addedUsage,
@@ -23,7 +24,6 @@ import { onAbort } from '../../core/runtime/cancellation.ts'
 import { type ActorTools, AgentActor, AgentThreads } from '../actors/agent-actor.ts'
 import type { AgentSeat } from '../actors/agent-thread.ts'
 import type { AgentTask } from '../actors/worker-messages.ts'
-import { AGENT_LIMITS, byteSize } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 import type { ToolHost } from '../tools/tool-host.ts'
 import { type Answer, progressEvent } from './completion-stream.ts'

@@ -1,3 +1,4 @@
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import type { FinishReason, TokenUsage } from '../../core/domain/agents/completion-event.ts'
 import {
   type ActionsEvent,
@@ -17,7 +18,6 @@ import type { JsonSchema, ResponseFormat } from '../../core/domain/ports/model-p
 import { AppError, toAppError } from '../../core/errors.ts'
 import { definedFields, isObject } from '../../core/json.ts'
 import { failureToSend } from '../actors/worker-messages.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 
 export interface CompletionStreamOptions {

@@ -1,9 +1,9 @@
 import type { Agent, McpServer } from '../../core/domain/agents/agent.ts'
+import { byteSize, firstBytes, firstChars } from '../../core/domain/agents/agent-limits.ts'
 import type { ForeignTool, ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts'
 import type { JsonSchema, ToolCall, ToolSpec } from '../../core/domain/ports/model-ports.ts'
 import { parsedArguments } from '../../core/json.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
-import { byteSize, firstBytes, firstChars } from '../agent-limits.ts'
 import { matchesGlob } from '../data/remote-table-names.ts'
 import { harmless } from '../loop/data-fence.ts'
 

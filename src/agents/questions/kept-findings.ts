@@ -1,11 +1,12 @@
 /** What a conversation stores of an answer's rows, charts and warnings: as much as fits. */
+
+import { byteSize } from '../../core/domain/agents/agent-limits.ts'
 import type {
   Chart,
   OutputEvent,
   StatementRows,
 } from '../../core/domain/agents/completion-event.ts'
 import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
-import { byteSize } from '../agent-limits.ts'
 
 const FINDINGS_BYTES_MAX = 524_288
 const WARNINGS_MAX = 20

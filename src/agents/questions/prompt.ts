@@ -1,7 +1,7 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
+import { AGENT_LIMITS, firstChars } from '../../core/domain/agents/agent-limits.ts'
 import { fullName } from '../../core/domain/names.ts'
 import type { ResponseFormat } from '../../core/domain/ports/model-ports.ts'
-import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 import type { AvailableData } from '../data/agent-data.ts'
 import { fenceLines, harmless } from '../loop/data-fence.ts'
 

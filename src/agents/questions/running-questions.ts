@@ -1,8 +1,8 @@
+import { AGENT_LIMITS, firstChars } from '../../core/domain/agents/agent-limits.ts'
 import { type RunStart, runNotFound } from '../../core/domain/agents/completion-event.ts'
 import { AppError } from '../../core/errors.ts'
 import { onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
-import { AGENT_LIMITS, firstChars } from '../agent-limits.ts'
 
 /** A question that is waiting for a slot or being answered. */
 export interface RunningQuestion {

@@ -1,7 +1,7 @@
 import { nameMeant, notAvailable } from '../../core/domain/agents/agent.ts'
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import { fullName, literal, nameKey, quote, quotedPath } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type DataReader, observationOf, sqlName } from '../data/agent-data.ts'
 import { type ArgumentSpecs, readArguments } from './named-arguments.ts'
 

@@ -1,8 +1,8 @@
+import { AGENT_LIMITS, byteSize, firstBytes } from '../../core/domain/agents/agent-limits.ts'
 import type { AnswerFindings, Chart, Citation } from '../../core/domain/agents/completion-event.ts'
 import { fullName } from '../../core/domain/names.ts'
 import type { FoundPassage, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
-import { AGENT_LIMITS, byteSize, firstBytes } from '../agent-limits.ts'
 import {
   type AvailableData,
   type DataReader,

@@ -1,10 +1,10 @@
 /** Parses statements as models write them, and adds hints to errors. */
 
 import { nameMeant } from '../../core/domain/agents/agent.ts'
+import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
 import { fullName, nameKey, quotedPath } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { AGENT_LIMITS } from '../agent-limits.ts'
 import { type DataReader, namedKnowledgeBases } from '../data/agent-data.ts'
 
 /** Labels and markers used in prompts of other systems. */

@@ -24,7 +24,6 @@ import { openAiFileOperations } from './openai/openai-file-routes.ts'
 import { responseOperations } from './openai/response-routes.ts'
 import { vectorStoreFileOperations } from './openai/vector-store-file-routes.ts'
 import { vectorStoreOperations, vectorStoreSearchOperations } from './openai/vector-store-routes.ts'
-import { OPENAPI_PATH, type Operation, type Operations, resource } from './openapi/operation.ts'
 import { failureResponseAt, isOpenAiPath, requestError } from './request/error-response.ts'
 import type { RouteContext, ServerDeps } from './request/route-context.ts'
 import { type RequestScope, RunningRequests } from './request/running-requests.ts'
@@ -39,6 +38,7 @@ import { jobChangeOperations, jobOperations, scheduleOperations } from './routes
 import { knowledgeBaseOperations } from './routes/knowledge-base-routes.ts'
 import { mapOperations } from './routes/map-routes.ts'
 import { mcpOperations } from './routes/mcp-routes.ts'
+import { OPENAPI_PATH, type Operation, type Operations, resource } from './routes/operation.ts'
 import { docsOperations, pageOperations } from './routes/page-routes.ts'
 import { catalogOperations, projectOperations, viewOperations } from './routes/project-routes.ts'
 import { loginOperations, requestOperations } from './routes/request-routes.ts'
@@ -86,7 +86,7 @@ export function createServer(deps: ServerDeps, declared = RESOURCES): Server {
   }
   const document = async (): Promise<object> => {
     // Loaded when the document is first requested.
-    const { openApiDocument } = await import('./openapi/openapi-document.ts')
+    const { openApiDocument } = await import('./openapi-document.ts')
     return openApiDocument(operations, deps.settings.version)
   }
   const resources = [openApiOperations(document), ...declared]

@@ -14,6 +14,7 @@ import {
 import { CommandError, readStandardInput } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import { connectionLost, eventsOf } from '../http-client.ts'
+import { counted } from '../output.ts'
 import { FlowingText, safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 
 export const askAgent: RunCommand = async (context) => {
@@ -130,7 +131,7 @@ class ShownAnswer {
     if (options.flag('citations') === false) return
     const columns = Math.min(TEXT_COLUMNS_MAX, output.columns ?? TEXT_COLUMNS_MAX)
     const rows = statements.map(({ sql, data, is_cut }) => {
-      return `${data.length}${is_cut ? '+' : ''} rows of: ${safeLine(sql)}`
+      return `${is_cut ? `${data.length}+ rows` : counted(data.length, 'row')} of: ${safeLine(sql)}`
     })
     const drawn = charts.map(({ spec, sql }) => {
       const title = typeof spec.title === 'string' ? ` "${safeLine(spec.title)}"` : ''

@@ -1,7 +1,7 @@
 import type { Row, RowValue } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { JsonChunking } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 /** Lines `key: value` with keys such as `a.b[0].c`. @throws AppError `insert_failed` */
 export function* chunkJson(

@@ -4,12 +4,12 @@
  */
 
 import type { Row, TermCounts, TextParts, TextSyntax } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
 import type { Language } from '../../core/domain/language.ts'
 import type { EmbedderReach, TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import type { Analyzers } from '../../core/text/analyzer.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { chunkCode } from './chunk-code.ts'
 import { chunkJson } from './chunk-json.ts'
 import { ChunkContext, chunkMarkdown } from './chunk-markdown.ts'

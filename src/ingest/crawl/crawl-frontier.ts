@@ -1,6 +1,6 @@
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { AppError } from '../../core/errors.ts'
 import { withoutDot } from '../../core/runtime/address-policy.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { CrawlRequest } from '../sources/insert-request.ts'
 import type { LeftOutPages } from './left-out-pages.ts'
 

@@ -1,9 +1,9 @@
 import type { Row } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { JobError } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {
   type ColumnMapping,
   columnMappingOf,

@@ -1,8 +1,8 @@
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { ReadDocument, ReadFile } from '../../core/domain/ports/reading-ports.ts'
 import { type DocumentFormat, isDocumentFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
 import { fileFormat, formatOfBytes } from '../../reading/file-format.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { type FetchedPage, fileNameOf } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import {

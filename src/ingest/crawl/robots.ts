@@ -1,7 +1,7 @@
 import robotsParser from 'robots-parser'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { hasCode } from '../../core/errors.ts'
 import { sleep } from '../../core/runtime/cancellation.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { PageFetcher } from '../sources/guarded-fetch.ts'
 import { PageError } from './left-out-pages.ts'
 

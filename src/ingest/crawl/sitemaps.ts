@@ -1,6 +1,6 @@
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { AppError, hasCode } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { crawlableUrl, type FetchedPage, type PageFetcher } from '../sources/guarded-fetch.ts'
 import { pageAddress } from './crawl-frontier.ts'
 import type { Robots } from './robots.ts'

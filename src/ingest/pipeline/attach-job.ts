@@ -1,6 +1,7 @@
 /** Turns uploaded files into one document each, in the background and across restarts. */
 import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-base.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
@@ -11,7 +12,6 @@ import {
 } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {
   columnMappingOf,
   documentRow,

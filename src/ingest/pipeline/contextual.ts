@@ -1,4 +1,5 @@
 import { embeddedText } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { ContextualChunking, KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../../core/domain/model-ref.ts'
 import type {
@@ -12,7 +13,6 @@ import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { type ChunkedDocument, type Chunker, cutTexts } from '../chunking/chunker.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 interface ContextualDeps {
   readonly chunks: DocumentStore

@@ -4,6 +4,7 @@ import {
   type EmbeddedDocument,
   embeddedText,
 } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChatModels, Embedder, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
@@ -12,7 +13,6 @@ import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import type { ChunkedDocument, Chunker } from '../chunking/chunker.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { withWrittenContexts } from './contextual.ts'
 
 export interface EmbedDeps {

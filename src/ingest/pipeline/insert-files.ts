@@ -19,7 +19,7 @@ import {
 } from '../sources/document-of-row.ts'
 import { rowsOfTable } from '../sources/file-rows.ts'
 import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
-import { READING_FIELDS, uploadOptions } from '../upload-options.ts'
+import { READING_FIELDS, uploadOptions } from '../sources/upload-options.ts'
 import { storeRows } from './store-rows.ts'
 
 /** Dependencies for inserting files. Tables in files do not use the catalog. */

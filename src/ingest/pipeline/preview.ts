@@ -1,12 +1,12 @@
 import type { Document, Row, TextSyntax } from '../../core/domain/document.ts'
 import { type Chunk, embeddedText } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { EmbedderReach, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ChunkStore, CutCounts } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { chunkDocuments } from '../chunking/chunker.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {
   columnMappingOf,
   contentId,

@@ -1,4 +1,5 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type {
   KnowledgeBase,
   MissingVectors,
@@ -8,7 +9,6 @@ import type { ModelRef } from '../../core/domain/model-ref.ts'
 import type { EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ReembeddingStore, Reembeddings } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { embedTexts } from './embed-documents.ts'
 
 interface ReembeddingOptions {

@@ -1,4 +1,5 @@
 import type { Document, DocumentChange, EmbeddedDocument, Row } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { ChatModels, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
@@ -9,7 +10,6 @@ import {
   type ChunkingTarget,
   chunkDocuments,
 } from '../chunking/chunker.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { embedAndWrite } from './embed-documents.ts'
 
 /** New texts for a document's content columns, and new values for its metadata columns. */

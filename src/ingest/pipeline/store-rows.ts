@@ -1,4 +1,5 @@
 import type { Document } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { type JobError, NOTHING_LEFT_OUT, withLeftOut } from '../../core/domain/flow/job.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import type { Embedder } from '../../core/domain/ports/model-ports.ts'
@@ -6,7 +7,6 @@ import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { callerOf, setCaller } from '../../core/runtime/cancellation.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from '../chunking/chunker.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { columnMappingOf, contentId, documentOfRow } from '../sources/document-of-row.ts'
 import { SERVER_FAILURES } from '../sources/file-rows.ts'
 import { rememberingEmbedder } from './embed-documents.ts'
@@ -296,9 +296,9 @@ function tooManyChunks(): AppError {
 /** Failures that are not the rows' fault keep their error codes. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...SERVER_FAILURES,
-  ...(['invalid_select', 'crawl_failed', 'address_refused', 'file_changed'] as const),
+  ...(['invalid_select', 'crawl_failed', 'file_changed'] as const),
   ...(['unknown_provider', 'provider_refused', 'provider_failed', 'dimension_mismatch'] as const),
-  ...(['knowledge_base_not_found', 'invalid_knowledge_base', 'source_failed'] as const),
+  ...(['knowledge_base_not_found', 'invalid_knowledge_base'] as const),
 ])
 
 /** Adds the source's name and what was stored to the error. Bugs are unchanged. */

@@ -1,10 +1,10 @@
 import type { Row } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { JobError, LeftOutItems } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import type { ChunkedDocument } from '../chunking/chunker.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { StoredCounts } from '../sources/insert-request.ts'
 import {
   type DocumentsTarget,

@@ -25,7 +25,7 @@ import {
   type PageFetcher,
 } from '../sources/guarded-fetch.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
-import { type UploadOptions, uploadOptions } from '../upload-options.ts'
+import { type UploadOptions, uploadOptions } from '../sources/upload-options.ts'
 
 interface SentFile {
   readonly path: string

@@ -1,3 +1,4 @@
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import type {
   DocumentReading,
@@ -25,7 +26,6 @@ import {
   chunkTexts,
 } from '../chunking/chunk-texts.ts'
 import type { Chunker } from '../chunking/chunker.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import type { ReaderAnswer, ReaderJob } from './reader-job.ts'
 import { type OcrModel, refuseScans, withScans } from './scans.ts'
 

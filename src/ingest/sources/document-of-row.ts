@@ -12,11 +12,11 @@ import {
   type TextSyntax,
   TypedValue,
 } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject, textOfValue } from '../../core/json.ts'
 import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 /**
  * Converts a row to a document, without texts if its content is empty. The id is null if the row

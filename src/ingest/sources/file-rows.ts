@@ -4,6 +4,7 @@ import {
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
 import { type CellValue, type Row, shownValue } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import {
@@ -13,7 +14,6 @@ import {
   type UploadedFile,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import {
   type ColumnMapping,
   columnMappingOf,
@@ -119,6 +119,8 @@ export const SERVER_FAILURES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'data_damaged',
   'statement_too_large',
   'forbidden',
+  'source_failed',
+  'address_refused',
   'internal',
 ])
 
@@ -138,10 +140,10 @@ export async function* rowsOfQuery(
     yield* readAhead(rowsOfStream(stream), INGEST_LIMITS.queryReadAheadChars)
   } catch (error) {
     if (!(error instanceof AppError) || error === signal.reason) throw error
-    const code = SERVER_FAILURES.has(error.code) ? error.code : 'invalid_select'
+    if (SERVER_FAILURES.has(error.code)) throw error
     const what = 'Needs to be a valid SELECT statement that returns data'
     const message = `Executing "query" failed. ${what}: ${error.message}`
-    throw new AppError(code, message, { cause: error })
+    throw new AppError('invalid_select', message, { cause: error })
   }
 }
 

@@ -1,3 +1,4 @@
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { AppError, errorText } from '../../core/errors.ts'
 import {
   type AddressPolicy,
@@ -7,7 +8,6 @@ import {
 } from '../../core/runtime/address-policy.ts'
 import { sleep } from '../../core/runtime/cancellation.ts'
 import { uriDecoded } from '../../core/short-text.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 
 interface GuardedFetchOptions {
   readonly policy: AddressPolicy

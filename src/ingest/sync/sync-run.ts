@@ -1,4 +1,5 @@
 import type { Row } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { JobError } from '../../core/domain/flow/job.ts'
 import type {
   SyncCounts,
@@ -12,7 +13,6 @@ import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
 import { SerialQueue, TimeSlice } from '../../core/runtime/serial-queue.ts'
-import { INGEST_LIMITS } from '../ingest-limits.ts'
 import { storeRows } from '../pipeline/store-rows.ts'
 import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
 import { CURSOR_ITEM } from './query-source.ts'

@@ -39,10 +39,10 @@ export async function chatModelOf(
   const known = features ?? newFeatureMemory()
   const config = { endpoint, modelName: modelNameOf(ref), limits, options, features: known }
   if (api === 'openai') {
-    const { openaiChat } = await import('../openai/openai-chat.ts')
+    const { openaiChat } = await import('../providers/openai-chat.ts')
     return openaiChat(config)
   }
-  const { anthropicChat } = await import('../anthropic/anthropic-chat.ts')
+  const { anthropicChat } = await import('../providers/anthropic-chat.ts')
   return anthropicChat(config)
 }
 
@@ -56,8 +56,8 @@ function limitsWithin(withinMs: number | undefined): ChatLimits {
 export async function loadProvider(provider: string): Promise<void> {
   const api = apiOf(provider)
   if (api === 'builtin') await import('../builtin/chat/extractive-chat.ts')
-  else if (api === 'openai') await import('../openai/openai-chat.ts')
-  else if (api === 'anthropic') await import('../anthropic/anthropic-chat.ts')
+  else if (api === 'openai') await import('../providers/openai-chat.ts')
+  else if (api === 'anthropic') await import('../providers/anthropic-chat.ts')
 }
 
 function modelNameOf(ref: ModelRef): string {

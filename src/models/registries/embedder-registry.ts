@@ -20,7 +20,7 @@ import {
   EmbeddingClients,
   type EmbedLimits,
   openaiEmbedder,
-} from '../openai/openai-embedder.ts'
+} from '../providers/openai-embedder.ts'
 
 interface EmbedderRegistryDeps {
   /** The caller starts and closes it. */

@@ -39,7 +39,7 @@ export function judge(config: JudgeConfig): Judge {
     url: `${openaiBaseUrl(endpoint.url)}${CHAT_PATH}`,
     ask: async (prompt, form, signal) => {
       // Loaded with the first judgment, not at startup.
-      const { openaiClient, openaiFailure } = await import('../openai/openai-client.ts')
+      const { openaiClient, openaiFailure } = await import('../providers/openai-client.ts')
       const { answerBytesMax } = RERANK_LIMITS
       const api = client ?? openaiClient(endpoint, { timeoutMs: limits.timeoutMs, answerBytesMax })
       client = api

@@ -1,10 +1,10 @@
 /** Writes whole documents, with the same rules as INSERT, UPDATE and DELETE. */
 import { chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { SingleFlight, TimeSlice } from '../../core/runtime/serial-queue.ts'
-import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { storeRows } from '../../ingest/pipeline/store-rows.ts'
 import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'

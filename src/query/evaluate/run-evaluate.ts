@@ -12,12 +12,12 @@ import type {
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import type { KnowledgeBaseRequest, StatementRequest } from '../select/statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
+import { runEvaluateAgent } from './evaluate-agent.ts'
 import {
   type EvaluateOptions,
   type EvaluationVersion,
   evaluateOptions,
 } from './evaluate-options.ts'
-import { runEvaluateAgent } from './evaluation-job.ts'
 import {
   checkTargetColumns,
   isSelect,

@@ -10,6 +10,7 @@ import {
   embeddedText,
   shownValue,
 } from '../../core/domain/document.ts'
+import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import {
   DEFAULT_CONTENT_COLUMNS,
   type KnowledgeBase,
@@ -26,7 +27,6 @@ import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts
 import { AppError } from '../../core/errors.ts'
 import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { cutTexts } from '../../ingest/chunking/chunker.ts'
-import { INGEST_LIMITS } from '../../ingest/ingest-limits.ts'
 import { embedTexts } from '../../ingest/pipeline/embed-documents.ts'
 import { type NewTexts, replaceTexts } from '../../ingest/pipeline/replace-texts.ts'
 import { caretAt } from '../../sql/ast/placed-error.ts'

@@ -5,26 +5,11 @@
  */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../core/domain/names.ts'
+import type { ExportedTable, FoundTables } from './salvage.ts'
 
 /** A damaged block loses this many rows at a time. */
 const RANGE_ROWS = 2048
 const MEMORY_LIMIT = '1GiB'
-
-export interface FoundTable {
-  readonly schema: string
-  readonly name: string
-}
-
-export interface FoundTables {
-  readonly tables: readonly FoundTable[]
-  /** Catalog rows by table, without encrypted columns. Tables that cannot be read are left out. */
-  readonly catalog: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>
-}
-
-export interface ExportedTable {
-  readonly rows: number
-  readonly lostRows: number
-}
 
 async function connect(file: string): Promise<DuckDBConnection> {
   const instance = await DuckDBInstance.create(':memory:', { memory_limit: MEMORY_LIMIT })

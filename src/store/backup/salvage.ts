@@ -11,7 +11,22 @@ import { quote } from '../../core/domain/names.ts'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
 import { DATABASE_FILE } from '../duckdb/database.ts'
 import { lockConflict } from '../duckdb/locked-instance.ts'
-import type { ExportedTable, FoundTable, FoundTables } from './salvage-reader.ts'
+
+interface FoundTable {
+  readonly schema: string
+  readonly name: string
+}
+
+export interface FoundTables {
+  readonly tables: readonly FoundTable[]
+  /** Catalog rows by table, without encrypted columns. Tables that cannot be read are left out. */
+  readonly catalog: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>>
+}
+
+export interface ExportedTable {
+  readonly rows: number
+  readonly lostRows: number
+}
 
 interface SalvagedTable {
   readonly file: string

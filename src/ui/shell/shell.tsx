@@ -2,21 +2,21 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useErrorBoundary, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { refreshCatalog } from '../api/catalog.ts'
+import { type ProjectContents, projects, refreshCatalog } from '../api/catalog.ts'
 import { isLost, isOutdated, reconnections, watchConnection } from '../api/connection.ts'
 import { enter, logIn, logOut } from '../api/login.ts'
 import { ApiError, asError } from '../api/request.ts'
 import { account, loginState, may } from '../api/session.ts'
-import { Button, Icon } from '../components/button.tsx'
+import { Button, Icon, type IconName } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { EmptyState, Failure, Loading } from '../components/failure.tsx'
 import { Field } from '../components/form/field.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
+import { shownProject } from '../components/numbers.ts'
 import { PageHeader } from '../components/page-header.tsx'
-import { isForWriting } from './addresses.ts'
-import { Navigation } from './navigation.tsx'
+import { addressOf, isForWriting } from './addresses.ts'
 import { Notices, tellFailed } from './notices.tsx'
-import { Palette } from './palette.tsx'
+import { PALETTE_KEYS, Palette } from './palette.tsx'
 import { SideBar, ThemeButton, TopBar } from './top-bar.tsx'
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
@@ -262,7 +262,7 @@ function fieldOf(form: HTMLFormElement | null, name: string): HTMLInputElement |
 function inWords(error: unknown, password: string): Error {
   if (!(error instanceof ApiError)) return asError(error)
   const isKey = error.code === 'wrong_credentials' && password.startsWith(KEY_START)
-  const words = isKey ? KEY_WORDS : WORDS[error.code]
+  const words = isKey ? KEY_WORDS : FAILURE_WORDS[error.code]
   return words === undefined ? error : new ApiError({ ...error, ...words })
 }
 
@@ -274,7 +274,9 @@ const KEY_WORDS = {
   message: 'Keys are for programs. People sign in with their name and password',
 }
 
-const WORDS: Readonly<Record<string, { readonly title: string; readonly message: string }>> = {
+const FAILURE_WORDS: Readonly<
+  Record<string, { readonly title: string; readonly message: string }>
+> = {
   wrong_credentials: {
     title: 'Name or password is wrong',
     message: 'Both are case-sensitive. An admin of this server can set a new password',
@@ -283,4 +285,94 @@ const WORDS: Readonly<Record<string, { readonly title: string; readonly message:
     title: 'Too many attempts',
     message: 'Wait a minute, then try again',
   },
+}
+
+/** The most entries shown per project. The palette finds the others. */
+const SHOWN_MAX = 200
+
+function Navigation() {
+  const here = useRef<HTMLElement>(null)
+  const { path } = useLocation()
+  const all = projects.value ?? []
+  useEffect(() => {
+    here.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' })
+  }, [path, all])
+  return (
+    <nav ref={here} class="navigation" aria-label="Main">
+      <ul>
+        <Entry href="/" icon="home" label="Home" />
+        <Entry href="/sql" icon="sql" label="SQL" />
+        <Entry href={addressOf.connections()} icon="link" label="Connections" />
+        <Entry href="/operations" icon="gauge" label="Operations" />
+      </ul>
+      {all.map((project) => (
+        <ProjectEntries key={project.name} project={project} />
+      ))}
+      {may('write') && (
+        <ul>
+          <Entry href={addressOf.newKnowledgeBase()} icon="plus" label="New knowledge base" />
+          <Entry href={addressOf.newAgent()} icon="plus" label="New agent" />
+        </ul>
+      )}
+    </nav>
+  )
+}
+
+function ProjectEntries({ project }: { readonly project: ProjectContents }) {
+  const { name } = project
+  const entries = [
+    ...project.knowledgeBases.map((one) => {
+      return {
+        href: addressOf.knowledgeBase(name, one.name),
+        label: one.name,
+        icon: 'database' as const,
+      }
+    }),
+    ...project.agents.map((one) => {
+      return { href: addressOf.agent(name, one.name), label: one.name, icon: 'agent' as const }
+    }),
+  ]
+  const moreCount = entries.length - SHOWN_MAX
+  return (
+    <div role="group" aria-label={`Project ${shownProject(name)}`}>
+      <h2 dir="auto">{shownProject(name)}</h2>
+      <ul>
+        {entries.slice(0, SHOWN_MAX).map((entry) => (
+          <Entry key={entry.href} {...entry} />
+        ))}
+        {moreCount > 0 && (
+          <li class="small quiet">
+            and {moreCount} more: find them with {PALETTE_KEYS}
+          </li>
+        )}
+        {entries.length === 0 && <li class="small quiet">Empty</li>}
+      </ul>
+    </div>
+  )
+}
+
+/** Labels of icons for screen readers. */
+const ICON_WORDS: Partial<Readonly<Record<IconName, string>>> = {
+  database: ', knowledge base',
+  agent: ', agent',
+}
+
+interface EntryProps {
+  readonly href: string
+  readonly icon: IconName
+  readonly label: string
+}
+
+function Entry({ href, icon, label }: EntryProps) {
+  const { path } = useLocation()
+  const isHere = path === href || (href !== '/' && path.startsWith(`${href}/`))
+  return (
+    <li>
+      <a href={href} aria-current={isHere ? 'page' : undefined} title={label}>
+        <Icon name={icon} />
+        <span dir="auto">{label}</span>
+        {ICON_WORDS[icon] && <span class="visually-hidden">{ICON_WORDS[icon]}</span>}
+      </a>
+    </li>
+  )
 }

@@ -257,7 +257,8 @@ async function send(upload: Upload): Promise<void> {
     change(id, (before) => ({ ...before, state: 'arrived', replaces: true, cuts: 0, storedAs }))
   } catch (error) {
     if (isTaken(error) && (await isKnown(upload, true))) return
-    const free = isTaken(error) ? await (await copies()).freeName(upload) : undefined
+    const isFree = isTaken(error) && !uploads.value.some((one) => isTwin(one, upload))
+    const free = isFree ? await (await copies()).freeName(upload) : undefined
     if (free?.isAsked === false) {
       // Replaces a copy that this upload left behind.
       const own = { sentAs: free.name, replaces: free.name === sentAs, state: 'waiting' } as const
@@ -291,6 +292,11 @@ async function isKnown({ id, ...upload }: Upload, isFresh: boolean): Promise<boo
     forgetUpload(id)
   } else change(id, (before) => ({ ...before, state: 'arrived', storedAs: [copy.name] }))
   return true
+}
+
+/** Whether a file with another content becomes a document with the same id. */
+function isTwin(one: Upload, { id, name, ...place }: Upload): boolean {
+  return one.id !== id && one.name === name && keyOf(one) === keyOf(place) && isGoing(one)
 }
 
 /** Explains how to set the model that reads scans. */

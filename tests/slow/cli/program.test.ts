@@ -245,6 +245,8 @@ test('an answer numbers its sources, and shows no ids of chunks', async () => {
   const { code, out } = await shell('eider ask tea_helper "How hot is water for green tea?"')
   expect([code, out]).toEqual([0, expect.stringMatching(/70 degrees[\s\S]*\[1\]\n\n\[1\] mindsdb/)])
   expect(out).not.toContain('1of1')
+  const { out: count } = await shell('eider ask tea_helper "How many documents are there?"')
+  expect(count).toContain('1 row of: SELECT count')
 })
 
 test('a reader that leaves is not a failure, and large results are not held', async () => {

@@ -146,7 +146,7 @@ test.each([
   'Who is the head of the finance department?',
 ])('finds nothing relevant to "%s"', async (question) => {
   const answer = await answerTo(question)
-  expect(answer).toStartWith('I found nothing relevant to this question in mindsdb.readmes.')
+  expect(answer).toStartWith('I found nothing relevant to this question in mindsdb.readmes')
 })
 
 test('a question takes little of a core once its passages are there', async () => {

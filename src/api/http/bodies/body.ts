@@ -111,9 +111,15 @@ function tooLarge({ bytesMax, name }: BodyLimit): AppError {
   return new AppError('body_too_large', `The body has more than ${bytesMax} bytes, ${name}`)
 }
 
-/** @throws AppError `unsupported_media_type` unless the content type is JSON */
-function requireJsonType(request: Request): void {
-  const type = request.headers.get('content-type')
+/** @throws AppError `unsupported_media_type` unless the content type is JSON, not compressed */
+function requireJsonType({ headers }: Request): void {
+  const encoding = headers.get('content-encoding') ?? 'identity'
+  if (!/^identity$/i.test(encoding.trim())) {
+    const shown = encoding.slice(0, 100)
+    const message = `A JSON body must not be compressed; its Content-Encoding is "${shown}"`
+    throw new AppError('unsupported_media_type', message)
+  }
+  const type = headers.get('content-type')
   if (type !== null && isJsonType(type)) return
   const found = type === null ? 'is missing' : `is "${type.slice(0, 100)}"`
   const message = `The Content-Type of the body must be application/json; it ${found}`

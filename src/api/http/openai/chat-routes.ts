@@ -4,10 +4,10 @@ import { askerOf, type Principal, requireScope } from '../../../core/domain/acce
 import type { AppError } from '../../../core/errors.ts'
 import { definedFields } from '../../../core/json.ts'
 import { chunkStream } from '../answers/streamed-response.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 import { integer, open, orNull } from '../request/schema-words.ts'
+import { resource } from '../routes/operation.ts'
 import { filenameFor } from './attached-files.ts'
 import {
   answerPieces,

@@ -12,8 +12,8 @@ import { AppError } from '../../../core/errors.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { base64Of } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { resource } from '../openapi/operation.ts'
 import { integer, maybe, open } from '../request/schema-words.ts'
+import { resource } from '../routes/operation.ts'
 import { findReadable, idOf } from './named-models.ts'
 
 const TEXTS_MAX = 2048

@@ -5,9 +5,9 @@ import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { AppError, hasCode } from '../../../core/errors.ts'
 import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { integer, maybe, open } from '../request/schema-words.ts'
+import { resource } from '../routes/operation.ts'
 import {
   type AttachedFile,
   batchIdOf,

@@ -8,9 +8,9 @@ import { attachedId } from '../../../ingest/pipeline/attach-job.ts'
 import { fileContentResponse } from '../answers/static-file.ts'
 import { queryParameters, text } from '../bodies/query-parameters.ts'
 import { type ReceivedFile, receivedFiles } from '../bodies/received-files.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { integer, oneOf } from '../request/schema-words.ts'
+import { resource } from '../routes/operation.ts'
 import { requireFileOfId } from './attached-files.ts'
 import {
   deletedSchema,

@@ -17,9 +17,9 @@ import {
 } from '../../../query/definitions/define-knowledge-base.ts'
 import type { SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { integer, maybe, open } from '../request/schema-words.ts'
+import { resource } from '../routes/operation.ts'
 import { filenameFor, filesToAttach, SENT_FILES_MAX } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf, checkedPairs, searchFilterOf } from './attributes.ts'
 import {

@@ -25,8 +25,8 @@ import {
   text,
   withoutUnset,
 } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
 import { integer, maybe, orNull, strict, TEXTS } from '../request/schema-words.ts'
+import { resource } from './operation.ts'
 
 const limits = { bytesMax: 65_536 }
 const ONE_USER = '/api/users/:user_id'

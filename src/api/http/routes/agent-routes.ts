@@ -35,8 +35,8 @@ import { eventStream } from '../answers/streamed-response.ts'
 import { agentRecord, answerRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { AGENT_DATA, AGENT_OPTIONS, MODEL, RESPONSE_FORMAT } from '../bodies/definition-shapes.ts'
-import { type At, agentAt, projectAt, resource } from '../openapi/operation.ts'
 import { anObject, maybe, open, optionally, strict } from '../request/schema-words.ts'
+import { type At, agentAt, projectAt, resource } from './operation.ts'
 
 const AGENTS_PATH = '/api/projects/:project_name/agents'
 const AGENT_PATH = `${AGENTS_PATH}/:agent_name` as const

@@ -23,7 +23,7 @@ import {
 } from '../answers/records/agent-schemas.ts'
 import { eventStream } from '../answers/streamed-response.ts'
 import { nextCursor, pageBefore, paging, queryParameters } from '../bodies/query-parameters.ts'
-import { type At, agentAt, resource } from '../openapi/operation.ts'
+import { type At, agentAt, resource } from './operation.ts'
 
 const CONVERSATIONS_PATH = '/api/projects/:project_name/agents/:agent_name/conversations'
 const CONVERSATION_PATH = `${CONVERSATIONS_PATH}/:conversation_id` as const

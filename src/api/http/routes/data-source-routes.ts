@@ -33,9 +33,9 @@ import {
   TABLE_NAME,
 } from '../answers/records/catalog-schemas.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { anObject, maybe, open, strict } from '../request/schema-words.ts'
+import { resource } from './operation.ts'
 
 const DATABASES_PATH = '/api/databases'
 const DATABASE_PATH = `${DATABASES_PATH}/:database_name` as const

@@ -25,9 +25,9 @@ import {
   TREE_ROOT,
 } from '../answers/records/catalog-schemas.ts'
 import { queryParameters, truth } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { checkRecord, databaseRecord, statusRows } from './data-source-routes.ts'
+import { resource } from './operation.ts'
 
 const DATABASE_QUERY = queryParameters(
   {

@@ -27,8 +27,8 @@ import {
   wholeNumber,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
-import { knowledgeBaseAt, resource } from '../openapi/operation.ts'
 import { anObject, maybe, orNull, strict } from '../request/schema-words.ts'
+import { knowledgeBaseAt, resource } from './operation.ts'
 
 const KB = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name' as const
 const DOCUMENTS_PATH = `${KB}/documents` as const

@@ -26,9 +26,9 @@ import {
   text,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
-import { type Place, projectAt, resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { maybe, strict } from '../request/schema-words.ts'
+import { type Place, projectAt, resource } from './operation.ts'
 
 const JOBS_PATH = '/api/jobs'
 const JOB_PATH = `${JOBS_PATH}/:job_id` as const

@@ -38,7 +38,6 @@ import { NOTHING } from '../answers/records/server-schemas.ts'
 import { jobRecord, knowledgeBaseRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { MODEL, PREPROCESSING, STORAGE } from '../bodies/definition-shapes.ts'
-import { knowledgeBaseAt, projectAt, resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { SKIPPED_ROWS_HEADER } from '../request/running-requests.ts'
 import {
@@ -49,6 +48,7 @@ import {
   optionally,
   strict,
 } from '../request/schema-words.ts'
+import { knowledgeBaseAt, projectAt, resource } from './operation.ts'
 
 const KNOWLEDGE_BASES_PATH = '/api/projects/:project_name/knowledge_bases'
 const KNOWLEDGE_BASE_PATH = `${KNOWLEDGE_BASES_PATH}/:knowledge_base_name` as const

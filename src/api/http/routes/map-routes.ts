@@ -10,8 +10,8 @@ import {
   truth,
   wrongParameter,
 } from '../bodies/query-parameters.ts'
-import { knowledgeBaseAt, resource } from '../openapi/operation.ts'
 import type { MapUses } from '../request/route-context.ts'
+import { knowledgeBaseAt, resource } from './operation.ts'
 
 const MAP_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/map' as const
 

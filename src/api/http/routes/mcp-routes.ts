@@ -3,11 +3,11 @@ import { ERRORS, toAppError } from '../../../core/errors.ts'
 import { streamedResponse } from '../answers/streamed-response.ts'
 import { isJsonType, readBody } from '../bodies/body.ts'
 import { parseJson } from '../bodies/json-text.ts'
-import { resource } from '../openapi/operation.ts'
 import { refusal } from '../request/error-response.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 import { FIELDS, integer, named } from '../request/schema-words.ts'
+import { resource } from './operation.ts'
 
 /** MCP messages are short, but the documents in them may be long. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024

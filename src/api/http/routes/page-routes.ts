@@ -5,8 +5,8 @@
 import { AppError } from '../../../core/errors.ts'
 import icon from '../../../ui/icon.svg' with { type: 'text' }
 import { madeOnce, type StaticFile, staticAnswer, staticFile } from '../answers/static-file.ts'
-import { type Operations, resource } from '../openapi/operation.ts'
 import { type PageFiles, pageFiles } from '../page/page-files.ts'
+import { type Operations, resource } from './operation.ts'
 
 const COMMON_HEADERS = {
   'x-content-type-options': 'nosniff',

@@ -11,10 +11,10 @@ import { PROJECT, SCHEDULE, VIEW } from '../answers/records/catalog-schemas.ts'
 import { KNOWLEDGE_BASE } from '../answers/records/knowledge-base-schemas.ts'
 import { agentRecord, projectRecord, viewRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
-import { type At, projectAt, resource } from '../openapi/operation.ts'
 import { integer, named, strict } from '../request/schema-words.ts'
 import { scheduleRecord } from './job-routes.ts'
 import { shownKnowledgeBase } from './knowledge-base-routes.ts'
+import { type At, projectAt, resource } from './operation.ts'
 
 const PROJECT_PATH = '/api/projects/:project_name'
 const VIEWS_PATH = `${PROJECT_PATH}/views` as const

@@ -15,10 +15,10 @@ import {
 } from '../answers/records/server-schemas.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { choice, queryParameters, text, wholeNumber } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RecentRequest, RequestScope } from '../request/running-requests.ts'
 import { documentedAs } from '../request/schema-words.ts'
+import { resource } from './operation.ts'
 
 /** `credentialsOf` checks types: existing clients expect its wording and send more fields. */
 const LOGIN = bodySchema(

@@ -7,7 +7,6 @@ import type { SearchAnswer, SearchOrder, SearchResult } from '../../../query/sea
 import { SEARCH_ANSWER } from '../answers/records/knowledge-base-schemas.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { CONDITIONS } from '../bodies/definition-shapes.ts'
-import { knowledgeBaseAt, resource } from '../openapi/operation.ts'
 import {
   anObject,
   documentedAs,
@@ -16,6 +15,7 @@ import {
   oneOf as oneOfThese,
   orNull,
 } from '../request/schema-words.ts'
+import { knowledgeBaseAt, resource } from './operation.ts'
 
 export const searchOperations = resource('Knowledge bases', (api, context) => {
   api.post('/api/projects/:project_name/knowledge_bases/:knowledge_base_name/search', {

@@ -10,8 +10,8 @@ import { JOB, SOURCE, SOURCE_DEFINITION, SOURCE_RUN } from '../answers/records/c
 import { jobRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { queryParameters, wholeNumber } from '../bodies/query-parameters.ts'
-import { knowledgeBaseAt, type Place, resource } from '../openapi/operation.ts'
 import { anObject, strict } from '../request/schema-words.ts'
+import { knowledgeBaseAt, type Place, resource } from './operation.ts'
 
 const SOURCES_PATH = '/api/projects/:project_name/knowledge_bases/:knowledge_base_name/sources'
 const SOURCE_PATH = `${SOURCES_PATH}/:source_id` as const

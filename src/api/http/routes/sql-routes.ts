@@ -14,7 +14,6 @@ import {
 } from '../answers/sql-answer.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { choice, filters, queryParameters, text } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 import {
@@ -26,6 +25,7 @@ import {
   optionally,
   orNull,
 } from '../request/schema-words.ts'
+import { resource } from './operation.ts'
 
 const STATEMENT = t.String({
   description: 'One SQL statement',

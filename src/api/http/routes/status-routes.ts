@@ -27,9 +27,9 @@ import {
 } from '../answers/records/server-schemas.ts'
 import { backupRecord } from '../answers/wire.ts'
 import { offsetPaging, pageFrom, queryParameters, text, truth } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
 import { errorResponse } from '../request/error-response.ts'
 import type { RouteContext } from '../request/route-context.ts'
+import { resource } from './operation.ts'
 
 /** The MindsDB release whose API this is. Existing clients check it. */
 const API_VERSION = '25.9.1.2'

@@ -38,8 +38,8 @@ import {
   truth,
   withoutUnset,
 } from '../bodies/query-parameters.ts'
-import { resource } from '../openapi/operation.ts'
 import { maybe, strict } from '../request/schema-words.ts'
+import { resource } from './operation.ts'
 
 const TRACES_PATH = '/api/traces'
 const TRACE_PATH = `${TRACES_PATH}/:trace_id` as const

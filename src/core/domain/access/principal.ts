@@ -51,10 +51,9 @@ export function mayDo({ scopes }: Principal, scope: Scope): boolean {
 export function requireScope(principal: Principal, scope: Scope): void {
   if (mayDo(principal, scope)) return
   const missing = `${principal.name} lacks the scope "${scope}" that this needs`
-  throw new AppError(
-    'forbidden',
-    `${missing}; an admin can create a key that has it (POST /api/keys)`,
-  )
+  const isUser = principal.kind === 'user'
+  const way = isUser ? "change the user's role" : 'create a key that has it (POST /api/keys)'
+  throw new AppError('forbidden', `${missing}; an admin can ${way}`)
 }
 
 /** For actions on the whole server, as an unlimited admin. @throws AppError `forbidden` */

@@ -81,4 +81,6 @@ export interface RankedUnit extends AnswerUnit {
 export interface Ranking extends Answerability {
   /** Best first, without duplicates. */
   readonly units: readonly RankedUnit[]
+  /** Names in the question that no passage mentions. */
+  readonly unknownNames: readonly string[]
 }

@@ -45,10 +45,11 @@ export function writtenAnswer(findings: Findings): WrittenAnswer {
     : { shown: [], further: [] }
   const evidence = shown.length === 0 ? 'none' : ranking.evidence
   const where = `${listedBases(answered)}${unsearched(findings)}`
+  const unknown = notThere([...new Set([...missing, ...ranking.unknownNames])], findings)
   const openings: Readonly<Record<EvidenceLevel, string>> = {
     answer: `This is what I found in ${where}:`,
-    closest: `I am not sure that this is answered in ${where}. The closest passage is:`,
-    none: `I found nothing relevant to this question in ${where}${notThere(missing, findings)}. ${nextStep(findings)}`,
+    closest: `I am not sure that this is answered in ${where}${unknown}. The closest passage is:`,
+    none: `I found nothing relevant to this question in ${where}${unknown}. ${nextStep(findings)}`,
   }
   const text = [openings[evidence], ...shown, ...failed].join('\n\n')
   return { text, evidence, further: further.join('\n\n') }

@@ -31,7 +31,7 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
-import { bare, documentNames, idsIn, optionsIn } from './wanted-form.ts'
+import { bare, documentNames, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -40,11 +40,12 @@ const INFO_TOOL = 'kb_info_tool'
 const TABLES_TOOL = 'sql_db_list_tables'
 const SCHEMA_TOOL = 'sql_db_schema'
 const ROWS_ID = 'rows'
-/** For chunks with an option from the question, and within documents that it names. */
+/** For chunks with an option or number from the question, and within documents that it names. */
 const OPTION_ID = 'option-'
+const NUMBER_ID = 'number-'
 const FILE_ID = 'file-'
 const NAMED_ID = 'named-'
-const FURTHER_IDS = new RegExp(`^(?:${OPTION_ID}|${FILE_ID}|${NAMED_ID})`)
+const FURTHER_IDS = new RegExp(`^(?:${OPTION_ID}|${NUMBER_ID}|${FILE_ID}|${NAMED_ID})`)
 /** Ids of the calls in the last turn before the answer. */
 const LAST_IDS = new RegExp(`^(?:${NAMED_ID}|${AROUND_ID})`)
 
@@ -176,19 +177,23 @@ interface Found {
 
 /**
  * A search also finds words that only mention an option, such as `-v`, and documents about similar
- * things may hide the one that the question names.
+ * things may hide the one that the question names. Other numbers hide `order 3`.
  */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
   const files = idsIn(question).filter((word) => FILE_NAME.test(word))
+  const [byNoun, byLabel] = numberedForms(question)
+  const isNumbered = `regexp_matches(chunk_content, ${literal(`${byNoun}|${byLabel}`)}, 'i')`
   const inFiles = files.map((word) => `id LIKE ${literal(`%${word}%`)}`)
   const conditions = [
     [SEARCH_ID, ''],
     ...(option === undefined ? [] : [[OPTION_ID, holding(option)]]),
+    ...(byNoun === undefined ? [] : [[NUMBER_ID, ` AND ${isNumbered}`]]),
     ...(files.length === 0 ? [] : [[FILE_ID, ` AND (${inFiles.join(' OR ')})`]]),
   ]
-  return names.flatMap((name, index) => {
-    return conditions.map(([id, condition]) => {
+  // The further searches come last, because the number of tool calls is limited.
+  return conditions.flatMap(([id, condition]) => {
+    return names.map((name, index) => {
       const input = searchOf(question, name, condition)
       return { id: `${id}${index + 1}`, name: QUERY_TOOL, input }
     })
@@ -230,6 +235,10 @@ function holding(option: string): string {
     return ends.map((end) => `chunk_content LIKE ${literal(start + option + end)}`)
   })
   return ` AND (${forms.join(' OR ')})`
+}
+
+function holds(form: string, { heading, text }: Passage): boolean {
+  return new RegExp(form, 'iu').test(`${heading}\n${text}`)
 }
 
 function searchOf(question: string, name: string, condition = ''): string {
@@ -292,8 +301,16 @@ async function quotedAnswer(
   const all = withNeighbours(withFurther(passagesFound, turn), around)
   // An option of the same name in another document is another option.
   const ofDocuments = optionsIn(question).length === 0 ? [] : ofNamed(question, all)
-  const passages = ofDocuments.length === 0 ? all : ofDocuments
-  const ranking = await rankedUnits(question, passages, embed, signal)
+  const possible = ofDocuments.length === 0 ? all : ofDocuments
+  const numbered = numberedForms(question)
+  const held = numbered.slice(0, -1).map((form) => possible.filter((one) => holds(form, one)))
+  const passages = held.find((those) => those.length > 0) ?? possible
+  const ranked = await rankedUnits(question, passages, embed, signal)
+  const isOfOther = ranked.units.slice(0, 1).some(({ passage }) => {
+    return numbered.slice(-1).some((form) => !holds(form, passage))
+  })
+  const evidence = isOfOther && ranked.evidence === 'answer' ? 'closest' : ranked.evidence
+  const ranking = { ...ranked, evidence }
   const isWhole = names.length === choice.chosen.length
   const searched = isWhole ? names.slice(0, searches.length) : choice.compared
   const failures = [...found.flatMap(({ failure }) => failure ?? []), ...choice.failures]

@@ -160,7 +160,8 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   if (name !== undefined) {
     // Asks for the value of one document: "the latest version of chokidar".
     const isOfOne = wanted !== 'count' && wanted !== 'list' && wanted !== 'avg'
-    if (condition !== null || !isOfOne || source.isTable) return null
+    // "Order 4" is not the document with the id 41.
+    if (condition !== null || !isOfOne || source.isTable || /^\d+$/.test(name)) return null
     const pattern = literal(`%${name.replaceAll(/[%_]/g, '')}%`)
     const ofOne = `id ILIKE ${pattern}`
     return { statement: valueStatement(source, column, ofOne), source }

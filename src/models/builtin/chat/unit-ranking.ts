@@ -8,7 +8,7 @@ import type { AnswerUnit, Passage, Ranking } from './answer-unit.ts'
 import { comparableRelevance } from './observed-passages.ts'
 import { type QuestionKind, QuestionTerms, type TextTerms } from './question-terms.ts'
 import { POINTS_BACK, unitsOf } from './units.ts'
-import { type AnswerKind, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
+import { type AnswerKind, bare, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
 
 /** How many units to embed, and how much of each. One takes 10 to 15 ms on one core. */
 const EMBEDDED_MAX = 10
@@ -30,15 +30,17 @@ export async function rankedUnits(
   signal: AbortSignal,
 ): Promise<Ranking> {
   const { terms, units } = featuredQuestion(question, passages)
-  if (units.length === 0) return { units: [], score: 0, evidence: 'none' }
+  const unknownNames = unknownNamesOf(question, passages, terms.kind)
+  if (units.length === 0) return { units: [], score: 0, evidence: 'none', unknownNames }
   const plain = scoredUnits(units, plainWeights(terms.kind))
   const judged = judgement(question, plain, { terms, passages })
-  if (terms.kind !== 'english') return { ...judged, units: shownUnits(plain) }
+  if (terms.kind !== 'english') return { ...judged, units: shownUnits(plain), unknownNames }
   const embedded = plain.slice(0, EMBEDDED_MAX)
   const cosines = await cosinesTo(question, embedded, embed, signal)
   return {
     ...judged,
     units: shownUnits(scoredUnits(withCosines(embedded, cosines), WEIGHTS.english)),
+    unknownNames,
   }
 }
 
@@ -101,8 +103,34 @@ function judgement(
   if (isOffTopic) return { score: Math.min(score, WEIGHTS.thresholds.closest), evidence: 'none' }
   const isAnswer =
     score >= WEIGHTS.thresholds.answer &&
+    unknownNamesOf(question, passages, terms.kind).length === 0 &&
     !(terms.kind === 'english' && lacksFigure(question, scored))
   return { score, evidence: isAnswer ? 'answer' : 'closest' }
+}
+
+/** Capitalized words after the first word: in English, names of people, places and products. */
+const NAMES =
+  /(?<=[^\s.!?:]\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}]+(?: \p{Lu}[\p{L}\p{M}]+)*(?![-\p{N}])/gu
+/** Of a name's letters: shorter ones may be abbreviations; endings differ as in `Russian`. */
+const [NAME_LETTERS, NAME_ENDING] = [4, 3]
+
+/** The question's names that no passage mentions. A search by keywords would have found them. */
+function unknownNamesOf(
+  question: string,
+  passages: readonly Passage[],
+  kind: QuestionKind,
+): readonly string[] {
+  // In a title, all words are capitalized.
+  const isPlain = (question.match(/(?<![\p{L}\p{N}])\p{Ll}/gu)?.length ?? 0) >= 2
+  if (kind !== 'english' || !isPlain) return []
+  const told = bare(passages.map((one) => `${one.documentId} ${passageText(one)}`).join(' '))
+  const isUnknown = (word: string) => {
+    const begin = bare(word).slice(0, Math.max(NAME_LETTERS, word.length - NAME_ENDING))
+    return word.length >= NAME_LETTERS && !told.includes(begin)
+  }
+  const names = question.match(NAMES) ?? []
+  const unknown = names.map((name) => name.split(' ').filter(isUnknown).join(' '))
+  return [...new Set(unknown)].filter((name) => name !== '')
 }
 
 /** If the best document has none. In other languages, "when" may also ask for a condition. */

@@ -191,6 +191,34 @@ export function optionPattern(option: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}-])${option}(?![\\p{L}\\p{N}-])`, 'u')
 }
 
+/** `order 3`, `Invoice no. 7`, but not `had 3 ships`, `Super Bowl 50`. */
+const NUMBERED =
+  /(?<![\p{L}\p{N}-])(?<!\p{Lu}\p{L}*\s(?=\p{Lu}))(\p{L}[\p{L}_]*?)(?:[\s_]+(?:[Ii][Dd]|[Nn]o\.?|[Nn]r\.?|[Nn]umber))?[\s#]*(?<=[\s#])(\d+)(?![\p{L}\p{N}%]|[.,:/-]\d|\s+\p{L}+s\b)/gu
+/** Not part of a longer number, a decimal or a date. */
+const NUMBER_START = '(?:^|[^\\p{L}\\p{N}.,:/-]|[^\\p{N}][.,:/-])'
+const NUMBER_END = '(?:$|[^\\p{L}\\p{N}.,:/-]|[.,:/-](?:$|[^\\p{N}]))'
+const MARKS = '[^\\p{L}\\p{N}\\n]{0,4}'
+const LABEL_OF_NUMBER = '(?:id|no|nr|number)'
+
+/**
+ * Regular expressions, for DuckDB and JavaScript, of things such as `order 3` that a question names:
+ * by their noun, by a label such as `id`, by the number alone. Empty if it names none.
+ */
+export function numberedForms(question: string): readonly string[] {
+  const forms = [...question.matchAll(NUMBERED)].flatMap(([, noun = '', number = '']) => {
+    const word = noun.toLowerCase()
+    if (SMALL.has(word) || DATES.has(word) || UNSPACED.test(word)) return []
+    const starts = [
+      `(?:^|[^\\p{L}])${word}${MARKS}${LABEL_OF_NUMBER}?${MARKS}`,
+      `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${MARKS}`,
+      NUMBER_START,
+    ]
+    return [starts.map((start) => start + number + NUMBER_END)]
+  })
+  const [first = []] = forms
+  return first.map((_, kind) => forms.map((one) => one[kind]).join('|'))
+}
+
 /** Removes everything but letters and digits. */
 export function bare(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')

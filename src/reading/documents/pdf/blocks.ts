@@ -1,7 +1,7 @@
+import { MARKER, withoutSpareColumns } from './aligned-tables.ts'
 import { type Headings, isListOfNames } from './headings.ts'
 import { joined, type Vocabulary, withoutSoftHyphens } from './joined-lines.ts'
 import { type Line, RTL } from './page/fragments.ts'
-import { MARKER, withoutSpareColumns } from './tables/aligned-tables.ts'
 
 export interface Block {
   readonly kind: 'text' | 'heading' | 'entry' | 'table' | 'code'

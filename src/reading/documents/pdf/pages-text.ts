@@ -1,12 +1,12 @@
+import { withAlignedTables } from './aligned-tables.ts'
 import { type Block, blocksOf, withMarginTagFirst } from './blocks.ts'
 import { Headings, withoutContents } from './headings.ts'
 import { joined, Vocabulary } from './joined-lines.ts'
 import { type Fragment, fragmentLines, fragmentsOf, type Line, RTL } from './page/fragments.ts'
 import type { PageDrawing } from './page/page-glyphs.ts'
 import type { OutlineEntry } from './page/pdf-file.ts'
+import { ruledTables } from './ruled-tables.ts'
 import { runningPieces } from './running-lines.ts'
-import { withAlignedTables } from './tables/aligned-tables.ts'
-import { ruledTables } from './tables/ruled-tables.ts'
 
 export interface PagePieces {
   readonly directions: readonly (readonly Fragment[])[]

@@ -1,20 +1,19 @@
 /** A stored document: its text with the borders of its chunks, and its metadata. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { shortened } from '../../../../core/short-text.ts'
-import { deleteDocuments, getDocument } from '../../../api/documents.ts'
-import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import type { DocumentTexts } from '../../../api/records.ts'
-import { may } from '../../../api/session.ts'
-import { Button, CopyButton, Icon } from '../../../components/button.tsx'
-import { ConfirmButton } from '../../../components/dialog.tsx'
-import { Facts } from '../../../components/facts.tsx'
-import { counted, shownCount } from '../../../components/numbers.ts'
-import { Loaded } from '../../../components/record-list.tsx'
-import { useResource } from '../../../components/resource.ts'
-import { addressOf, chunkNumber } from '../../../shell/addresses.ts'
-import { tellDone } from '../../../shell/notices.tsx'
-import { KnowledgeBaseFrame } from '../knowledge-base-frame.tsx'
+import { shortened } from '../../../core/short-text.ts'
+import { deleteDocuments, getDocument } from '../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import type { DocumentTexts } from '../../api/records.ts'
+import { may } from '../../api/session.ts'
+import { Button, CopyButton, Icon } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/dialog.tsx'
+import { Facts } from '../../components/facts.tsx'
+import { counted, shownCount } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
+import { useResource } from '../../components/resource.ts'
+import { addressOf, chunkNumber } from '../../shell/addresses.ts'
+import { tellDone } from '../../shell/notices.tsx'
 import {
   areMadeOfJson,
   blocksOf,
@@ -26,6 +25,7 @@ import {
   type Span,
 } from './chunk-marks.ts'
 import { DocumentForm } from './document-form.tsx'
+import { KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
 
 export function DocumentView({ project, name, id }: KnowledgeBaseName & { readonly id: string }) {
   const { query, route } = useLocation()

@@ -1,4 +1,4 @@
-import type { Fragment, Line } from '../page/fragments.ts'
+import type { Fragment, Line } from './page/fragments.ts'
 
 /** Replaces rows of aligned cells by tables. */
 export function withAlignedTables(lines: readonly Line[]): Line[] {

@@ -1,9 +1,14 @@
 /** Builds the OpenAPI 3.1 document from the schemas that check bodies and type answers. */
 import { type TSchema, t } from 'elysia'
-import { ERRORS } from '../../../core/errors.ts'
-import { isOpenAiPath, OPENAI_FAILURE, PROBLEM } from '../request/error-response.ts'
-import { integer, type JsonSchema, shownSchema } from '../request/schema-words.ts'
-import { type DeclaredAnswer, type DescribedAnswer, type Operation, TAGS } from './operation.ts'
+import { ERRORS } from '../../core/errors.ts'
+import { isOpenAiPath, OPENAI_FAILURE, PROBLEM } from './request/error-response.ts'
+import { integer, type JsonSchema, shownSchema } from './request/schema-words.ts'
+import {
+  type DeclaredAnswer,
+  type DescribedAnswer,
+  type Operation,
+  TAGS,
+} from './routes/operation.ts'
 
 const OPENAPI_VERSION = '3.1.2'
 

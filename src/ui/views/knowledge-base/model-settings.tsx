@@ -1,19 +1,19 @@
 /** Settings of the embedding model and the reranking model. */
 
 import { useState } from 'preact/hooks'
-import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../../core/domain/knowledge-base.ts'
-import { quote } from '../../../../core/domain/names.ts'
-import { addressOfApi } from '../../../api/documents.ts'
-import type { ModelChoice } from '../../../api/knowledge-bases.ts'
-import type { KnowledgeBase } from '../../../api/records.ts'
-import { request } from '../../../api/request.ts'
-import { runSql } from '../../../api/sql.ts'
-import { Button } from '../../../components/button.tsx'
-import { Failure, Progress } from '../../../components/failure.tsx'
-import { EMBEDDING_PROVIDERS } from '../../../components/form/search-fields.tsx'
-import { counted, shownBytes, shownCount } from '../../../components/numbers.ts'
-import { useAction, useResource } from '../../../components/resource.ts'
-import { tellDone } from '../../../shell/notices.tsx'
+import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../core/domain/knowledge-base.ts'
+import { quote } from '../../../core/domain/names.ts'
+import { addressOfApi } from '../../api/documents.ts'
+import type { ModelChoice } from '../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
+import { runSql } from '../../api/sql.ts'
+import { Button } from '../../components/button.tsx'
+import { Failure, Progress } from '../../components/failure.tsx'
+import { EMBEDDING_PROVIDERS } from '../../components/form/search-fields.tsx'
+import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
+import { useAction, useResource } from '../../components/resource.ts'
+import { tellDone } from '../../shell/notices.tsx'
 import {
   type SectionProps,
   type SettingField,

@@ -3,9 +3,9 @@ import {
   OCR_WISHES,
   type OcrWish,
   type ReadingOptions,
-} from '../core/domain/ports/reading-ports.ts'
-import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../core/domain/uploaded-file.ts'
-import { AppError } from '../core/errors.ts'
+} from '../../core/domain/ports/reading-ports.ts'
+import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../../core/domain/uploaded-file.ts'
+import { AppError } from '../../core/errors.ts'
 
 export interface UploadOptions {
   readonly reading: ReadingOptions

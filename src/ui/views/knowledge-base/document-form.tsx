@@ -2,15 +2,15 @@
  * Edits a document's text and metadata. If another window has changed them, nothing is overwritten.
  */
 import { useState } from 'preact/hooks'
-import { getDocument, patchDocument, putDocument } from '../../../api/documents.ts'
-import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import type { DocumentTexts } from '../../../api/records.ts'
-import { Button } from '../../../components/button.tsx'
-import { SelectField, TextAreaField, TextField } from '../../../components/form/field.tsx'
-import { FormDialog } from '../../../components/form/form.tsx'
-import { knownOf } from '../../../components/known-name.ts'
-import { counted } from '../../../components/numbers.ts'
-import { tellDone } from '../../../shell/notices.tsx'
+import { getDocument, patchDocument, putDocument } from '../../api/documents.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import type { DocumentTexts } from '../../api/records.ts'
+import { Button } from '../../components/button.tsx'
+import { SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
+import { FormDialog } from '../../components/form/form.tsx'
+import { knownOf } from '../../components/known-name.ts'
+import { counted } from '../../components/numbers.ts'
+import { tellDone } from '../../shell/notices.tsx'
 import { areMadeOfJson } from './chunk-marks.ts'
 
 export function DocumentForm(props: {

@@ -1,14 +1,14 @@
 /** One section of the settings: fields, changes, costs, and a button that saves it. */
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
-import { refreshCatalog } from '../../../api/catalog.ts'
-import { addressOfApi } from '../../../api/documents.ts'
-import { getKnowledgeBase, type KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import type { KnowledgeBase } from '../../../api/records.ts'
-import { request } from '../../../api/request.ts'
-import { Check, SelectField, TextField } from '../../../components/form/field.tsx'
-import { Form } from '../../../components/form/form.tsx'
-import { tellDone } from '../../../shell/notices.tsx'
+import { refreshCatalog } from '../../api/catalog.ts'
+import { addressOfApi } from '../../api/documents.ts'
+import { getKnowledgeBase, type KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import type { KnowledgeBase } from '../../api/records.ts'
+import { request } from '../../api/request.ts'
+import { Check, SelectField, TextField } from '../../components/form/field.tsx'
+import { Form } from '../../components/form/form.tsx'
+import { tellDone } from '../../shell/notices.tsx'
 
 export interface SectionProps {
   readonly of: KnowledgeBaseName

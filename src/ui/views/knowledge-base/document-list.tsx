@@ -2,22 +2,18 @@
  * Documents or chunks in a table: title or first line, source, size and date. Rows can be selected
  * and deleted.
  */
-import { shortened } from '../../../../core/short-text.ts'
-import {
-  deleteAllDocuments,
-  deleteDocuments,
-  deleteNamedDocuments,
-} from '../../../api/documents.ts'
-import type { Filters } from '../../../api/filters.ts'
-import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { may } from '../../../api/session.ts'
-import { Button } from '../../../components/button.tsx'
-import { ConfirmButton } from '../../../components/dialog.tsx'
-import { Check } from '../../../components/form/field.tsx'
-import { counted, shownCount } from '../../../components/numbers.ts'
-import { RecordTable, type TableColumn } from '../../../components/record-list.tsx'
-import { addressOf } from '../../../shell/addresses.ts'
-import { tellDone } from '../../../shell/notices.tsx'
+import { shortened } from '../../../core/short-text.ts'
+import { deleteAllDocuments, deleteDocuments, deleteNamedDocuments } from '../../api/documents.ts'
+import type { Filters } from '../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { may } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmButton } from '../../components/dialog.tsx'
+import { Check } from '../../components/form/field.tsx'
+import { counted, shownCount } from '../../components/numbers.ts'
+import { RecordTable, type TableColumn } from '../../components/record-list.tsx'
+import { addressOf } from '../../shell/addresses.ts'
+import { tellDone } from '../../shell/notices.tsx'
 
 export interface Row {
   readonly key: string

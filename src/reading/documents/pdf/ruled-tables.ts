@@ -1,7 +1,7 @@
-import type { Glyph } from '../page/fragment-text.ts'
-import { type Fragment, fragmentLines, fragmentsOf, type Line } from '../page/fragments.ts'
-import type { Rule } from '../page/page-objects.ts'
 import { bordersBetween, tableLine } from './aligned-tables.ts'
+import type { Glyph } from './page/fragment-text.ts'
+import { type Fragment, fragmentLines, fragmentsOf, type Line } from './page/fragments.ts'
+import type { Rule } from './page/page-objects.ts'
 
 export function ruledTables(
   glyphs: readonly Glyph[],

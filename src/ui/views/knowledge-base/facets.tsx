@@ -2,10 +2,10 @@
 
 import type { InputHTMLAttributes } from 'preact'
 import { useLayoutEffect, useState } from 'preact/hooks'
-import { quote } from '../../../../core/domain/names.ts'
-import { isObject } from '../../../../core/json.ts'
-import { shortened } from '../../../../core/short-text.ts'
-import { DAY_MS } from '../../../../core/time.ts'
+import { quote } from '../../../core/domain/names.ts'
+import { isObject } from '../../../core/json.ts'
+import { shortened } from '../../../core/short-text.ts'
+import { DAY_MS } from '../../../core/time.ts'
 import {
   type ColumnTypes,
   columnOf,
@@ -14,14 +14,14 @@ import {
   kindOfType,
   whereOf,
   without,
-} from '../../../api/filters.ts'
-import type { KnowledgeBaseName } from '../../../api/knowledge-bases.ts'
-import { runSql } from '../../../api/sql.ts'
-import { Button, Icon } from '../../../components/button.tsx'
-import { Check } from '../../../components/form/field.tsx'
-import { shownCount } from '../../../components/numbers.ts'
-import { Loaded } from '../../../components/record-list.tsx'
-import { useResource } from '../../../components/resource.ts'
+} from '../../api/filters.ts'
+import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
+import { runSql } from '../../api/sql.ts'
+import { Button, Icon } from '../../components/button.tsx'
+import { Check } from '../../components/form/field.tsx'
+import { shownCount } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
+import { useResource } from '../../components/resource.ts'
 
 export function FacetPanel(props: {
   readonly of: KnowledgeBaseName
