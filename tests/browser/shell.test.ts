@@ -51,11 +51,15 @@ browserTest('an address of no view says so, and shows the way home', async () =>
 
 browserTest('a phone has a menu, and the names that it leaves out are found', async () => {
   const names = ['<img src=x onerror=alert(1)> & "quoted"', 'שלום עולם', `long_${'w'.repeat(50)}`]
-  const many = Array.from({ length: 220 }, (_, index) => `many_${index}`)
-  for (const name of [...names, ...many]) {
-    await browser.send('POST', '/api/projects/mindsdb/knowledge_bases', {
-      knowledge_base: { name },
-    })
+  for (const name of [...names, 'many_119']) {
+    const json = { knowledge_base: { name } }
+    await browser.send('POST', '/api/projects/mindsdb/knowledge_bases', json)
+  }
+  // Agents are made faster, and are as much a name in the menu.
+  for (let index = 0; index < 220; index += 1) {
+    if (index === 119) continue
+    const json = { agent: { name: `many_${index}` } }
+    await browser.send('POST', '/api/projects/mindsdb/agents', json)
   }
   await browser.visit('/operations', { viewport: 'phone' }, async ({ page }) => {
     const menu = page.getByRole('button', { name: 'Menu' })

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 const PYTHON = join(import.meta.dir, '.venv', 'bin', 'python')
-const PROGRAM_MS_MAX = 50_000
+const PROGRAM_MS_MAX = 110_000
 
 /**
  * Whether `npm run clients` has installed the clients. With REAL_CLIENTS=required, as in CI, a test

@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Listener } from '../../src/api/http/listen.ts'
+import { builtinEmbedders } from '../support/builtin-embedders.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 import { clientResult, clientTest } from './client-programs.ts'
 
@@ -12,7 +13,7 @@ let listener: Listener
 let url: string
 
 beforeEach(async () => {
-  app = await createTestApp({ embedders: 'real' })
+  app = await createTestApp({ embedders: builtinEmbedders() })
   listener = app.app.listen({ hostname: '127.0.0.1', port: 0 })
   url = listener.url.href.replace(/\/$/, '')
 })
@@ -23,7 +24,7 @@ afterEach(async () => {
 })
 
 /** A generator and a compiler take long on a busy machine. */
-const MS_MAX = 60_000
+const MS_MAX = 120_000
 
 const SEEN = { found: '3', row: '3', cited: '3', failure: 'project_not_found' }
 

@@ -232,6 +232,18 @@ describe('a query', () => {
     expect(Object.keys(store.contents)).toEqual(['1'])
   })
 
+  test('whose data source is down is not an invalid SELECT', async () => {
+    const refused = 'Data source pg: the connection is refused'
+    const { deps } = fixture({
+      select: async () => Promise.reject(new AppError('source_failed', refused)),
+    })
+    const error = await failure(insert(request({ query: 'SELECT * FROM pg.t' }), deps, never))
+    expect([error.code, error.message]).toEqual([
+      'source_failed',
+      `Error during preprocessing and insertion: query: ${refused}. Nothing was stored`,
+    ])
+  })
+
   test('that takes too long is a timeout', async () => {
     const { deps } = fixture({
       select: async () => Promise.reject(new AppError('timeout', 'over 60000 ms')),

@@ -296,9 +296,9 @@ function tooManyChunks(): AppError {
 /** Failures that are not the rows' fault keep their error codes. */
 const KEPT_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...SERVER_FAILURES,
-  ...(['invalid_select', 'crawl_failed', 'address_refused', 'file_changed'] as const),
+  ...(['invalid_select', 'crawl_failed', 'file_changed'] as const),
   ...(['unknown_provider', 'provider_refused', 'provider_failed', 'dimension_mismatch'] as const),
-  ...(['knowledge_base_not_found', 'invalid_knowledge_base', 'source_failed'] as const),
+  ...(['knowledge_base_not_found', 'invalid_knowledge_base'] as const),
 ])
 
 /** Adds the source's name and what was stored to the error. Bugs are unchanged. */

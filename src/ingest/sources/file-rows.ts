@@ -119,6 +119,8 @@ export const SERVER_FAILURES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'data_damaged',
   'statement_too_large',
   'forbidden',
+  'source_failed',
+  'address_refused',
   'internal',
 ])
 
@@ -138,10 +140,10 @@ export async function* rowsOfQuery(
     yield* readAhead(rowsOfStream(stream), INGEST_LIMITS.queryReadAheadChars)
   } catch (error) {
     if (!(error instanceof AppError) || error === signal.reason) throw error
-    const code = SERVER_FAILURES.has(error.code) ? error.code : 'invalid_select'
+    if (SERVER_FAILURES.has(error.code)) throw error
     const what = 'Needs to be a valid SELECT statement that returns data'
     const message = `Executing "query" failed. ${what}: ${error.message}`
-    throw new AppError(code, message, { cause: error })
+    throw new AppError('invalid_select', message, { cause: error })
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type QuestionClass,
 } from '../../../bench/quality/class-questions.ts'
 import { readmeFiles } from '../../../scripts/readme-files.ts'
+import { builtinEmbedders } from '../../support/builtin-embedders.ts'
 import { isEverything, sampleOf } from '../../support/sample.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
@@ -39,7 +40,7 @@ let t: TestApp
 let questions: readonly ClassQuestion[] = []
 
 beforeAll(async () => {
-  t = await createTestApp({ embedders: 'real' })
+  t = await createTestApp({ embedders: builtinEmbedders() })
   const readmes = await readmeFiles(join(import.meta.dir, '../../../node_modules'), README_LIMITS)
   const all = classQuestions(readmes, QUESTIONS)
   questions = QUESTION_CLASSES.flatMap((questionClass) => {

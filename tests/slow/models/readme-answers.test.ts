@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { type AskedAnswer, isRight, saysNothing } from '../../../bench/quality/asked-answer.ts'
 import { ANSWERABLE, UNANSWERABLE } from '../../../bench/quality/readme-questions.ts'
 import { readmeFiles } from '../../../scripts/readme-files.ts'
+import { builtinEmbedders } from '../../support/builtin-embedders.ts'
 import { isEverything, sampleOf } from '../../support/sample.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
@@ -24,7 +25,7 @@ const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
 
 let t: TestApp
 beforeAll(async () => {
-  t = await createTestApp({ embedders: 'real' })
+  t = await createTestApp({ embedders: builtinEmbedders() })
   const kbs = `${PROJECT}/knowledge_bases`
   await t.send('POST', kbs, { knowledge_base: { name: 'readmes' } })
   const readmes = await readmeFiles(join(import.meta.dir, '../../../node_modules'), README_LIMITS)

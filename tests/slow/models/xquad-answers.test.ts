@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { answerCases, type CaseKind } from '../../../bench/quality/answer-cases.ts'
 import { quotesOf, type Rates, ratesOf } from '../../../bench/quality/answer-rating.ts'
 import type { Citation, EvidenceLevel } from '../../../src/core/domain/agents/completion-event.ts'
+import { builtinEmbedders } from '../../support/builtin-embedders.ts'
 import { isEverything } from '../../support/sample.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
 
@@ -32,7 +33,7 @@ describe.each(['xquad-en', 'xquad-de'] as const)('%s', (name) => {
   const rates = new Map<CaseKind, Rates>()
   let t: TestApp
   beforeAll(async () => {
-    t = await createTestApp({ embedders: 'real' })
+    t = await createTestApp({ embedders: builtinEmbedders() })
     const { knowledgeBases, cases } = await answerCases(FOLDER, [name], QUESTIONS)
     for (const { name: base, documents } of knowledgeBases) {
       await t.send('POST', `${PROJECT}/knowledge_bases`, { knowledge_base: { name: base } })

@@ -24,31 +24,27 @@ describe('start', () => {
     }
   })
 
-  test('a second process on the same folder is refused and names the first', async () => {
+  test('a taken folder, a taken port and a folder that is a file are said, and nothing hangs', async () => {
     await withFolder(async (folder) => {
-      const first = await startServer({ EIDER_DATA_DIR: folder })
-      const { exitCode, stderr } = await failingStart({ EIDER_DATA_DIR: folder })
-      expect([exitCode, stderr]).toEqual([1, expect.stringContaining(String(first.pid))])
-      expect((await first.send('GET', '/api/status')).status).toBe(200)
-      first.kill('SIGKILL')
-      await first.exited
-      const next = await startServer({ EIDER_DATA_DIR: folder })
-      next.kill('SIGTERM')
-      expect(await next.exited).toBe(0)
-    })
-  })
-
-  test('a taken port and a folder that is a file are said, and nothing hangs', async () => {
-    await withFolder(async (folder) => {
-      const first = await startServer({ EIDER_DATA_DIR: join(folder, 'a') })
+      const own = join(folder, 'a')
+      const first = await startServer({ EIDER_DATA_DIR: own })
+      const second = await failingStart({ EIDER_DATA_DIR: own })
+      expect([second.exitCode, second.stderr]).toEqual([
+        1,
+        expect.stringContaining(String(first.pid)),
+      ])
       const port = new URL(first.url).port
       const taken = await failingStart({ EIDER_DATA_DIR: join(folder, 'b'), EIDER_PORT: port })
       expect([taken.exitCode, taken.stderr]).toEqual([1, expect.stringContaining(port)])
       await writeFile(join(folder, 'file'), 'x')
       const file = await failingStart({ EIDER_DATA_DIR: join(folder, 'file') })
       expect([file.exitCode, file.stderr]).toEqual([1, expect.stringContaining('file')])
-      first.kill('SIGTERM')
-      expect(await first.exited).toBe(0)
+      expect((await first.send('GET', '/api/status')).status).toBe(200)
+      first.kill('SIGKILL')
+      await first.exited
+      const next = await startServer({ EIDER_DATA_DIR: own })
+      next.kill('SIGTERM')
+      expect(await next.exited).toBe(0)
     })
   })
 
