@@ -160,6 +160,35 @@ test.each([
   expect(answer).not.toContain('[54:')
 })
 
+test.each(['And order 54?', 'And of order 54?', 'What about 54?', 'And number 54?'])(
+  'a number in a follow-up replaces the one before: %s',
+  async (question) => {
+    const { sql } = await played({
+      messages: [
+        ...asked("What is order 3's amount?"),
+        { role: 'assistant', content: 'order_id: 3, amount: 262.25', toolCalls: [] },
+        { role: 'user', content: question },
+      ],
+      listed: '["mindsdb.docs"]',
+      observe: () => rows(...ORDERS),
+    })
+    expect(sql[0]).toContain("order 54''s amount")
+  },
+)
+
+test('a year in a follow-up leaves the number of a thing', async () => {
+  const { sql } = await played({
+    messages: [
+      ...asked("What was order 3's amount?"),
+      { role: 'assistant', content: 'order_id: 3, amount: 262.25', toolCalls: [] },
+      { role: 'user', content: 'And in 2024?' },
+    ],
+    listed: '["mindsdb.docs"]',
+    observe: () => rows(...ORDERS),
+  })
+  expect(sql[0]).toContain("order 3''s amount")
+})
+
 test('a number in another place does not name the thing', async () => {
   const others = OTHER_ORDERS.map(([id, text, relevance]) => {
     return [id, `${text}, pieces: 3`, relevance] as const

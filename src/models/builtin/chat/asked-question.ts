@@ -1,6 +1,7 @@
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import type { ChatMessage, ToolCall } from '../../../core/domain/ports/model-ports.ts'
 import { keywords } from './keywords.ts'
+import { withNumber } from './wanted-form.ts'
 
 export interface ObservedCall {
   readonly id: string
@@ -110,8 +111,18 @@ function sourceMeant(question: string, answer: string): string | null {
   return [...answer.matchAll(SOURCE_LINE)][number]?.[1]?.replace(/[,›]/g, ' ') ?? null
 }
 
-/** "And in 2024?" changes the year; "what about the mixer?" rules out the previous answer. */
+/** `54` in "And order 54?" */
+const OTHER_NUMBER =
+  /(?<!\b(?:in|im|on|am|at|by|since|before|after|until|seit|vor|nach|bis)\s+)(?<![\d.,:/-])\b\d+\b(?![.,:/-]\d)/iu
+
+/**
+ * "And in 2024?" changes the year, "and order 54?" the order; "what about the mixer?" rules out the
+ * previous answer.
+ */
 function withoutReplaced(earlier: string, question: string, answer: string): string {
+  const [number] = OTHER_NUMBER.exec(question) ?? []
+  const renumbered = number === undefined ? earlier : withNumber(earlier, number)
+  if (renumbered !== earlier) return renumbered
   const lengths = new Set((question.match(/\d+/g) ?? []).map((digits) => digits.length))
   const kept = earlier.replace(/\d+/g, (digits) => (lengths.has(digits.length) ? '' : digits))
   const own = new Set(keywords(question))

@@ -207,7 +207,7 @@ const LABEL_OF_NUMBER = '(?:id|no|nr|number)'
 export function numberedForms(question: string): readonly string[] {
   const forms = [...question.matchAll(NUMBERED)].flatMap(([, noun = '', number = '']) => {
     const word = noun.toLowerCase()
-    if (SMALL.has(word) || DATES.has(word) || UNSPACED.test(word)) return []
+    if (!isNoun(word)) return []
     const starts = [
       `(?:^|[^\\p{L}])${word}${MARKS}${LABEL_OF_NUMBER}?${MARKS}`,
       `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${MARKS}`,
@@ -217,6 +217,17 @@ export function numberedForms(question: string): readonly string[] {
   })
   const [first = []] = forms
   return first.map((_, kind) => forms.map((one) => one[kind]).join('|'))
+}
+
+/** The same question about `order 54` instead of `order 3`. */
+export function withNumber(question: string, number: string): string {
+  return question.replace(NUMBERED, (whole: string, noun: string, known: string) => {
+    return isNoun(noun.toLowerCase()) ? whole.slice(0, -known.length) + number : whole
+  })
+}
+
+function isNoun(word: string): boolean {
+  return !(SMALL.has(word) || DATES.has(word) || UNSPACED.test(word))
 }
 
 /** Removes everything but letters and digits. */
