@@ -21,7 +21,8 @@ const POLL_MS = 200
 /** The longest ones start first, so that none of them runs alone at the end. */
 const LONGEST_FIRST = [
   ...['api', 'browser', 'slow/sources', 'slow/api', 'clients', 'slow/models'],
-  ...['sql', 'slow/sql', 'store', 'slow/build', 'slow/sync', 'slow/query'],
+  ...['sql', 'slow/sql', 'store', 'slow/build', 'slow/sync', 'slow/query', 'retrieval', 'http'],
+  ...['reading', 'access', 'sync', 'agents', 'slow/docs', 'slow/reading', 'ingest'],
 ].map((name) => join('tests', ...name.split('/')))
 /** Slow suites outside of `tests/slow/`. */
 const SLOW = ['browser', 'clients'].map((name) => join('tests', name))
