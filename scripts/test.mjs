@@ -1,25 +1,28 @@
 /**
- * Runs each folder in `tests/` as one suite in its own process, two at a time beside one that waits, and ends with one
- * line: `N passed, N failed`. `--slow` adds the slow suites, the browser and third-party clients; `--hnsw` adds those
- * that need the vss extension (`npm run extensions`); `--quick` runs only those that take seconds; `--all` tries every
- * case of the longest lists instead of a sample. Exits with 1 after any failure, or if nothing ran. Works under Node and
- * Bun.
+ * Runs each folder in `tests/` as one suite in its own process, three at a time, and ends with one line: `N passed, N
+ * failed`. `--slow` adds the slow suites, the browser and third-party clients; `--hnsw` adds those that need the vss
+ * extension (`npm run extensions`); with `--after=FILE`, both start once that file is there. `--quick` runs only those
+ * that take seconds; `--all` tries every case of the longest lists instead of a sample. Exits with 1 after any failure,
+ * or if nothing ran. Works under Node and Bun.
  */
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 const SUITE_MS_MAX = 20 * 60_000
 const TEST_MS_MAX = 120_000
 const OUTPUT_MS_MAX = 2000
-const SUITES_AT_ONCE = 2
+const SUITES_AT_ONCE = 3
+const POLL_MS = 200
 /** The longest ones start first, so that none of them runs alone at the end. */
 const LONGEST_FIRST = [
-  ...['api', 'browser', 'slow/models', 'slow/sql', 'clients', 'slow/reading'],
-  ...['sql', 'slow/query', 'store', 'query', 'slow/docs', 'ingest'],
+  ...['api', 'browser', 'slow/sources', 'slow/api', 'clients', 'slow/models'],
+  ...['sql', 'slow/sql', 'store', 'slow/build', 'slow/sync', 'slow/query', 'retrieval', 'http'],
+  ...['reading', 'access', 'sync', 'agents', 'slow/docs', 'slow/reading', 'ingest'],
 ].map((name) => join('tests', ...name.split('/')))
 /** Slow suites outside of `tests/slow/`. */
 const SLOW = ['browser', 'clients'].map((name) => join('tests', name))
@@ -28,13 +31,11 @@ const QUICK = [
   ...['analysis', 'bench', 'cli', 'evaluation', 'jobs', 'models', 'network', 'projection'],
   ...['runtime', 'scripts', 'sources', 'structure', 'supervisor', 'telemetry', 'ui'],
 ].map((name) => join('tests', name))
-/** Mostly these wait for time limits, so they run beside the two others, in turn. */
-const WAITING = ['sources', 'api'].map((name) => join('tests', 'slow', name))
 /**
  * These kill processes, use both cores or measure how late timers are, so they run after all others and at most one of
- * them beside another suite. The one that mostly waits for processes has a lane of its own.
+ * them beside another suite.
  */
-const AT_LAST = ['server', 'store', 'agents', 'retrieval'].map((name) =>
+const AT_LAST = ['store', 'server', 'agents', 'retrieval'].map((name) =>
   join('tests', 'slow', name),
 )
 /** This many lines of a failed suite's output are shown again at the end, because only the end of a log may be kept. */
@@ -49,18 +50,19 @@ const bun = join(
   'bin',
   'bun.exe',
 )
+const awaited = process.argv.find((flag) => flag.startsWith('--after='))?.slice('--after='.length)
 const reports = mkdtempSync(join(tmpdir(), 'eider-test-'))
-try {
-  const all = suites()
-  const those = (names) => names.filter((suite) => all.includes(suite))
-  const apart = [...WAITING, ...AT_LAST]
-  const waited = runSideBySide(those(WAITING), 1)
-  const shared = await runSideBySide(all.filter((suite) => !apart.includes(suite)))
-  const counts = [...shared, ...(await waited), ...(await runSideBySide(those(AT_LAST)))]
-  process.exitCode = closingLine(counts)
-} finally {
-  rmSync(reports, { recursive: true, force: true })
-}
+process.once('exit', () => rmSync(reports, { recursive: true, force: true }))
+const running = new Set()
+process.once('SIGTERM', () => {
+  for (const child of running) child.kill('SIGKILL')
+  process.exit(1)
+})
+const all = suites()
+const those = (names) => names.filter((suite) => all.includes(suite))
+const shared = await runSideBySide(all.filter((suite) => !AT_LAST.includes(suite)))
+const last = await runSideBySide(those(AT_LAST), 2)
+process.exitCode = closingLine([...shared, ...last])
 
 /** Returns the folders with tests, the longest ones first. Each folder in `tests/slow/` is also a suite. */
 function suites() {
@@ -106,12 +108,23 @@ async function runSideBySide(all, atOnce = SUITES_AT_ONCE) {
   const waiting = [...all]
   const counts = []
   const lane = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      counts.push((await runSuite(next)) ?? (await runSuite(next, { isLast: true })))
+    while (waiting.length > 0) {
+      const at = waiting.findIndex((suite) => isPrepared() || !needsMore(suite))
+      const [next] = at === -1 ? [] : waiting.splice(at, 1)
+      if (next === undefined) await sleep(POLL_MS)
+      else counts.push((await runSuite(next)) ?? (await runSuite(next, { isLast: true })))
     }
   }
   await Promise.all(Array.from({ length: atOnce }, lane))
   return counts
+}
+
+function needsMore(suite) {
+  return SLOW.includes(suite) || /[\\/](slow[\\/]|hnsw$)/.test(suite)
+}
+
+function isPrepared() {
+  return awaited === undefined || existsSync(awaited)
 }
 
 /**
@@ -165,10 +178,14 @@ function failuresIn(output) {
 /** Resolves with how a process ended and with its output. */
 function ended(child) {
   const chunks = []
+  running.add(child)
   child.stdout.on('data', (chunk) => chunks.push(chunk))
   child.stderr.on('data', (chunk) => chunks.push(chunk))
   return new Promise((resolve) => {
-    const end = (how) => resolve({ ...how, output: Buffer.concat(chunks).toString() })
+    const end = (how) => {
+      running.delete(child)
+      resolve({ ...how, output: Buffer.concat(chunks).toString() })
+    }
     child.on('error', (error) => end({ status: null, signal: null, error }))
     child.on('close', (status, signal) => end({ status, signal }))
     // A process that it left behind may keep its output open.

@@ -54,6 +54,17 @@ test('the closing line sums up all suites, with --slow the slow ones too', async
   expect(await ended('--quick')).toEqual([0, '1 passed, 0 failed'])
 })
 
+test('--after=FILE: the slow suites wait for that file, the others do not', async () => {
+  // The last of the fast ones makes it.
+  const files = {
+    'a/a.test.ts': `${PASSES}await Bun.sleep(500); await Bun.write('made', '')`,
+    'slow/b/b.test.ts': `if (!(await Bun.file('made').exists())) throw new Error('too early')\n${PASSES}`,
+  }
+  const all = await runTests(files, '--slow', '--after=made')
+  expect(all).toMatchObject({ exitCode: 0, lastLine: '2 passed, 0 failed' })
+  expect((await runTests(files, '--slow')).exitCode).toBe(1)
+})
+
 test('what needs the vss extension is tested where that is asked for, and counts like the rest', async () => {
   const files = { 'sql/a.test.ts': PASSES, 'hnsw/b.test.ts': FAILS }
   expect(await runTests(files)).toMatchObject({ exitCode: 0, lastLine: '1 passed, 0 failed' })
