@@ -245,6 +245,7 @@ test('if nothing mentions a name of the question, a passage is only the closest'
   for (const known of [
     'Does Eider read tables of MySQL databases in Russia?',
     'Does Eider Read Tables Of Oracle Databases?',
+    'Hello Claude, does Eider read tables of MySQL databases?',
   ]) {
     expect(await answerFrom(text, known)).toContain('This is what I found')
   }

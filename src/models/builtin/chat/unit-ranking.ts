@@ -111,6 +111,8 @@ function judgement(
 /** Capitalized words after the first word: in English, names of people, places and products. */
 const NAMES =
   /(?<=[^\s.!?:]\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}]+(?: \p{Lu}[\p{L}\p{M}]+)*(?![-\p{N}])/gu
+/** Whom the question is addressed to, as in `Hello Claude, …`. */
+const ADDRESS = /^\s*(?:\p{L}+\s+)?\p{L}+\s*,/u
 /** Of a name's letters: shorter ones may be abbreviations; endings differ as in `Russian`. */
 const [NAME_LETTERS, NAME_ENDING] = [4, 3]
 
@@ -128,7 +130,7 @@ function unknownNamesOf(
     const begin = bare(word).slice(0, Math.max(NAME_LETTERS, word.length - NAME_ENDING))
     return word.length >= NAME_LETTERS && !told.includes(begin)
   }
-  const names = question.match(NAMES) ?? []
+  const names = question.replace(ADDRESS, '').match(NAMES) ?? []
   const unknown = names.map((name) => name.split(' ').filter(isUnknown).join(' '))
   return [...new Set(unknown)].filter((name) => name !== '')
 }
