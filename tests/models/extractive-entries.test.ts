@@ -242,9 +242,11 @@ test('if nothing mentions a name of the question, a passage is only the closest'
   const text = 'Eider reads tables of PostgreSQL and MySQL databases, and Russian ones too.'
   const answer = await answerFrom(text, 'Does Eider read tables of Oracle databases?')
   expect(answer).toContain('nothing there mentions Oracle. The closest passage is')
+  const short = await answerFrom('Anna Schmidt is the head of finance.', 'Who is Peter Miller?')
+  expect(short).toContain('nothing there mentions Peter Miller')
   for (const known of [
     'Does Eider read tables of MySQL databases in Russia?',
-    'Does Eider Read Tables Of Oracle Databases?',
+    'Does Eider Read the Tables Of Oracle Databases?',
     'Hello Claude, does Eider read tables of MySQL databases?',
   ]) {
     expect(await answerFrom(text, known)).toContain('This is what I found')

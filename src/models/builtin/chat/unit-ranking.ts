@@ -111,6 +111,8 @@ function judgement(
 /** Capitalized words after the first word: in English, names of people, places and products. */
 const NAMES =
   /(?<=[^\s.!?:]\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}]+(?: \p{Lu}[\p{L}\p{M}]+)*(?![-\p{N}])/gu
+/** In a title, all words are capitalized. */
+const TITLE = /\s(?:Is|Are|Was|Were|Do|Does|Did|Can|The|Of|To|In|For)\s/
 /** Whom the question is addressed to, as in `Hello Claude, …`. */
 const ADDRESS = /^\s*(?:\p{L}+\s+)?\p{L}+\s*,/u
 /** Of a name's letters: shorter ones may be abbreviations; endings differ as in `Russian`. */
@@ -122,9 +124,7 @@ function unknownNamesOf(
   passages: readonly Passage[],
   kind: QuestionKind,
 ): readonly string[] {
-  // In a title, all words are capitalized.
-  const isPlain = (question.match(/(?<![\p{L}\p{N}])\p{Ll}/gu)?.length ?? 0) >= 2
-  if (kind !== 'english' || !isPlain) return []
+  if (kind !== 'english' || TITLE.test(question)) return []
   const told = bare(passages.map((one) => `${one.documentId} ${passageText(one)}`).join(' '))
   const isUnknown = (word: string) => {
     const begin = bare(word).slice(0, Math.max(NAME_LETTERS, word.length - NAME_ENDING))
