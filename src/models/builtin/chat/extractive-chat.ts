@@ -237,7 +237,7 @@ function holding(option: string): string {
   return ` AND (${forms.join(' OR ')})`
 }
 
-function holds(form: string, { heading, text }: Passage): boolean {
+function hasForm(form: string, { heading, text }: Passage): boolean {
   return new RegExp(form, 'iu').test(`${heading}\n${text}`)
 }
 
@@ -303,11 +303,11 @@ async function quotedAnswer(
   const ofDocuments = optionsIn(question).length === 0 ? [] : ofNamed(question, all)
   const possible = ofDocuments.length === 0 ? all : ofDocuments
   const numbered = numberedForms(question)
-  const held = numbered.slice(0, -1).map((form) => possible.filter((one) => holds(form, one)))
+  const held = numbered.slice(0, -1).map((form) => possible.filter((one) => hasForm(form, one)))
   const passages = held.find((those) => those.length > 0) ?? possible
   const ranked = await rankedUnits(question, passages, embed, signal)
   const isOfOther = ranked.units.slice(0, 1).some(({ passage }) => {
-    return numbered.slice(-1).some((form) => !holds(form, passage))
+    return numbered.slice(-1).some((form) => !hasForm(form, passage))
   })
   const evidence = isOfOther && ranked.evidence === 'answer' ? 'closest' : ranked.evidence
   const ranking = { ...ranked, evidence }

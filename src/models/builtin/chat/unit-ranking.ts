@@ -114,7 +114,7 @@ const NAMES =
 /** In a title, all words are capitalized. */
 const TITLE = /\s(?:Is|Are|Was|Were|Do|Does|Did|Can|The|Of|To|In|For)\s/
 /** Whom the question is addressed to, as in `Hello Claude, …`. */
-const ADDRESS = /^\s*(?:\p{L}+\s+)?\p{L}+\s*,/u
+const ADDRESSEE = /^\s*(?:\p{L}+\s+)?\p{L}+\s*,/u
 /** Of a name's letters: shorter ones may be abbreviations; endings differ as in `Russian`. */
 const [NAME_LETTERS, NAME_ENDING] = [4, 3]
 
@@ -130,7 +130,7 @@ function unknownNamesOf(
     const begin = bare(word).slice(0, Math.max(NAME_LETTERS, word.length - NAME_ENDING))
     return word.length >= NAME_LETTERS && !told.includes(begin)
   }
-  const names = question.replace(ADDRESS, '').match(NAMES) ?? []
+  const names = question.replace(ADDRESSEE, '').match(NAMES) ?? []
   const unknown = names.map((name) => name.split(' ').filter(isUnknown).join(' '))
   return [...new Set(unknown)].filter((name) => name !== '')
 }

@@ -197,7 +197,7 @@ const NUMBERED =
 /** Not part of a longer number, a decimal or a date. */
 const NUMBER_START = '(?:^|[^\\p{L}\\p{N}.,:/-]|[^\\p{N}][.,:/-])'
 const NUMBER_END = '(?:$|[^\\p{L}\\p{N}.,:/-]|[.,:/-](?:$|[^\\p{N}]))'
-const MARKS = '[^\\p{L}\\p{N}\\n]{0,4}'
+const MARKS_BETWEEN = '[^\\p{L}\\p{N}\\n]{0,4}'
 const LABEL_OF_NUMBER = '(?:id|no|nr|number)'
 
 /**
@@ -209,8 +209,8 @@ export function numberedForms(question: string): readonly string[] {
     const word = noun.toLowerCase()
     if (!isNoun(word)) return []
     const starts = [
-      `(?:^|[^\\p{L}])${word}${MARKS}${LABEL_OF_NUMBER}?${MARKS}`,
-      `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${MARKS}`,
+      `(?:^|[^\\p{L}])${word}${MARKS_BETWEEN}${LABEL_OF_NUMBER}?${MARKS_BETWEEN}`,
+      `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${MARKS_BETWEEN}`,
       NUMBER_START,
     ]
     return [starts.map((start) => start + number + NUMBER_END)]
