@@ -201,15 +201,15 @@ describe('a question that follows up on the one before', () => {
 })
 
 test.each([
-  ['What is the default of the boilCount option of the kettle?', 'there', 'boilCount'],
-  ['What does --quiet of the kettle do?', 'in kettle', '--quiet'],
-  ['Does the kettle beep by GPU?', 'there', 'GPU'],
+  ['What is the default of the boilCount option of the kettle?', '', 'boilCount'],
+  ['What does --quiet of the kettle do?', ' in kettle', '--quiet'],
+  ['Does the kettle beep by GPU?', '', 'GPU'],
 ])(
   '%s: a name that no passage holds is not answered by something else',
   async (question, where, name) => {
     const { content, citations } = await asked(question)
     expect(content).toStartWith(
-      `I found nothing relevant to this question in mindsdb.guides: nothing ${where} mentions ${name}. `,
+      `I found nothing relevant to this question in mindsdb.guides: no passage found${where} mentions ${name}. `,
     )
     expect(citations).toEqual([])
   },
@@ -251,7 +251,7 @@ describe('documents of several formats', () => {
     const { content } = await asked('What does -r do in sieve?', [], 'helper')
     expect(content).toContain('Sieve all folders')
     const other = await asked('What does -r do in parser?', [], 'helper')
-    expect(other.content).toContain('nothing in parser.md mentions -r. ')
+    expect(other.content).toContain('no passage found in parser.md mentions -r. ')
     expect(other.citations).toEqual([])
     for (const question of [
       'What does -r do in rsync?',
@@ -259,7 +259,7 @@ describe('documents of several formats', () => {
       'Tell me what -r does in rsync.',
     ]) {
       const missing = await asked(question, [], 'helper')
-      expect(missing.content).toContain('nothing there mentions rsync. ')
+      expect(missing.content).toContain('no passage found mentions rsync. ')
       expect(missing.citations).toEqual([])
     }
   })

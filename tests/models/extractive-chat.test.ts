@@ -59,7 +59,7 @@ test('says that nothing is relevant instead of quoting something', async () => {
     observe: () => REFUNDS,
   })
   expect(answer).toStartWith(
-    'I found nothing relevant to this question in mindsdb.docs: nothing there mentions Jupiter. ',
+    'I found nothing relevant to this question in mindsdb.docs: no passage found mentions Jupiter. ',
   )
 })
 
@@ -158,7 +158,7 @@ test('a search by vectors alone is as relevant as its cosine', async () => {
     observe: () => unrelated,
   })
   expect(answer).toStartWith(
-    'I found nothing relevant to this question in mindsdb.docs: nothing there mentions Jupiter. ',
+    'I found nothing relevant to this question in mindsdb.docs: no passage found mentions Jupiter. ',
   )
 })
 

@@ -71,8 +71,8 @@ function nextStep({ passages, failures }: Findings): string {
 }
 
 function notThere(names: readonly string[], { documents }: Findings): string {
-  const where = documents.length === 0 ? 'there' : `in ${documents.join(', ')}`
-  return names.length === 0 ? '' : `: nothing ${where} mentions ${names.join(', ')}`
+  const where = documents.length === 0 ? '' : ` in ${documents.join(', ')}`
+  return names.length === 0 ? '' : `: no passage found${where} mentions ${names.join(', ')}`
 }
 
 /** Names that have no synonyms: options, camel case or underscores, file names, abbreviations. */

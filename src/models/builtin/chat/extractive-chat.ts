@@ -31,7 +31,14 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
-import { bare, documentNames, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
+import {
+  bare,
+  documentNames,
+  idsIn,
+  type NumberedForms,
+  numberedForms,
+  optionsIn,
+} from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -182,13 +189,12 @@ interface Found {
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
   const files = idsIn(question).filter((word) => FILE_NAME.test(word))
-  const [byNoun, byLabel] = numberedForms(question)
-  const isNumbered = `regexp_matches(chunk_content, ${literal(`${byNoun}|${byLabel}`)}, 'i')`
+  const numbered = numberedForms(question)
   const inFiles = files.map((word) => `id LIKE ${literal(`%${word}%`)}`)
   const conditions = [
     [SEARCH_ID, ''],
     ...(option === undefined ? [] : [[OPTION_ID, holding(option)]]),
-    ...(byNoun === undefined ? [] : [[NUMBER_ID, ` AND ${isNumbered}`]]),
+    ...(numbered === null ? [] : [[NUMBER_ID, holdingNumber(numbered)]]),
     ...(files.length === 0 ? [] : [[FILE_ID, ` AND (${inFiles.join(' OR ')})`]]),
   ]
   // The further searches come last, because the number of tool calls is limited.
@@ -235,6 +241,10 @@ function holding(option: string): string {
     return ends.map((end) => `chunk_content LIKE ${literal(start + option + end)}`)
   })
   return ` AND (${forms.join(' OR ')})`
+}
+
+function holdingNumber({ byNoun, byLabel }: NumberedForms): string {
+  return ` AND regexp_matches(chunk_content, ${literal(`${byNoun}|${byLabel}`)}, 'i')`
 }
 
 function hasForm(form: string, { heading, text }: Passage): boolean {
@@ -303,12 +313,12 @@ async function quotedAnswer(
   const ofDocuments = optionsIn(question).length === 0 ? [] : ofNamed(question, all)
   const possible = ofDocuments.length === 0 ? all : ofDocuments
   const numbered = numberedForms(question)
-  const held = numbered.slice(0, -1).map((form) => possible.filter((one) => hasForm(form, one)))
+  const forms = numbered === null ? [] : [numbered.byNoun, numbered.byLabel]
+  const held = forms.map((form) => possible.filter((one) => hasForm(form, one)))
   const passages = held.find((those) => those.length > 0) ?? possible
   const ranked = await rankedUnits(question, passages, embed, signal)
-  const isOfOther = ranked.units.slice(0, 1).some(({ passage }) => {
-    return numbered.slice(-1).some((form) => !hasForm(form, passage))
-  })
+  const [best] = ranked.units
+  const isOfOther = numbered !== null && best && !hasForm(numbered.alone, best.passage)
   const evidence = isOfOther && ranked.evidence === 'answer' ? 'closest' : ranked.evidence
   const ranking = { ...ranked, evidence }
   const isWhole = names.length === choice.chosen.length

@@ -30,17 +30,15 @@ export async function rankedUnits(
   signal: AbortSignal,
 ): Promise<Ranking> {
   const { terms, units } = featuredQuestion(question, passages)
-  const unknownNames = unknownNamesOf(question, passages, terms.kind)
-  if (units.length === 0) return { units: [], score: 0, evidence: 'none', unknownNames }
+  if (units.length === 0) return { units: [], score: 0, evidence: 'none', unknownNames: [] }
   const plain = scoredUnits(units, plainWeights(terms.kind))
   const judged = judgement(question, plain, { terms, passages })
-  if (terms.kind !== 'english') return { ...judged, units: shownUnits(plain), unknownNames }
+  if (terms.kind !== 'english') return { ...judged, units: shownUnits(plain) }
   const embedded = plain.slice(0, EMBEDDED_MAX)
   const cosines = await cosinesTo(question, embedded, embed, signal)
   return {
     ...judged,
     units: shownUnits(scoredUnits(withCosines(embedded, cosines), WEIGHTS.english)),
-    unknownNames,
   }
 }
 
@@ -54,7 +52,9 @@ export function answerabilityOf(question: string, found: readonly FoundPassage[]
   }))
   const { terms, units } = featuredQuestion(question, passages)
   if (units.length === 0) return { score: 0, evidence: 'none' }
-  return judgement(question, scoredUnits(units, plainWeights(terms.kind)), { terms, passages })
+  const scored = scoredUnits(units, plainWeights(terms.kind))
+  const { score, evidence } = judgement(question, scored, { terms, passages })
+  return { score, evidence }
 }
 
 /** The weights for units without cosine similarity. */
@@ -92,20 +92,23 @@ function judgement(
   question: string,
   scored: readonly ScoredUnit[],
   { terms, passages }: Judged,
-): Answerability {
+): Omit<Ranking, 'units'> {
   const features = judgedFeatures(scored, terms, passages)
   const sum = JUDGE_FEATURES.reduce((total, name) => {
     return total + WEIGHTS.answerable[name] * (features?.[name] ?? 0)
   }, 0)
   const score = 1 / (1 + Math.exp(-sum))
   const relevance = Math.max(...passages.map((passage) => passage.relevance))
-  const isOffTopic = relevance < WEIGHTS.floors[terms.kind] || score < WEIGHTS.thresholds.closest
-  if (isOffTopic) return { score: Math.min(score, WEIGHTS.thresholds.closest), evidence: 'none' }
+  const unknownNames = unknownNamesOf(question, passages, terms.kind)
+  const { closest } = WEIGHTS.thresholds
+  if (relevance < WEIGHTS.floors[terms.kind] || score < closest) {
+    return { score: Math.min(score, closest), evidence: 'none', unknownNames }
+  }
   const isAnswer =
     score >= WEIGHTS.thresholds.answer &&
-    unknownNamesOf(question, passages, terms.kind).length === 0 &&
+    unknownNames.length === 0 &&
     !(terms.kind === 'english' && lacksFigure(question, scored))
-  return { score, evidence: isAnswer ? 'answer' : 'closest' }
+  return { score, evidence: isAnswer ? 'answer' : 'closest', unknownNames }
 }
 
 /** Capitalized words after the first word: in English, names of people, places and products. */
@@ -118,7 +121,7 @@ const ADDRESSEE = /^\s*(?:\p{L}+\s+)?\p{L}+\s*,/u
 /** Of a name's letters: shorter ones may be abbreviations; endings differ as in `Russian`. */
 const [NAME_LETTERS, NAME_ENDING] = [4, 3]
 
-/** The question's names that no passage mentions. A search by keywords would have found them. */
+/** The question's names that no passage mentions: the search by keywords ranks them high. */
 function unknownNamesOf(
   question: string,
   passages: readonly Passage[],

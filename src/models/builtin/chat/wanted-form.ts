@@ -200,23 +200,30 @@ const NUMBER_END = '(?:$|[^\\p{L}\\p{N}.,:/-]|[.,:/-](?:$|[^\\p{N}]))'
 const MARKS_BETWEEN = '[^\\p{L}\\p{N}\\n]{0,4}'
 const LABEL_OF_NUMBER = '(?:id|no|nr|number)'
 
-/**
- * Regular expressions, for DuckDB and JavaScript, of things such as `order 3` that a question names:
- * by their noun, by a label such as `id`, by the number alone. Empty if it names none.
- */
-export function numberedForms(question: string): readonly string[] {
-  const forms = [...question.matchAll(NUMBERED)].flatMap(([, noun = '', number = '']) => {
+/** How texts mention numbered things: regular expressions for DuckDB and JavaScript. */
+export interface NumberedForms {
+  readonly byNoun: string
+  /** By a label such as `id`. */
+  readonly byLabel: string
+  readonly alone: string
+}
+
+/** For things such as `order 3` that a question names; null if it names none. */
+export function numberedForms(question: string): NumberedForms | null {
+  const things = [...question.matchAll(NUMBERED)].flatMap(([, noun = '', number = '']) => {
     const word = noun.toLowerCase()
-    if (!isNoun(word)) return []
-    const starts = [
-      `(?:^|[^\\p{L}])${word}${MARKS_BETWEEN}${LABEL_OF_NUMBER}?${MARKS_BETWEEN}`,
-      `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${MARKS_BETWEEN}`,
-      NUMBER_START,
-    ]
-    return [starts.map((start) => start + number + NUMBER_END)]
+    return isNoun(word) ? [{ word, end: number + NUMBER_END }] : []
   })
-  const [first = []] = forms
-  return first.map((_, kind) => forms.map((one) => one[kind]).join('|'))
+  if (things.length === 0) return null
+  const anyWith = (startOf: (word: string) => string) => {
+    return things.map(({ word, end }) => startOf(word) + end).join('|')
+  }
+  const between = MARKS_BETWEEN
+  return {
+    byNoun: anyWith((word) => `(?:^|[^\\p{L}])${word}${between}${LABEL_OF_NUMBER}?${between}`),
+    byLabel: anyWith(() => `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${between}`),
+    alone: anyWith(() => NUMBER_START),
+  }
 }
 
 /** The same question about `order 54` instead of `order 3`. */
