@@ -31,14 +31,7 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
-import {
-  bare,
-  documentNames,
-  idsIn,
-  type NumberedForms,
-  numberedForms,
-  optionsIn,
-} from './wanted-form.ts'
+import { bare, documentNames, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -194,7 +187,7 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
   const conditions = [
     [SEARCH_ID, ''],
     ...(option === undefined ? [] : [[OPTION_ID, holding(option)]]),
-    ...(numbered === null ? [] : [[NUMBER_ID, holdingNumber(numbered)]]),
+    ...(numbered === null ? [] : [[NUMBER_ID, matching(numbered.byNoun, numbered.byLabel)]]),
     ...(files.length === 0 ? [] : [[FILE_ID, ` AND (${inFiles.join(' OR ')})`]]),
   ]
   // The further searches come last, because the number of tool calls is limited.
@@ -243,8 +236,8 @@ function holding(option: string): string {
   return ` AND (${forms.join(' OR ')})`
 }
 
-function holdingNumber({ byNoun, byLabel }: NumberedForms): string {
-  return ` AND regexp_matches(chunk_content, ${literal(`${byNoun}|${byLabel}`)}, 'i')`
+function matching(...forms: readonly string[]): string {
+  return ` AND regexp_matches(chunk_content, ${literal(forms.join('|'))}, 'i')`
 }
 
 function hasForm(form: string, { heading, text }: Passage): boolean {

@@ -52,9 +52,7 @@ export function answerabilityOf(question: string, found: readonly FoundPassage[]
   }))
   const { terms, units } = featuredQuestion(question, passages)
   if (units.length === 0) return { score: 0, evidence: 'none' }
-  const scored = scoredUnits(units, plainWeights(terms.kind))
-  const { score, evidence } = judgement(question, scored, { terms, passages })
-  return { score, evidence }
+  return judgement(question, scoredUnits(units, plainWeights(terms.kind)), { terms, passages })
 }
 
 /** The weights for units without cosine similarity. */
@@ -100,12 +98,11 @@ function judgement(
   const score = 1 / (1 + Math.exp(-sum))
   const relevance = Math.max(...passages.map((passage) => passage.relevance))
   const unknownNames = unknownNamesOf(question, passages, terms.kind)
-  const { closest } = WEIGHTS.thresholds
-  if (relevance < WEIGHTS.floors[terms.kind] || score < closest) {
-    return { score: Math.min(score, closest), evidence: 'none', unknownNames }
-  }
+  const { closest, answer } = WEIGHTS.thresholds
+  const isOffTopic = relevance < WEIGHTS.floors[terms.kind] || score < closest
+  if (isOffTopic) return { score: Math.min(score, closest), evidence: 'none', unknownNames }
   const isAnswer =
-    score >= WEIGHTS.thresholds.answer &&
+    score >= answer &&
     unknownNames.length === 0 &&
     !(terms.kind === 'english' && lacksFigure(question, scored))
   return { score, evidence: isAnswer ? 'answer' : 'closest', unknownNames }

@@ -197,19 +197,14 @@ const NUMBERED =
 /** Not part of a longer number, a decimal or a date. */
 const NUMBER_START = '(?:^|[^\\p{L}\\p{N}.,:/-]|[^\\p{N}][.,:/-])'
 const NUMBER_END = '(?:$|[^\\p{L}\\p{N}.,:/-]|[.,:/-](?:$|[^\\p{N}]))'
-const MARKS_BETWEEN = '[^\\p{L}\\p{N}\\n]{0,4}'
+const BETWEEN = '[^\\p{L}\\p{N}\\n]{0,4}'
 const LABEL_OF_NUMBER = '(?:id|no|nr|number)'
 
-/** How texts mention numbered things: regular expressions for DuckDB and JavaScript. */
-export interface NumberedForms {
-  readonly byNoun: string
-  /** By a label such as `id`. */
-  readonly byLabel: string
-  readonly alone: string
-}
-
-/** For things such as `order 3` that a question names; null if it names none. */
-export function numberedForms(question: string): NumberedForms | null {
+/**
+ * How texts mention things such as `order 3` that a question names, as regular expressions for
+ * DuckDB and JavaScript: by their noun, by a label such as `id`, by the number alone. Null if none.
+ */
+export function numberedForms(question: string) {
   const things = [...question.matchAll(NUMBERED)].flatMap(([, noun = '', number = '']) => {
     const word = noun.toLowerCase()
     return isNoun(word) ? [{ word, end: number + NUMBER_END }] : []
@@ -218,10 +213,9 @@ export function numberedForms(question: string): NumberedForms | null {
   const anyWith = (startOf: (word: string) => string) => {
     return things.map(({ word, end }) => startOf(word) + end).join('|')
   }
-  const between = MARKS_BETWEEN
   return {
-    byNoun: anyWith((word) => `(?:^|[^\\p{L}])${word}${between}${LABEL_OF_NUMBER}?${between}`),
-    byLabel: anyWith(() => `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${between}`),
+    byNoun: anyWith((word) => `(?:^|[^\\p{L}])${word}${BETWEEN}${LABEL_OF_NUMBER}?${BETWEEN}`),
+    byLabel: anyWith(() => `(?:^|[^\\p{L}\\p{N}_])(?:${LABEL_OF_NUMBER}|#)${BETWEEN}`),
     alone: anyWith(() => NUMBER_START),
   }
 }
