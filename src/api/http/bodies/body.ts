@@ -196,7 +196,8 @@ function shapeError(error: WrongValue, method: string): AppError {
     return new AppError('missing_parameter', message, { param: fieldName(keys) })
   }
   const expected = expectationOf(wrong.schema)
-  const found = hugeNumber(wrong) ?? longList(wrong) ?? kindOfValue(wrong.value)
+  const special = hugeNumber(wrong) ?? longList(wrong) ?? unknownWord(wrong)
+  const found = special ?? kindOfValue(wrong.value)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
   return new AppError('invalid_request', message, { param: fieldName(keys) })
 }
@@ -230,6 +231,13 @@ function longList({ value, schema }: WrongValue): string | undefined {
   const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
   if (!Array.isArray(value)) return undefined
   return kinds.some(({ maxItems }) => value.length > maxItems) ? `of ${value.length}` : undefined
+}
+
+/** A string where only certain strings are allowed. */
+function unknownWord({ value, schema }: WrongValue): string | undefined {
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  const isWord = typeof value === 'string' && kinds.some((kind) => typeof kind.const === 'string')
+  return isWord ? JSON.stringify(value.slice(0, 40)) : undefined
 }
 
 function jsonTypeOf(value: unknown): string {
