@@ -127,8 +127,12 @@ async function copyRows(copying: Copying, table: string): Promise<void> {
     signal.throwIfAborted()
     const startMs = performance.now()
     const end = first + groups * GROUP_ROWS
-    await connection.run(`INSERT INTO ${copy}.${table} SELECT * FROM ${source}.${table}
-      WHERE rowid >= ${first} AND rowid < ${end}`)
+    const rows = `FROM ${source}.${table} WHERE rowid >= ${first} AND rowid < ${end}`
+    // DuckDB 1.5 loses the rows of an INSERT … SELECT that follows an empty one in a transaction.
+    const found = await connection.runAndReadAll(`SELECT 1 ${rows} LIMIT 1`)
+    if (found.currentRowCount > 0) {
+      await connection.run(`INSERT INTO ${copy}.${table} SELECT * ${rows}`)
+    }
     if (end <= lastRow) await sync()
     const stepMs = performance.now() - startMs
     if (stepMs > STEP_MS) groups = Math.max(1, Math.floor(groups / 2))

@@ -17,9 +17,7 @@ export async function readJson<T>(
   body: BodySchema<T>,
   isOptional = false,
 ): Promise<T> {
-  const { headers } = request
-  const isMissing = headers.get('content-type') === null || headers.get('content-length') === '0'
-  if (isOptional && isMissing) return body.check({}, request.method)
+  if (isOptional && request.body === null) return body.check({}, request.method)
   requireJsonType(request)
   const bytes = await readBody(context, request, body.bytesMax)
   const value = await parseJson(bytes, context.scopeOf(request).signal)
