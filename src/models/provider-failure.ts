@@ -1,5 +1,5 @@
 import { HIDDEN, withoutMarkedCredentials } from '../core/domain/model-ref.ts'
-import { AppError } from '../core/errors.ts'
+import { AppError, connectionFailure } from '../core/errors.ts'
 import { shortened } from '../core/short-text.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
@@ -89,6 +89,8 @@ export function plainDetail(error: unknown): string {
   // Thrown by code that misread the answer, so the message means nothing to users.
   if (error instanceof TypeError && !('code' in error)) return 'the answer has an unknown form'
   if (!(error instanceof Error)) return ''
+  const known = connectionFailure(error) ?? connectionFailure(error.cause)
+  if (known !== undefined) return known
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
   return `${error.message}${cause}`.replaceAll(RUNTIME_ADVICE, '')
 }
