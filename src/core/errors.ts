@@ -264,6 +264,7 @@ const CONNECTION_FAILURES: Readonly<Record<string, string>> = {
   ETIMEDOUT: 'the server does not answer; check the host, the port and firewalls',
   ECONNRESET: CONNECTION_LOST,
   EPIPE: CONNECTION_LOST,
+  Malformed_HTTP_Response: 'what listens there does not speak HTTP; check the port',
 }
 
 /** Instead of the runtime's own words, which are for developers. */

@@ -79,10 +79,6 @@ function firstText(...values: readonly unknown[]): string {
   return typeof found === 'string' ? found : ''
 }
 
-/** A hint for developers that the runtime appends. */
-const RUNTIME_ADVICE =
-  / ?For more information, pass `verbose: true` in the second argument to fetch\(\)\.?/g
-
 /** Not the message of a parser, which would quote the answer. */
 export function plainDetail(error: unknown): string {
   if (error instanceof SyntaxError) return 'the answer is not JSON'
@@ -92,7 +88,7 @@ export function plainDetail(error: unknown): string {
   const known = connectionFailure(error) ?? connectionFailure(error.cause)
   if (known !== undefined) return known
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
-  return `${error.message}${cause}`.replaceAll(RUNTIME_ADVICE, '')
+  return `${error.message}${cause}`
 }
 
 /** A shorter secret looks like an ordinary word and is never replaced. */
