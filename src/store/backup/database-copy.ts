@@ -4,6 +4,7 @@ import { literal, quote } from '../../core/domain/names.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
 import { LOG_EXPECTED } from '../duckdb/log-mark.ts'
+import { insertFound } from '../duckdb/prepared.ts'
 import { definition } from '../upkeep/posting-sorter.ts'
 
 interface CopiedTable {
@@ -128,11 +129,7 @@ async function copyRows(copying: Copying, table: string): Promise<void> {
     const startMs = performance.now()
     const end = first + groups * GROUP_ROWS
     const rows = `FROM ${source}.${table} WHERE rowid >= ${first} AND rowid < ${end}`
-    // DuckDB 1.5 loses the rows of an INSERT … SELECT that follows an empty one in a transaction.
-    const found = await connection.runAndReadAll(`SELECT 1 ${rows} LIMIT 1`)
-    if (found.currentRowCount > 0) {
-      await connection.run(`INSERT INTO ${copy}.${table} SELECT * ${rows}`)
-    }
+    await insertFound(connection, `${copy}.${table}`, rows)
     if (end <= lastRow) await sync()
     const stepMs = performance.now() - startMs
     if (stepMs > STEP_MS) groups = Math.max(1, Math.floor(groups / 2))
