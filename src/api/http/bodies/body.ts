@@ -17,9 +17,7 @@ export async function readJson<T>(
   body: BodySchema<T>,
   isOptional = false,
 ): Promise<T> {
-  const { headers } = request
-  const isMissing = headers.get('content-type') === null || headers.get('content-length') === '0'
-  if (isOptional && isMissing) return body.check({}, request.method)
+  if (isOptional && request.body === null) return body.check({}, request.method)
   requireJsonType(request)
   const bytes = await readBody(context, request, body.bytesMax)
   const value = await parseJson(bytes, context.scopeOf(request).signal)
@@ -204,16 +202,23 @@ function shapeError(error: WrongValue, method: string): AppError {
 
 /** Finds the actual error if no variant of a union matches: the one in the most similar variant. */
 function innermost(error: WrongValue): WrongValue {
+  if (typeof error.value !== 'object' || error.value === null) return error
   const variants: readonly TSchema[] = error.schema.anyOf ?? []
-  const kind = jsonTypeOf(error.value)
-  const index = variants.findIndex(({ type }) => type === kind)
-  if (kind !== 'object' && kind !== 'array') return error
+  const index = variants.findIndex((variant) => isMeantFor(variant, error.value))
   const inner = Iterator.from(error.errors[index] ?? [])
     .take(INNER_ERRORS_MAX)
     .toArray()
   // A misspelt field also makes the right one missing, but its own name is more helpful.
   const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
   return found === undefined ? error : innermost(found)
+}
+
+/** Of the value's JSON type and, for objects, with the same constants, such as a `type`. */
+function isMeantFor({ anyOf, type, properties = {} }: TSchema, value: unknown): boolean {
+  if (Array.isArray(anyOf)) return anyOf.some((variant) => isMeantFor(variant, value))
+  if (typeof value !== 'object' || value === null || type !== jsonTypeOf(value)) return false
+  const constants = Object.entries<TSchema>(properties).filter(([, one]) => 'const' in one)
+  return constants.every(([name, one]) => Reflect.get(value, name) === one.const)
 }
 
 const UNEXPECTED = 'Unexpected property'
@@ -288,6 +293,8 @@ function expectationOf(schema: TSchema): string {
   if (schema.type === 'number') {
     return `${schema.multipleOf === 1 ? 'an integer' : 'a number'}${boundsOf(schema)}`
   }
+  const kind = schema.properties?.type?.const
+  if (kind !== undefined) return `an object with "type": ${JSON.stringify(kind)}`
   return NAMES[schema.type]?.[0] ?? 'another value'
 }
 
