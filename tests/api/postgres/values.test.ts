@@ -314,17 +314,13 @@ describe('COPY', () => {
     const client = await RawClient.started(open.port)
     client.send(message('Q', text('CREATE TABLE numbers (a INTEGER, b INTEGER)')))
     await client.until('Z')
-    for (const [bad, said] of [
-      ['7', 'COPY: a row has 1 values, not 2; the first 1000 rows are stored'],
-      ['x\t1', expect.stringMatching(/'x' to INT32; the first 1000 rows are stored$/)],
-    ] as const) {
-      client.send(message('Q', text('COPY numbers FROM STDIN')))
-      await client.until('G')
-      client.send(message('d', Buffer.from(`${'1\t2\n'.repeat(1100)}${bad}\n`)))
-      client.send(message('c'))
-      const failed = (await client.until('Z')).find(({ kind }) => kind === 'E') ?? NOTHING
-      expect(failureOf(failed).M).toEqual(said)
-    }
+    client.send(message('Q', text('COPY numbers FROM STDIN')))
+    await client.until('G')
+    client.send(message('d', Buffer.from(`${'1\t2\n'.repeat(1100)}7\n`)), message('c'))
+    const failed = (await client.until('Z')).find(({ kind }) => kind === 'E') ?? NOTHING
+    expect(failureOf(failed).M).toBe(
+      'COPY: a row has 1 values, not 2; the first 1000 rows are stored',
+    )
     client.close()
   })
 
