@@ -251,3 +251,23 @@ export function systemCodeOf(error: unknown): string | undefined {
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
+
+export const CONNECTION_LOST = 'the server closed the connection'
+
+/** For a failed connection, by its system code: what happened, and what to do. */
+const CONNECTION_FAILURES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'the connection is refused; check the port, and that the server is running',
+  ENOTFOUND: 'the host is not known; check its name',
+  EAI_AGAIN: 'the host is not known at the moment; check its name, or try again',
+  EHOSTUNREACH: 'the host cannot be reached; check its address and the network',
+  ENETUNREACH: 'the network cannot be reached; check the host and the network',
+  ETIMEDOUT: 'the server does not answer; check the host, the port and firewalls',
+  ECONNRESET: CONNECTION_LOST,
+  EPIPE: CONNECTION_LOST,
+  Malformed_HTTP_Response: 'what listens there does not speak HTTP; check the port',
+}
+
+/** Instead of the runtime's own words, which are for developers. */
+export function connectionFailure(error: unknown): string | undefined {
+  return CONNECTION_FAILURES[systemCodeOf(error) ?? '']
+}

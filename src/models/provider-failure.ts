@@ -1,5 +1,5 @@
 import { HIDDEN, withoutMarkedCredentials } from '../core/domain/model-ref.ts'
-import { AppError } from '../core/errors.ts'
+import { AppError, connectionFailure } from '../core/errors.ts'
 import { shortened } from '../core/short-text.ts'
 import type { Endpoint } from './endpoint.ts'
 import { member } from './provider-answer.ts'
@@ -79,18 +79,16 @@ function firstText(...values: readonly unknown[]): string {
   return typeof found === 'string' ? found : ''
 }
 
-/** A hint for developers that the runtime appends. */
-const RUNTIME_ADVICE =
-  / ?For more information, pass `verbose: true` in the second argument to fetch\(\)\.?/g
-
 /** Not the message of a parser, which would quote the answer. */
 export function plainDetail(error: unknown): string {
   if (error instanceof SyntaxError) return 'the answer is not JSON'
   // Thrown by code that misread the answer, so the message means nothing to users.
   if (error instanceof TypeError && !('code' in error)) return 'the answer has an unknown form'
   if (!(error instanceof Error)) return ''
+  const known = connectionFailure(error) ?? connectionFailure(error.cause)
+  if (known !== undefined) return known
   const cause = error.cause instanceof Error ? ` (${error.cause.message})` : ''
-  return `${error.message}${cause}`.replaceAll(RUNTIME_ADVICE, '')
+  return `${error.message}${cause}`
 }
 
 /** A shorter secret looks like an ordinary word and is never replaced. */

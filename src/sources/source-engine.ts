@@ -8,7 +8,7 @@ import type {
 } from '../core/domain/flow/source-parameters.ts'
 import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RunRemote } from '../core/domain/ports/storage-ports.ts'
-import { AppError } from '../core/errors.ts'
+import { AppError, CONNECTION_LOST, connectionFailure } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
 import type { StagingFolder } from './staged-csv.ts'
 
@@ -100,24 +100,15 @@ export interface SourcePlace {
   readonly secrets: readonly string[]
 }
 
-const LOST = 'the server closed the connection'
 const NOT_A_DATABASE = 'what listens there does not answer like this database; check the port'
 
 function untrusted(which: string): string {
   return `TLS: its certificate is ${which}; give the certificates that are trusted, or turn the check off`
 }
 
-/** Messages for error codes of the operating system and the libraries. */
+/** Messages for error codes of the libraries. */
 const CAUSES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection is refused; check the port, and that the server is running',
-  ENOTFOUND: 'the host is not known; check its name',
-  EAI_AGAIN: 'the host is not known at the moment; check its name, or try again',
-  EHOSTUNREACH: 'the host cannot be reached; check its address and the network',
-  ENETUNREACH: 'the network cannot be reached; check the host and the network',
-  ETIMEDOUT: 'the server does not answer; check the host, the port and firewalls',
-  ECONNRESET: LOST,
-  EPIPE: LOST,
-  PROTOCOL_CONNECTION_LOST: LOST,
+  PROTOCOL_CONNECTION_LOST: CONNECTION_LOST,
   DEPTH_ZERO_SELF_SIGNED_CERT: untrusted('signed by itself'),
   SELF_SIGNED_CERT_IN_CHAIN: untrusted('of an authority that is not trusted'),
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted('of an authority that is not known'),
@@ -146,7 +137,7 @@ export function isConnectionFailure(error: unknown): boolean {
 
 export function causeOf(error: unknown): string {
   const { code, message } = codeAndMessage(error)
-  const known = CAUSES[code]
+  const known = connectionFailure(error) ?? CAUSES[code]
   if (known !== undefined) return known
   if (/error establishing an SSL connection/.test(message)) return NOT_A_DATABASE
   if (/does not support SSL/.test(message)) return CAUSES.HANDSHAKE_NO_SSL_SUPPORT ?? message
@@ -154,7 +145,7 @@ export function causeOf(error: unknown): string {
     return untrusted('of an authority that is not known')
   }
   if (/certificate's altnames/.test(message)) return 'TLS: its certificate is for another host'
-  if (/Connection terminated|Connection ended/.test(message)) return LOST
+  if (/Connection terminated|Connection ended/.test(message)) return CONNECTION_LOST
   const [, method] = /authentication using (?:unknown plugin )?(\w+)/.exec(message) ?? []
   if (method !== undefined)
     return `the server asks for the login method ${method}, which is not supported`

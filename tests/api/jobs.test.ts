@@ -201,8 +201,13 @@ test('if a file is replaced or deleted while a job reads it, the message says so
       expect(failed.state).toBe('failed')
       expect(failed.error).toContain(`leaves.csv was ${change} while its rows were read`)
       if (change === 'deleted') await gated.send('PUT', '/api/files/leaves.csv', csvOf(10))
+      // The new file's rows do not continue those that are stored.
+      await gated.send('POST', `/api/jobs/${id}/resume`)
+      const again = await endOf({ id }, gated)
+      expect(again).toMatchObject({ state: 'failed', rows: failed.rows })
+      expect(again.error).toContain('retry the job to read the new one')
       await gated.send('POST', `/api/jobs/${id}/retry`)
-      expect(await endOf({ id }, gated)).toMatchObject({ state: 'done', documents: 10 })
+      expect(await endOf({ id }, gated)).toMatchObject({ state: 'done', documents: 10, rows: 10 })
     } finally {
       gate.open()
       await gated.close()

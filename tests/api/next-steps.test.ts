@@ -92,6 +92,30 @@ test.each([
   expect(await placeOf(query)).toEqual(place)
 })
 
+test.each([
+  [
+    { type: 'static', static: { max_chunk_size_tokens: 50, chunk_overlap_tokens: 0 } },
+    '.static.max_chunk_size_tokens" must be an integer from 100 to 4096, not the number 50',
+  ],
+  [{ type: 'static' }, 'Must provide "static" field in "chunking_strategy"'],
+  [{ type: 'auto', static: 5 }, 'no failure'],
+  [{ type: 'sttic' }, 'must be an object with "type": "auto" or an object with "type": "static"'],
+])('the field of the meant variant is named: %j', async (chunking_strategy, message) => {
+  const { body } = await t.send('POST', '/v1/vector_stores', { chunking_strategy })
+  const { error } = body as { readonly error?: { readonly message: string } }
+  expect(error?.message ?? 'no failure').toContain(message)
+})
+
+test('the built-in model names no field of OpenAI’s that was not sent', async () => {
+  const tool = { type: 'function', function: { name: 'weather' } }
+  const messages = [{ role: 'user', content: 'Rain?' }]
+  const sent = { model: 'helper', messages, tools: [tool], tool_choice: tool }
+  const { status, text } = await t.send('POST', '/v1/chat/completions', sent)
+  expect(status).toBe(400)
+  expect(text).toContain('cannot write JSON or call functions')
+  expect(text).not.toContain('response_format')
+})
+
 test('a missing table is not found', async () => {
   expect(await failure('DROP TABLE nothing')).toBe('Table with name nothing does not exist')
 })

@@ -98,10 +98,13 @@ test('everything that would write says that the database is read only', async ()
   expect(view.error_message).toContain('pg is a connected database')
 })
 
-test('rows since the last time are for jobs', async () => {
-  await sql('CREATE TABLE orders AS SELECT 1 AS id')
-  expect((await sql('SELECT * FROM mindsdb.orders WHERE id > last')).error_message).toContain(
-    'only statements of CREATE JOB have it',
+test.each([
+  'SELECT * FROM mindsdb.orders WHERE id > last',
+  'CREATE JOB j (SELECT * FROM orders WHERE id > LAST AND id < LAST)',
+])('rows since the last time are for jobs, and read once: %s', async (statement) => {
+  await sql('CREATE TABLE IF NOT EXISTS orders AS SELECT 1 AS id')
+  expect((await sql(statement)).error_message).toContain(
+    'each statement of CREATE JOB can compare it once, as column > LAST',
   )
 })
 

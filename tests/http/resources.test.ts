@@ -176,6 +176,8 @@ describe('knowledge bases', () => {
     ],
     ['"filters":5', '"filters" must be a list of strings or an object, not the number 5'],
     ['"filters":["x",1]', '"filters[1]" must be a string, not the number 1'],
+    ['"error":"skp"', '"error" must be "raise" or "skip", not "skp"'],
+    ['"error":5', '"error" must be "raise" or "skip", not the number 5'],
   ]
   for (const [sent, message] of REFUSED) {
     test(`PUT {${sent}} is refused: ${message}`, async () => {
@@ -202,6 +204,16 @@ describe('knowledge bases', () => {
       code: 'missing_parameter',
       detail: 'Must provide "allowed_domains" field in "knowledge_base.filters"',
     })
+  })
+
+  test('PUT with an insert and "rechunk" says that they go in two requests', async () => {
+    const call = client(testServer())
+    await call(`POST ${KBS}`, { knowledge_base: { name: 'teas' } })
+    const sent = { knowledge_base: { rows: [{ content: 'Sencha' }], rechunk: true } }
+    const { status, json } = await call(`PUT ${KBS}/teas`, sent)
+    const how = 'it applies to stored documents; send the insert in a request of its own'
+    const detail = `"rechunk" cannot be sent with an insert: ${how}`
+    expect([status, json]).toMatchObject([400, { code: 'invalid_request', detail }])
   })
 
   test('a row that is not an object is named by its position', async () => {

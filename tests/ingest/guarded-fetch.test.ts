@@ -104,6 +104,14 @@ describe('a page', () => {
     expect((await get(`${base}/nope`)).status).toBe(404)
   })
 
+  test('whose server is down says what to check', async () => {
+    const [code, message] = await failure(get('http://127.0.0.1:9/page'))
+    expect([code, message]).toEqual([
+      'crawl_failed',
+      'GET http://127.0.0.1:9/page failed: the connection is refused; check the port, and that the server is running',
+    ])
+  })
+
   test('that moved is followed, and a page that moves for ever is not', async () => {
     expect((await get(`${base}/moved`)).url).toBe(`${base}/page`)
     expect(await failure(get(`${base}/loop`))).toEqual([

@@ -251,4 +251,9 @@ test('if nothing mentions a name of the question, a passage is only the closest'
   ]) {
     expect(await answerFrom(text, known)).toContain('This is what I found')
   }
+  const accents = await answerFrom(
+    'Many chestnuts grow in the Cévennes.',
+    'What grows in the Cevennes?',
+  )
+  expect(accents).toContain('This is what I found')
 })

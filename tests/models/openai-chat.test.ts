@@ -221,6 +221,15 @@ test('a web page is not an answer, and is named as the failure', async () => {
   )
 })
 
+test('a server that is down is reported with what to check', async () => {
+  const error = await thrownBy(heard(chatAt('http://127.0.0.1:9'), QUESTION))
+  expect(error).toMatchObject({
+    code: 'provider_failed',
+    message:
+      'http://127.0.0.1:9/v1/chat/completions failed: the connection is refused; check the port, and that the server is running',
+  })
+})
+
 test('an answer of an unknown form is reported without the words of the code that read it', async () => {
   await using server = scriptedServer(streaming({ choices: [null] }))
   const error = await thrownBy(heard(chatAt(server.url), QUESTION))

@@ -40,6 +40,24 @@ async function filledStore(
 const CONTENT =
   'FROM "project_1"."kb_1_chunks" JOIN "project_1"."kb_1_vectors" USING (chunk_key) ORDER BY chunk_key'
 
+test('a backup contains the rows behind a gap, such as those of replaced documents', async () => {
+  using folder = temporaryFolder()
+  const { store, kb } = await filledStore(folder.path, 0)
+  const words = Array.from({ length: 100 }, (_, index) => `word${index}`).join(' ')
+  const documents = Array.from({ length: 400 }, (_, index) => {
+    return documentOf({ id: `d${index}`, texts: [words] })
+  })
+  await store.chunks.replaceDocuments(kb, documents)
+  await store.chunks.replaceDocuments(kb, documents)
+  const count = 'SELECT count(*) FROM "project_1"."kb_1_recent_postings"'
+  const before = await rowsOf(store, count)
+  const { name } = await store.backups.create()
+  await store.close()
+  const restored = await openStore({ directory: join(folder.path, 'backups', name) })
+  expect(await rowsOf(restored, count)).toEqual(before)
+  await restored.close()
+})
+
 test('a backup opens as a data folder with the same rows, keys and comments', async () => {
   using folder = temporaryFolder()
   const { store } = await filledStore(folder.path, 50, { now: () => NOON })

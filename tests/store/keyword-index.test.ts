@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { chunkTables } from '../../src/core/domain/document.ts'
@@ -141,6 +142,31 @@ test('a data folder without an index gets one when it is opened', async () => {
   const scores = await keywordScores(newer, now, { text: 'n1400' })
   expect([...scores.keys()]).toEqual(['number n1400 of the teas'])
   await newer.close()
+})
+
+test('no postings are lost if a part that is sorted has none', async () => {
+  using folder = temporaryFolder()
+  const instance = await DuckDBInstance.create(':memory:')
+  const connection = await instance.connect()
+  const { postings, recentPostings } = chunkTables(kb)
+  const columns = '(term BIGINT, chunk_key BIGINT, frequency INTEGER, term_count INTEGER)'
+  // Row groups as small as those of a data folder.
+  await connection.run(`ATTACH '${join(folder.path, 'x.duckdb')}' AS x (ROW_GROUP_SIZE 16384);
+    USE x; CREATE SCHEMA ${postings.split('.')[0]}; CREATE TABLE ${postings} ${columns};
+    CREATE TABLE ${recentPostings} ${columns};
+    INSERT INTO ${recentPostings} SELECT (i % 2) * 9000000000000000000, i, 1, 1
+      FROM range(60000) AS r(i); BEGIN`)
+  await sortPostings(connection, kb, 5000)
+  await connection.run('COMMIT')
+  const reader = await connection.runAndReadAll(
+    `SELECT term, count(*) FROM ${postings} GROUP BY term ORDER BY term`,
+  )
+  expect(reader.getRows()).toEqual([
+    [0n, 30_000n],
+    [9_000_000_000_000_000_000n, 30_000n],
+  ])
+  connection.closeSync()
+  instance.closeSync()
 })
 
 test('postings are sorted as a whole, however small the parts that are sorted at once', async () => {

@@ -50,6 +50,18 @@ async function begun(): Promise<number> {
 }
 
 describe('a run', () => {
+  test('needs no body, also if a client announces JSON; a body needs its type', async () => {
+    fixture = await syncFixture()
+    await fixture.addSource({ name: 'files', kind: 'query', query: "SELECT 1 id, 'a' content" })
+    const sent = async (type: string, body?: string) => {
+      const { status } = await fixture.app.send('POST', RUN, body, { 'content-type': type })
+      return status
+    }
+    expect(await sent('application/json')).toBe(202)
+    expect(await sent('application/json', '{"full": true}')).toBe(202)
+    expect(await sent('', '{"full": true}')).toBe(415)
+  })
+
   test('that is cancelled keeps what it stored, and the next one continues', async () => {
     const model = new WatchedModel()
     fixture = await syncFixture({ embedders: model.registry() })

@@ -217,11 +217,8 @@ export function refuseUnanswerable(
     throw new AppError('invalid_request', `${message}: shorten the system message`)
   }
   if (answerForm === undefined || provider !== BUILTIN_PROVIDER) return
-  const needed = 'response_format needs an agent with a chat model'
-  throw new AppError(
-    'invalid_request',
-    `The built-in model quotes and cannot write JSON: ${needed}`,
-  )
+  const message = 'The built-in model quotes and cannot write JSON or call functions'
+  throw new AppError('invalid_request', `${message}: this needs an agent with a chat model`)
 }
 
 export interface ThreadOptions {

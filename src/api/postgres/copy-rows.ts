@@ -176,7 +176,7 @@ const NEEDS_ESCAPE = /[\\\t\n\r]/
 
 type Inserted = (statement: ReturnType<typeof insertStatement>) => Promise<number>
 
-/** Stores received rows in batches. If a batch fails, the error says how many rows are stored. */
+/** Stores received rows in batches. If one fails, the error says how many rows are stored. */
 export class CopyIn {
   readonly #copy: CopyStatement
   readonly #oids: readonly number[]
@@ -222,6 +222,17 @@ export class CopyIn {
 
   /** @returns the number of stored rows */
   async end(): Promise<number> {
+    try {
+      await this.#finish()
+      return this.#stored
+    } catch (error) {
+      if (!(error instanceof AppError) || this.#stored === 0) throw error
+      const message = `${error.message}; the first ${this.#stored} rows are stored`
+      throw new AppError(error.code, message, { cause: error })
+    }
+  }
+
+  async #finish(): Promise<void> {
     if (this.#failure !== null) throw this.#failure.error
     if (this.#copy.format !== 'binary') {
       this.#text += this.#decoder.decode()
@@ -230,7 +241,6 @@ export class CopyIn {
       throw malformed('the data ends before its trailer')
     }
     await this.#store()
-    return this.#stored
   }
 
   async #takeBinary(bytes: Buffer): Promise<void> {
@@ -272,13 +282,7 @@ export class CopyIn {
     const rows = this.#rows
     if (rows.length === 0) return
     this.#rows = []
-    try {
-      await this.#insert(insertStatement(this.#copy, rows))
-    } catch (error) {
-      if (!(error instanceof AppError) || this.#stored === 0) throw error
-      const message = `${error.message}; the first ${this.#stored} rows are stored`
-      throw new AppError(error.code, message, { cause: error })
-    }
+    await this.#insert(insertStatement(this.#copy, rows))
     this.#stored += rows.length
   }
 }

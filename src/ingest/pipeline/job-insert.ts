@@ -138,6 +138,7 @@ export class JobInsert {
     const isBegun = index === sourceIndex && rows > 0
     const doneRows = isBegun && isInOrder ? rows : 0
     const isAgain = isBegun && !isInOrder
+    if (isAgain && this.#checkpoint.firstChunkKey === null) throw fileChanged()
     // When a source is read again, its items are skipped again.
     if (isAgain) {
       this.#leftOut = before.leftOut
@@ -212,6 +213,12 @@ export class JobInsert {
 }
 
 type Mark = Omit<JobMark, 'jobId'>
+
+/** Only the rows of files can be in order first and, after a file was replaced, no longer. */
+function fileChanged(): AppError {
+  const message = 'A file was replaced after some of its rows were stored'
+  return new AppError('file_changed', `${message}; retry the job to read the new one`)
+}
 
 function atBeginning(leftOut: LeftOutItems): Checkpoint {
   return { firstChunkKey: null, sourceIndex: 0, rows: 0, before: { rows: 0, leftOut } }

@@ -1,5 +1,5 @@
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
-import { AppError, errorText } from '../../core/errors.ts'
+import { AppError, connectionFailure, errorText } from '../../core/errors.ts'
 import {
   type AddressPolicy,
   type Network,
@@ -211,8 +211,8 @@ async function answerOf<T>(
   } catch (error) {
     if (asked.aborted) throw asked.reason
     if (error instanceof AppError) throw error
-    const isLate = timeout.aborted
-    const why = isLate ? `took longer than ${options.pageMs} ms` : `failed: ${errorText(error)}`
+    const said = connectionFailure(error) ?? errorText(error)
+    const why = timeout.aborted ? `took longer than ${options.pageMs} ms` : `failed: ${said}`
     throw new AppError('crawl_failed', `GET ${url.href} ${why}`, { cause: error })
   }
 }

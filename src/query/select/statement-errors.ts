@@ -121,7 +121,8 @@ const SHOWN_COLUMNS_MAX = 20
 
 function lastHint(name: string): string | undefined {
   if (name.toLowerCase() !== 'last') return undefined
-  return 'LAST is the highest value a job has read so far: only statements of CREATE JOB have it'
+  const what = 'LAST is the highest value a job has read so far'
+  return `${what}: each statement of CREATE JOB can compare it once, as column > LAST`
 }
 
 /** DuckDB's wording. */

@@ -4,6 +4,7 @@ import { literal, quote } from '../../core/domain/names.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
 import { LOG_EXPECTED } from '../duckdb/log-mark.ts'
+import { insertFound } from '../duckdb/prepared.ts'
 import { definition } from '../upkeep/posting-sorter.ts'
 
 interface CopiedTable {
@@ -127,8 +128,8 @@ async function copyRows(copying: Copying, table: string): Promise<void> {
     signal.throwIfAborted()
     const startMs = performance.now()
     const end = first + groups * GROUP_ROWS
-    await connection.run(`INSERT INTO ${copy}.${table} SELECT * FROM ${source}.${table}
-      WHERE rowid >= ${first} AND rowid < ${end}`)
+    const rows = `FROM ${source}.${table} WHERE rowid >= ${first} AND rowid < ${end}`
+    await insertFound(connection, `${copy}.${table}`, rows)
     if (end <= lastRow) await sync()
     const stepMs = performance.now() - startMs
     if (stepMs > STEP_MS) groups = Math.max(1, Math.floor(groups / 2))

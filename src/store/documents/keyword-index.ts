@@ -19,7 +19,7 @@ import {
   appendColumns,
   countOf,
 } from '../duckdb/columns.ts'
-import { insertRow, oneRow, runPrepared } from '../duckdb/prepared.ts'
+import { insertFound, insertRow, oneRow, runPrepared } from '../duckdb/prepared.ts'
 import {
   POSTING_COLUMNS,
   RECENT_POSTING_COLUMNS,
@@ -175,9 +175,8 @@ export async function sortPostings(
   await connection.run(`ALTER TABLE ${postings} RENAME TO ${former};
     CREATE TABLE ${postings} (${POSTING_COLUMNS})`)
   for (const condition of parts) {
-    await connection.run(`INSERT INTO ${postings}
-      SELECT * FROM (FROM ${formerTable} UNION ALL FROM ${recentPostings})
-      WHERE ${condition} ORDER BY term, chunk_key`)
+    const rows = `FROM (FROM ${formerTable} UNION ALL FROM ${recentPostings}) WHERE ${condition}`
+    await insertFound(connection, postings, rows, 'ORDER BY term, chunk_key')
   }
   await connection.run(`DROP TABLE ${formerTable}; DELETE FROM ${recentPostings}`)
 }

@@ -68,6 +68,22 @@ export async function insertRow(
   await runPrepared(connection, sql, values)
 }
 
+/**
+ * For several inserts in one transaction: DuckDB 1.5 loses the rows of an INSERT … SELECT of a whole
+ * row group that follows one without rows.
+ * @param rows from the FROM on
+ */
+export async function insertFound(
+  connection: DuckDBConnection,
+  table: string,
+  rows: string,
+  order = '',
+): Promise<void> {
+  const found = await connection.runAndReadAll(`SELECT 1 ${rows} LIMIT 1`)
+  if (found.currentRowCount === 0) return
+  await connection.run(`INSERT INTO ${table} SELECT * ${rows} ${order}`)
+}
+
 /** DuckDB computes a cast of a plain parameter while planning, so plans again each time. */
 export function oneRow(number: number, type: DuckDBType | string): string {
   return `unnest([$${number}::${type}])`

@@ -310,6 +310,20 @@ describe('COPY', () => {
     )
   })
 
+  test('says how many rows are stored if a later one is malformed', async () => {
+    const client = await RawClient.started(open.port)
+    client.send(message('Q', text('CREATE TABLE numbers (a INTEGER, b INTEGER)')))
+    await client.until('Z')
+    client.send(message('Q', text('COPY numbers FROM STDIN')))
+    await client.until('G')
+    client.send(message('d', Buffer.from(`${'1\t2\n'.repeat(1100)}7\n`)), message('c'))
+    const failed = (await client.until('Z')).find(({ kind }) => kind === 'E') ?? NOTHING
+    expect(failureOf(failed).M).toBe(
+      'COPY: a row has 1 values, not 2; the first 1000 rows are stored',
+    )
+    client.close()
+  })
+
   test('reads the binary form however it is split, and refuses bytes that are not it', async () => {
     const client = await RawClient.started(open.port)
     const told = async (sql: string) => {

@@ -17,9 +17,7 @@ export async function readJson<T>(
   body: BodySchema<T>,
   isOptional = false,
 ): Promise<T> {
-  const { headers } = request
-  const isMissing = headers.get('content-type') === null || headers.get('content-length') === '0'
-  if (isOptional && isMissing) return body.check({}, request.method)
+  if (isOptional && request.body === null) return body.check({}, request.method)
   requireJsonType(request)
   const bytes = await readBody(context, request, body.bytesMax)
   const value = await parseJson(bytes, context.scopeOf(request).signal)
@@ -196,23 +194,31 @@ function shapeError(error: WrongValue, method: string): AppError {
     return new AppError('missing_parameter', message, { param: fieldName(keys) })
   }
   const expected = expectationOf(wrong.schema)
-  const found = hugeNumber(wrong) ?? longList(wrong) ?? kindOfValue(wrong.value)
+  const special = hugeNumber(wrong) ?? longList(wrong) ?? unknownWord(wrong)
+  const found = special ?? kindOfValue(wrong.value)
   const message = `Field "${fieldName(keys)}" must be ${expected}, not ${found}`
   return new AppError('invalid_request', message, { param: fieldName(keys) })
 }
 
 /** Finds the actual error if no variant of a union matches: the one in the most similar variant. */
 function innermost(error: WrongValue): WrongValue {
+  if (typeof error.value !== 'object' || error.value === null) return error
   const variants: readonly TSchema[] = error.schema.anyOf ?? []
-  const kind = jsonTypeOf(error.value)
-  const index = variants.findIndex(({ type }) => type === kind)
-  if (kind !== 'object' && kind !== 'array') return error
+  const index = variants.findIndex((variant) => isMeantFor(variant, error.value))
   const inner = Iterator.from(error.errors[index] ?? [])
     .take(INNER_ERRORS_MAX)
     .toArray()
   // A misspelt field also makes the right one missing, but its own name is more helpful.
   const found = inner.find(({ message }) => message === UNEXPECTED) ?? inner[0]
   return found === undefined ? error : innermost(found)
+}
+
+/** Of the value's JSON type and, for objects, with the same constants, such as a `type`. */
+function isMeantFor({ anyOf, type, properties = {} }: TSchema, value: unknown): boolean {
+  if (Array.isArray(anyOf)) return anyOf.some((variant) => isMeantFor(variant, value))
+  if (typeof value !== 'object' || value === null || type !== jsonTypeOf(value)) return false
+  const constants = Object.entries<TSchema>(properties).filter(([, one]) => 'const' in one)
+  return constants.every(([name, one]) => Reflect.get(value, name) === one.const)
 }
 
 const UNEXPECTED = 'Unexpected property'
@@ -230,6 +236,13 @@ function longList({ value, schema }: WrongValue): string | undefined {
   const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
   if (!Array.isArray(value)) return undefined
   return kinds.some(({ maxItems }) => value.length > maxItems) ? `of ${value.length}` : undefined
+}
+
+/** A string where only certain strings are allowed. */
+function unknownWord({ value, schema }: WrongValue): string | undefined {
+  const kinds: readonly TSchema[] = schema.anyOf ?? [schema]
+  const isWord = typeof value === 'string' && kinds.some((kind) => typeof kind.const === 'string')
+  return isWord ? JSON.stringify(value.slice(0, 40)) : undefined
 }
 
 function jsonTypeOf(value: unknown): string {
@@ -280,6 +293,8 @@ function expectationOf(schema: TSchema): string {
   if (schema.type === 'number') {
     return `${schema.multipleOf === 1 ? 'an integer' : 'a number'}${boundsOf(schema)}`
   }
+  const kind = schema.properties?.type?.const
+  if (kind !== undefined) return `an object with "type": ${JSON.stringify(kind)}`
   return NAMES[schema.type]?.[0] ?? 'another value'
 }
 

@@ -146,10 +146,10 @@ function requireScopes(principal: Principal, sent: SentUpdate): void {
 }
 
 /** @throws AppError `invalid_request` */
-function refuseOthersWith(sent: SentUpdate): void {
+function refuseInsertWith(sent: SentUpdate): void {
   if (!hasInsert(sent)) return
-  const how = 'inserts always use the knowledge base’s own chunking'
-  throw new AppError('invalid_request', `"rechunk" needs an insert: ${how}`)
+  const why = 'it applies to stored documents; send the insert in a request of its own'
+  throw new AppError('invalid_request', `"rechunk" cannot be sent with an insert: ${why}`)
 }
 
 /** @throws AppError `invalid_request` for an option of an action that is not requested */
@@ -179,7 +179,7 @@ async function update(
     const fields = Object.fromEntries(Object.entries(sent).filter(([, value]) => isSet(value)))
     return { job: await deps.move(kb, fields, principal), skippedRows: null }
   }
-  if (sent.rechunk === true) refuseOthersWith(sent)
+  if (sent.rechunk === true) refuseInsertWith(sent)
   refuseWithoutInsert(sent)
   const definition = definitionFields(sent)
   new FieldReader(definition, INVALID_KNOWLEDGE_BASE).allowOnly(UPDATE_FIELDS, notAllowed)

@@ -1,4 +1,5 @@
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
+import { withoutAccents } from '../../../core/text/word-forms.ts'
 import { UNSPACED } from '../../../core/text/words.ts'
 import type { AnswerUnit, Passage } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
@@ -231,9 +232,9 @@ function isNoun(word: string): boolean {
   return !(SMALL.has(word) || DATES.has(word) || UNSPACED.test(word))
 }
 
-/** Removes everything but letters and digits. */
+/** Removes everything but letters and digits, and their accents. */
 export function bare(text: string): string {
-  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')
+  return withoutAccents(text.toLowerCase()).replace(/[^\p{L}\p{N}]+/gu, '')
 }
 
 export type AnswerKind = keyof typeof WORDS.wanted
