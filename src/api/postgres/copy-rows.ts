@@ -185,6 +185,9 @@ export class CopyIn {
   /** The part of the next row received so far: text, or bytes in the binary form. */
   #text = ''
   #bytes: Buffer = Buffer.alloc(0)
+  /** Received, but not looked at yet. */
+  #received = Buffer.alloc(0)
+  #receivedBytes = 0
   #rows: (readonly ParameterValue[])[] = []
   #stored = 0
   #isHeaderDue: boolean
@@ -202,13 +205,29 @@ export class CopyIn {
   async push(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== null) return
     try {
-      await this.#take(bytes)
+      this.#receive(bytes)
+      // Otherwise a long row would be looked at from its start for each of its pieces.
+      if (this.#receivedBytes >= this.#text.length + this.#bytes.length) await this.#take()
     } catch (error) {
       this.#failure = { error }
     }
   }
 
-  async #take(bytes: Uint8Array): Promise<void> {
+  #receive(bytes: Uint8Array): void {
+    const length = this.#receivedBytes + bytes.length
+    if (length > this.#received.length) {
+      const grown = Buffer.alloc(length * 2)
+      this.#received.copy(grown)
+      this.#received = grown
+    }
+    this.#received.set(bytes, this.#receivedBytes)
+    this.#receivedBytes = length
+  }
+
+  async #take(): Promise<void> {
+    const bytes = this.#received.subarray(0, this.#receivedBytes)
+    this.#received = Buffer.alloc(0)
+    this.#receivedBytes = 0
     if (this.#copy.format === 'binary') {
       await this.#takeBinary(Buffer.concat([this.#bytes, bytes]))
     } else {
@@ -234,6 +253,7 @@ export class CopyIn {
 
   async #finish(): Promise<void> {
     if (this.#failure !== null) throw this.#failure.error
+    await this.#take()
     if (this.#copy.format !== 'binary') {
       this.#text += this.#decoder.decode()
       await this.#takeLines(true)

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CopyIn } from '../../../src/api/postgres/copy-rows.ts'
+import { cpuMsOf } from '../../support/cpu-time.ts'
 import {
   failureOf,
   int16,
@@ -288,4 +290,29 @@ test.skipIf(Bun.which('openssl') === null)('TLS: the connection is encrypted', a
   client.close()
   await served.stop()
   rmSync(folder, { recursive: true })
+})
+
+test('a row of COPY in pieces of one byte is not read again for each of them', async () => {
+  const stored: unknown[] = []
+  const copy = new CopyIn(
+    {
+      direction: 'in',
+      select: '',
+      table: 't',
+      columns: ['a'],
+      format: 'csv',
+      hasHeader: false,
+      delimiter: ',',
+      nullText: '',
+    },
+    [25],
+    async (statement) => stored.push(statement),
+  )
+  const piece = Buffer.from('7')
+  const ms = cpuMsOf(() => {
+    for (let count = 0; count < 200_000; count += 1) void copy.push(piece)
+  })
+  expect(await copy.end()).toBe(1)
+  expect(Bun.inspect(stored)).toContain('7'.repeat(1000))
+  expect(ms).toBeLessThan(3000)
 })
