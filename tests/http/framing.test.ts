@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect, type Socket } from 'node:net'
+import { limitedBody } from '../../src/api/http/bodies/body.ts'
 import type { Listener } from '../../src/api/http/listen.ts'
 import { type TestServer, testServer } from './server-fixture.ts'
 
@@ -218,4 +219,34 @@ describe('others are answered beside', () => {
       await expectPing()
     })
   }
+})
+
+test('a body in pieces of one byte is read in larger ones', async () => {
+  const counts: number[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      const pieces = await Array.fromAsync(limitedBody(request, { bytesMax: 1e9, name: 'none' }))
+      counts.push(pieces.length, Buffer.concat(pieces).length)
+      return new Response()
+    },
+  })
+  const answered = Promise.withResolvers<void>()
+  const socket = await Bun.connect({
+    hostname: '127.0.0.1',
+    port: server.port ?? 0,
+    socket: { data: () => answered.resolve(), drain: () => send() },
+  })
+  const head = 'POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n'
+  let unsent = Buffer.from(`${head}${'1\r\na\r\n'.repeat(100_000)}0\r\n\r\n`)
+  const send = () => {
+    unsent = unsent.subarray(socket.write(unsent))
+  }
+  send()
+  await answered.promise
+  expect(counts[1]).toBe(100_000)
+  expect(counts[0]).toBeLessThan(10_000)
+  socket.end()
+  await server.stop(true)
 })

@@ -176,3 +176,64 @@ describe('a parameter of several types', () => {
     })
   }
 })
+
+describe('a row that would take long to convert', () => {
+  const LARGE: readonly string[] = [
+    'SELECT list(i) FROM range(300000) t(i)',
+    'SELECT histogram(i) FROM range(300000) t(i)',
+    'SELECT list({a: i, b: [i]}) FROM range(90000) t(i)',
+    `SELECT ('[' || repeat('{"a":1},', 1200000) || '1]')::JSON`,
+    `SELECT repeat('abcdefghij', 7000000)`,
+  ]
+  const send = (query: string, accept: string) => {
+    const url = `http://localhost/api/sql/query?${new URLSearchParams({ query })}`
+    return t.app.handle(new Request(url, { headers: { accept } }))
+  }
+  for (const sql of LARGE) {
+    test(`is refused as text: ${sql}`, async () => {
+      expect(await answerOf(sql)).toMatchObject({ type: 'error', error_code: 4009 })
+      for (const accept of ['text/csv', 'application/x-ndjson']) {
+        const response = await send(sql, accept)
+        expect([response.status, await response.json()]).toMatchObject([
+          400,
+          { code: 'sql_too_costly' },
+        ])
+      }
+    }, 60_000)
+  }
+
+  test('comes in binary formats', async () => {
+    for (const format of ['arrow.stream', 'parquet']) {
+      const response = await send(LARGE[0] ?? '', `application/vnd.apache.${format}`)
+      expect([response.status, (await response.bytes()).length > 300_000]).toEqual([200, true])
+    }
+  })
+
+  test('can have large parts, which are counted for each row', async () => {
+    const sql = `SELECT range(100000) FROM range(20) UNION ALL SELECT NULL`
+    const { data = [] } = await answerOf(sql)
+    expect(data.map(([list]) => (list as unknown[] | null)?.length)).toEqual([
+      ...Array<number>(20).fill(100_000),
+      undefined,
+    ])
+  }, 60_000)
+
+  test('is read alone, so that others need not wait', async () => {
+    const lists = await t.send('POST', '/api/sql/query', {
+      query: 'SELECT range(20000) FROM range(200)',
+      response_format: 'jsonlines',
+    })
+    // The head, and more than one batch.
+    expect(lists.text.trim().split('\n').length).toBeGreaterThan(10)
+  }, 60_000)
+
+  test('is text if its JSON is too deep for JavaScript', async () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    const { data } = await answerOf(`SELECT (repeat('[', 50000) || repeat(']', 50000))::JSON`)
+    expect(data).toEqual([[deep]])
+    const brackets = { a: '['.repeat(20_000) }
+    expect(
+      (await answerOf('SELECT CAST(:p AS JSON)', { p: JSON.stringify(brackets) })).data,
+    ).toEqual([[brackets]])
+  })
+})

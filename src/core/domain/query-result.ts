@@ -98,11 +98,31 @@ export function parsedExactly(text: string, isLarge = LARGE_NUMBER): ResultValue
 
 export function exactJson(text: string): ResultValue {
   try {
-    return parsedExactly(text, LARGE_INTEGER)
+    return isDeep(text) ? text : parsedExactly(text, LARGE_INTEGER)
   } catch {
     // A JSON column may contain values that only DuckDB accepts as JSON, such as NaN.
     return text
   }
+}
+
+/** JavaScript writes JSON of 40,000 levels, if at all, in two seconds. */
+const DEPTH_MAX = 10_000
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
+function isDeep(text: string): boolean {
+  if (text.length < DEPTH_MAX) return false
+  let depth = 0
+  let isQuoted = false
+  for (let at = 0; at < text.length && depth <= DEPTH_MAX; at += 1) {
+    const sign = text.charCodeAt(at)
+    if (isQuoted && sign === BACKSLASH) at += 1
+    else if (sign === QUOTE) isQuoted = !isQuoted
+    else if (isQuoted) continue
+    else if (sign === 0x5b || sign === 0x7b) depth += 1
+    else if (sign === 0x5d || sign === 0x7d) depth -= 1
+  }
+  return depth > DEPTH_MAX
 }
 
 function exactNumber(_key: string, part: ResultValue, { source }: Source): ResultValue {

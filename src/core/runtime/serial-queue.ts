@@ -79,8 +79,12 @@ export async function mapConcurrent<Item, Result>(
 
 /** Lets long work yield between its steps, because all requests share the main thread. */
 
-/** Lets other waiting work run first. */
-export function yieldToEventLoop(): Promise<void> {
+/** A request needs several turns of the event loop, which are short unless one step is this long. */
+const LONG_STEP_MS = 20
+
+/** Lets other waiting work run first: after a long step, for as long as the step took. */
+export function yieldToEventLoop(stepMs = 0): Promise<void> {
+  if (stepMs > LONG_STEP_MS) return Bun.sleep(stepMs)
   return new Promise((resolve) => {
     setImmediate(resolve)
   })
@@ -98,8 +102,12 @@ export class TimeSlice {
     this.#sliceMs = sliceMs
   }
 
+  get spentMs(): number {
+    return performance.now() - this.#startedAt
+  }
+
   get isSpent(): boolean {
-    return performance.now() - this.#startedAt >= this.#sliceMs
+    return this.spentMs >= this.#sliceMs
   }
 
   /** Await this between short steps of the work. @throws the signal's reason once aborted */

@@ -28,6 +28,7 @@ import {
   typeName,
 } from '../../core/domain/shown-values.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
+import { largeRowCheck } from './columnar/raw-vectors.ts'
 import type { ChunkSource } from './read-session.ts'
 import { textPieces } from './text-rows.ts'
 
@@ -67,7 +68,9 @@ export function rowBatches<T>(
   converterFor: (type: DuckDBType) => Converter<T>,
   { source, first }: { readonly source: ChunkSource; readonly first: DuckDBDataChunk | null },
 ): AsyncIterable<Batch<T | null>> {
-  return stoppable(source, () => batchesOf(types.map(converterFor), source, first))
+  return stoppable(source, () =>
+    batchesOf({ types, converters: types.map(converterFor) }, source, first),
+  )
 }
 
 /** null if not a single chunk, or if converting would block for too long. */
@@ -77,21 +80,30 @@ export function readyRows(
 ): Batch<ResultValue> | null {
   if (data === null) return []
   for (let at = 0; at < types.length; at += 1) numberFields(data.getColumnVector(at).type)
-  const rows = batchOf(data, 0, types.map(converterOf))
+  if (largeRowCheck(types, data) !== null) return null
+  const rows = batchOf(data, 0, { types, converters: types.map(converterOf) })
   return rows.length === data.rowCount ? rows : null
 }
 
+interface ConvertedColumns<T> {
+  readonly types: readonly DuckDBType[]
+  readonly converters: readonly Converter<T>[]
+}
+
 async function* batchesOf<T>(
-  converters: readonly Converter<T>[],
+  columns: ConvertedColumns<T>,
   source: ChunkSource,
   first: DuckDBDataChunk | null,
 ): AsyncGenerator<Batch<T | null>, void, void> {
   let hasYielded = false
+  let tookMs = 0
   for (let data = first; data !== null; data = await source.next()) {
-    for (let at = 0; at < converters.length; at += 1) numberFields(data.getColumnVector(at).type)
+    for (let at = 0; at < columns.types.length; at += 1) numberFields(data.getColumnVector(at).type)
     for (let start = 0; start < data.rowCount; ) {
-      if (hasYielded) await yieldToEventLoop()
-      const batch = batchOf(data, start, converters)
+      if (hasYielded) await yieldToEventLoop(tookMs)
+      const startedAt = performance.now()
+      const batch = batchOf(data, start, columns)
+      tookMs = performance.now() - startedAt
       start += batch.length
       yield batch
       hasYielded = true
@@ -102,15 +114,20 @@ async function* batchesOf<T>(
 function batchOf<T>(
   data: DuckDBDataChunk,
   start: number,
-  converters: readonly Converter<T>[],
+  { types, converters }: ConvertedColumns<T>,
 ): Batch<T | null> {
   const rows: (T | null)[][] = []
   const until = performance.now() + BATCH_MS
-  const rowsPerLook = Math.max(1, Math.floor(VALUES_PER_LOOK / converters.length))
+  const check = largeRowCheck(types, data)
+  const rowsPerLook =
+    check === null ? Math.max(1, Math.floor(VALUES_PER_LOOK / converters.length)) : 1
   let at = start
   do {
     const end = Math.min(at + rowsPerLook, data.rowCount)
-    for (; at < end; at += 1) rows.push(rowOf(data, at, converters))
+    for (; at < end; at += 1) {
+      check?.(at)
+      rows.push(rowOf(data, at, converters))
+    }
   } while (at < data.rowCount && performance.now() < until)
   return rows
 }

@@ -14,7 +14,7 @@ import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { csvCell, csvRow } from '../../core/text/csv.ts'
 import { postgresMoment } from '../../core/time.ts'
 import { writeBinaryText } from './columnar/binary-cells.ts'
-import { ByteBuffer, textBytes } from './columnar/raw-vectors.ts'
+import { ByteBuffer, largeRowCheck, textBytes } from './columnar/raw-vectors.ts'
 import {
   type CellColumn,
   type CellFormat,
@@ -67,12 +67,17 @@ export async function* textPieces(
   const writer = new LineWriter(types, format)
   let slice = new TimeSlice(SLICE_MS)
   for (let data = first; data !== null; data = await source.next()) {
+    let step = new TimeSlice(SLICE_MS)
     for (const _ of writer.write(data)) {
-      if (!writer.isFull && !slice.isSpent) continue
-      yield writer.take()
-      if (!slice.isSpent) continue
-      await yieldToEventLoop()
-      slice = new TimeSlice(SLICE_MS)
+      const stepMs = step.spentMs
+      if (writer.isFull || slice.isSpent) {
+        yield writer.take()
+        if (slice.isSpent) {
+          await yieldToEventLoop(stepMs)
+          slice = new TimeSlice(SLICE_MS)
+        }
+      }
+      step = new TimeSlice(SLICE_MS)
     }
     if (!writer.isEmpty) yield writer.take()
   }
@@ -84,10 +89,12 @@ class LineWriter {
   readonly #format: LineFormat
   readonly #columns: readonly CellColumn[]
   readonly #texts: readonly number[]
+  readonly #types: readonly DuckDBType[]
   #out = new ByteBuffer(PIECE_BYTES_MAX)
 
   constructor(types: readonly DuckDBType[], format: LineFormat) {
     this.#format = format
+    this.#types = types
     this.#columns = types.map((type) => cellColumn(type, format))
     this.#texts = types.flatMap((type, index) => (isText(type) ? [index] : []))
     written(this.#out, format.head)
@@ -104,14 +111,19 @@ class LineWriter {
   *write(data: DuckDBDataChunk): Generator<void, void, void> {
     const vectors = this.#columns.map((_, index) => data.getColumnVector(index))
     for (const { type } of vectors) numberFields(type)
-    const rowsPerLook = Math.max(1, Math.floor(VALUES_PER_LOOK / this.#columns.length))
+    const check = largeRowCheck(this.#types, data)
+    const rowsPerLook =
+      check === null ? Math.max(1, Math.floor(VALUES_PER_LOOK / this.#columns.length)) : 1
     for (let start = 0; start < data.rowCount; ) {
       const count = this.#countFrom(vectors, start, data.rowCount)
+      // Texts of several rows are copied at once only if they are small.
+      if (count === 1) check?.(start)
       for (const [index, column] of this.#columns.entries()) {
         const vector = vectors[index]
         if (vector !== undefined) column.open(vector, { start, count })
       }
       for (let row = start; row < start + count; row += 1) {
+        check?.(row)
         this.#writeRow(row)
         if (row % rowsPerLook === 0 || this.isFull) yield
       }

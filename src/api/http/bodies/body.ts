@@ -1,6 +1,7 @@
 import type { Static, TSchema } from 'elysia'
 import { type TypeCheck, TypeCompiler } from 'elysia/type-system'
 import { AppError } from '../../../core/errors.ts'
+import { yieldToEventLoop } from '../../../core/runtime/serial-queue.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { parseJson } from './json-text.ts'
 
@@ -54,6 +55,8 @@ export async function readBody(
   return bytes
 }
 
+const SMALL_PIECE_BYTES = 1024
+
 interface BodyLimit {
   readonly bytesMax: number
   /** What the message calls the limit: the setting's name, if it can be raised. */
@@ -92,6 +95,8 @@ export async function* limitedBody(
       sizeBytes += piece.byteLength
       if (sizeBytes > limit.bytesMax) throw tooLarge(limit)
       yield piece
+      // Bun then joins what has arrived. A body can consist of millions of pieces of one byte.
+      if (piece.byteLength < SMALL_PIECE_BYTES) await yieldToEventLoop()
     }
   } catch (error) {
     throw error instanceof AppError ? error : leftEarly(error)

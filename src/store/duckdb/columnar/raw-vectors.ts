@@ -1,6 +1,17 @@
 /** Reads DuckDB vectors directly from memory. The views are valid as long as their chunk. */
-import type { DuckDBVector } from '@duckdb/node-api'
+import {
+  DuckDBArrayType,
+  type DuckDBDataChunk,
+  DuckDBListType,
+  DuckDBMapType,
+  DuckDBStructType,
+  type DuckDBType,
+  DuckDBTypeId,
+  DuckDBUnionType,
+  type DuckDBVector,
+} from '@duckdb/node-api'
 import duckdb from '@duckdb/node-bindings'
+import { AppError } from '../../../core/errors.ts'
 
 const SHORT_COPY_MAX = 64
 
@@ -173,6 +184,73 @@ export function textBytes(vector: DuckDBVector, start: number, count: number): n
 function textWords(vector: DuckDBVector): Uint32Array {
   const items = itemBytes(vector)
   return new Uint32Array(items.buffer, items.byteOffset, items.byteLength >> 2)
+}
+
+/** The values within one row that are converted at once: a quarter of a second of work. */
+const INNER_VALUES_MAX = 250_000
+/** Rows with fewer values in them, all together, need no check. */
+const INNER_VALUES_FEW = 10_000
+/** This much text takes as long as one value, and so does parsing this much JSON. */
+const TEXT_BYTES_PER_VALUE = 256
+const JSON_BYTES_PER_VALUE = 32
+
+/**
+ * Call the check before converting a row: a single one can hold as much as all others, and blocks
+ * the main thread. null if all rows of the chunk are small.
+ */
+export function largeRowCheck(
+  types: readonly DuckDBType[],
+  data: DuckDBDataChunk,
+): ((row: number) => void) | null {
+  const countIn = (rows: RowRange, most: number) => {
+    return types.reduce((sum, type, index) => {
+      return sum + innerValues(type, data.getColumnVector(index), rows, most)
+    }, 0)
+  }
+  const all = { start: 0, count: data.rowCount }
+  if (countIn(all, INNER_VALUES_FEW) <= INNER_VALUES_FEW) return null
+  return (row) => {
+    if (countIn({ start: row, count: 1 }, INNER_VALUES_MAX) <= INNER_VALUES_MAX) return
+    throw new AppError(
+      'sql_too_costly',
+      `A row has more than ${INNER_VALUES_MAX} list items and fields, 8 MB of JSON or 64 MB of text; select parts of it, use unnest, or request Arrow or Parquet`,
+    )
+  }
+}
+
+/** How many values are in lists and structs of these rows. Stops counting beyond `most`. */
+function innerValues(type: DuckDBType, vector: DuckDBVector, rows: RowRange, most: number): number {
+  // DuckDB's maps are lists, and its unions are structs.
+  if (type instanceof DuckDBMapType || type instanceof DuckDBUnionType) {
+    const inner = innerVector(vector)
+    return innerValues(inner.type, inner, rows, most)
+  }
+  if (type instanceof DuckDBListType) return listedValues(vector, rows, most)
+  if (type instanceof DuckDBArrayType) {
+    const items = { start: rows.start * type.length, count: rows.count * type.length }
+    return items.count + innerValues(type.valueType, childVector(vector), items, most)
+  }
+  if (type instanceof DuckDBStructType) {
+    return fieldVectors(vector).reduce((sum, field) => {
+      return sum + rows.count + innerValues(field.type, field, rows, most)
+    }, 0)
+  }
+  if (type.typeId !== DuckDBTypeId.VARCHAR && type.typeId !== DuckDBTypeId.BLOB) return 0
+  const bytes = textBytes(vector, rows.start, rows.count)
+  return bytes / (type.alias === 'JSON' ? JSON_BYTES_PER_VALUE : TEXT_BYTES_PER_VALUE)
+}
+
+function listedValues(vector: DuckDBVector, { start, count }: RowRange, most: number): number {
+  const entries = listEntries(vector)
+  const bits = validBits(vector)
+  const items = childVector(vector)
+  let sum = 0
+  for (let row = start; row < start + count && sum <= most; row += 1) {
+    if (!isValid(bits, row)) continue
+    const own = { start: Number(entries[row * 2]), count: Number(entries[row * 2 + 1]) }
+    sum += own.count + innerValues(items.type, items, own, most - sum)
+  }
+  return sum
 }
 
 /** As UTF-8. Adjacent texts need one call together. @param ends offsets, from `endsAt` */
