@@ -215,6 +215,32 @@ test('if a file is replaced or deleted while a job reads it, the message says so
   }
 })
 
+test('an insert whose client leaves is cancelled, and the knowledge base says why', async () => {
+  const gate = gatedEmbedders(() => true)
+  const gated = await createTestApp({ embedders: gate.embedders })
+  try {
+    await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
+    const client = new AbortController()
+    const request = new Request(`http://localhost${KB}/teas`, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ knowledge_base: { rows: rowsOf(1) } }),
+      signal: client.signal,
+    })
+    const answer = gated.app.handle(request)
+    await gate.entered(1)
+    client.abort()
+    await answer
+    const { insert_error } = (await gated.send('GET', `${KB}/teas`)).body as {
+      readonly insert_error: string
+    }
+    expect(insert_error).toBe('The client closed the connection')
+  } finally {
+    gate.open()
+    await gated.close()
+  }
+})
+
 test('INSERT … SELECT in the background answers its row of information_schema.queries', async () => {
   await app.send('PUT', '/api/files/leaves.csv', csvOf(ROWS))
   const sql = `INSERT INTO teas SELECT id, content FROM files.leaves WHERE content <> 'secret'

@@ -262,7 +262,7 @@ export async function insertOrJob<T>(
   const insert = JobInsert.waitedFor({ kb, total }, chunks)
   const stopping = new AbortController()
   setCaller(stopping.signal, callerOf(signal))
-  const stopListening = onAbort(signal, () => stopping.abort(signal.reason))
+  const stopListening = onAbort(signal, () => stopping.abort(leftBy(signal)))
   let isOver = false
   const ended = run(insert, stopping.signal).finally(() => {
     isOver = true
@@ -283,6 +283,12 @@ export async function insertOrJob<T>(
   } finally {
     stopListening()
   }
+}
+
+/** The knowledge base shows it as the error of its last insert. */
+function leftBy({ reason }: AbortSignal): AppError {
+  if (reason instanceof AppError) return reason
+  return new AppError('cancelled', 'The client closed the connection', { cause: reason })
 }
 
 /**
