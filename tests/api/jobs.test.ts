@@ -215,6 +215,34 @@ test('if a file is replaced or deleted while a job reads it, the message says so
   }
 })
 
+test.each(['PUT', 'POST'])(
+  'after a client left its %s, the knowledge base says so',
+  async (method) => {
+    const gate = gatedEmbedders(() => true)
+    const gated = await createTestApp({ embedders: gate.embedders })
+    try {
+      await gated.send('POST', KB, { knowledge_base: { name: 'teas' } })
+      const client = new AbortController()
+      const rows = JSON.stringify({ knowledge_base: { rows: rowsOf(1) } })
+      const request = new Request(`http://localhost${KB}/teas${method === 'PUT' ? '' : '/files'}`, {
+        method,
+        ...(method === 'PUT' ? { headers: { 'content-type': 'application/json' } } : {}),
+        body: method === 'PUT' ? rows : csvOf(1),
+        signal: client.signal,
+      })
+      const answer = gated.app.handle(request)
+      await gate.entered(1)
+      client.abort()
+      await answer
+      const { body } = await gated.send('GET', `${KB}/teas`)
+      expect(body).toMatchObject({ insert_error: 'The client closed the connection' })
+    } finally {
+      gate.open()
+      await gated.close()
+    }
+  },
+)
+
 test('INSERT … SELECT in the background answers its row of information_schema.queries', async () => {
   await app.send('PUT', '/api/files/leaves.csv', csvOf(ROWS))
   const sql = `INSERT INTO teas SELECT id, content FROM files.leaves WHERE content <> 'secret'

@@ -147,7 +147,8 @@ export class InsertLog {
     try {
       return await work()
     } catch (error) {
-      entry.error = toAppError(error).message
+      const hasLeft = error instanceof DOMException && error.name === 'AbortError'
+      entry.error = hasLeft ? 'The client closed the connection' : toAppError(error).message
       throw error
     } finally {
       entry.finishedMs = this.#now()

@@ -58,7 +58,7 @@ interface Checkpoint {
 type Deps = RechunkDeps & Pick<QueryDeps, 'catalog'>
 
 /** Small enough for short transactions, and for a killed process to lose little work. */
-const BATCH = { documents: 64, chars: 500_000 }
+const BATCH = { documents: 256, chars: 500_000 }
 /** The first batch is small so that progress shows soon. Each further one is twice as large. */
 const FIRST_DOCUMENTS = 8
 /**
