@@ -186,7 +186,7 @@ export class CopyIn {
   #text = ''
   #bytes: Buffer = Buffer.alloc(0)
   /** Received, but not looked at yet. */
-  #received = Buffer.alloc(0)
+  readonly #received: Uint8Array[] = []
   #receivedBytes = 0
   #rows: (readonly ParameterValue[])[] = []
   #stored = 0
@@ -205,28 +205,18 @@ export class CopyIn {
   async push(bytes: Uint8Array): Promise<void> {
     if (this.#failure !== null) return
     try {
-      this.#receive(bytes)
+      this.#received.push(bytes)
+      this.#receivedBytes += bytes.length
       // Otherwise a long row would be looked at from its start for each of its pieces.
-      if (this.#receivedBytes >= this.#text.length + this.#bytes.length) await this.#take()
+      const enough = Math.min(this.#text.length + this.#bytes.length, LINE_BYTES_MAX / 64)
+      if (this.#receivedBytes >= enough) await this.#take()
     } catch (error) {
       this.#failure = { error }
     }
   }
 
-  #receive(bytes: Uint8Array): void {
-    const length = this.#receivedBytes + bytes.length
-    if (length > this.#received.length) {
-      const grown = Buffer.alloc(length * 2)
-      this.#received.copy(grown)
-      this.#received = grown
-    }
-    this.#received.set(bytes, this.#receivedBytes)
-    this.#receivedBytes = length
-  }
-
   async #take(): Promise<void> {
-    const bytes = this.#received.subarray(0, this.#receivedBytes)
-    this.#received = Buffer.alloc(0)
+    const bytes = Buffer.concat(this.#received.splice(0))
     this.#receivedBytes = 0
     if (this.#copy.format === 'binary') {
       await this.#takeBinary(Buffer.concat([this.#bytes, bytes]))
@@ -281,10 +271,9 @@ export class CopyIn {
     const { rows, rest } = lines(this.#text, this.#copy, isLast)
     this.#text = rest
     for (const row of rows) {
-      const isHeader = this.#isHeaderDue
-      this.#isHeaderDue = false
       const cells = row.map((cell) => (cell === null ? null : Buffer.from(cell)))
-      if (!isHeader) await this.#add(cells, false)
+      if (!this.#isHeaderDue) await this.#add(cells, false)
+      this.#isHeaderDue = false
     }
   }
 
