@@ -1,11 +1,17 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { cpSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import fc from 'fast-check'
 import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
+import { keysOfDocuments } from '../../src/store/documents/document-ids.ts'
 import { sortPostings } from '../../src/store/documents/keyword-index.ts'
+import { KeywordRebuild } from '../../src/store/documents/keyword-rebuild.ts'
+import { removeChunkRows } from '../../src/store/documents/write-chunk-rows.ts'
+import { Database } from '../../src/store/duckdb/database.ts'
+import { lockNoteOf } from '../../src/store/duckdb/locked-instance.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import {
   current,
@@ -142,6 +148,41 @@ test('a data folder without an index gets one when it is opened', async () => {
   const scores = await keywordScores(newer, now, { text: 'n1400' })
   expect([...scores.keys()]).toEqual(['number n1400 of the teas'])
   await newer.close()
+})
+
+test('an index in another language is whole after a crash, though chunks went while it was built', async () => {
+  using folder = temporaryFolder()
+  const before = await openStore({ directory: folder.path })
+  const stored = await before.catalog.createKnowledgeBase(draftOf('kb'))
+  const documents = Array.from({ length: 60 }, (_, index) => {
+    return documentOf({ id: `d${index}`, texts: [`word${index} and more words`] })
+  })
+  await before.chunks.replaceDocuments(stored, documents)
+  await before.chunks.removeDocuments(stored, ['d3', 'd4'])
+  const [ids, index] = [current(before), await indexRows(stored, before)]
+  await before.close()
+  const options = { memoryLimit: '256MB', threads: 1, spillLimit: '1GB' }
+  const open = (directory: string) => {
+    return Database.open({ ...options, directory, note: lockNoteOf(0, undefined) })
+  }
+  const database = await open(folder.path)
+  const { signal } = new AbortController()
+  const rebuild = new KeywordRebuild(database, ids, { language: 'german', signal })
+  await rebuild.prepare()
+  await database.write(async (connection) => {
+    const keys = await keysOfDocuments(connection, ids, ['d5', 'd58', 'd59'])
+    await removeChunkRows(connection, ids, keys)
+  })
+  await database.write((connection) => rebuild.switchOver(connection))
+  // A copy of the files, as after a crash.
+  using copy = temporaryFolder()
+  for (const name of readdirSync(folder.path))
+    cpSync(join(folder.path, name), join(copy.path, name))
+  await database.close()
+  const after = await openStore({ directory: copy.path })
+  expect(index).toEqual([0, 58 * 4, 58])
+  expect(await indexRows(current(after), after)).toEqual([55 * 5, 0, 55])
+  await after.close()
 })
 
 test('no postings are lost if a part that is sorted has none', async () => {

@@ -168,19 +168,11 @@ export class KeywordRebuild {
 
   /** Within the caller's transaction. @returns false if too many were added: `prepare` again */
   async switchOver(connection: DuckDBConnection): Promise<boolean> {
-    const { chunks, postings, recentPostings, termCounts } = chunkTables(this.#next)
     for (let count = 0; ; count += ROWS_PER_READ) {
       if (count > ROWS_AT_SWITCH) return false
       const rows = await this.#read(connection)
       await appendKeywords(connection, this.#next, rows)
       if (rows.length < ROWS_PER_READ) break
-    }
-    const gone = `(SELECT chunk_key FROM ${termCounts} ANTI JOIN ${chunks} USING (chunk_key))`
-    const found = await connection.runAndReadAll(`SELECT 1 FROM ${gone} LIMIT 1`)
-    if (found.currentRowCount > 0) {
-      for (const table of [postings, recentPostings, termCounts]) {
-        await connection.run(`DELETE FROM ${table} WHERE chunk_key IN ${gone}`)
-      }
     }
     await dropKeywordTables(connection, this.#ids)
     for (const part of KEYWORD_PARTS) {
@@ -188,9 +180,17 @@ export class KeywordRebuild {
       const from = `${quote(projectSchema(this.#ids.projectId))}.${quote(chunkTableName(this.#next, part))}`
       await connection.run(`ALTER TABLE ${from} RENAME TO ${to}`)
     }
-    const renamed = chunkTables(this.#ids)
-    await connection.run(`COMMENT ON TABLE ${renamed.postings} IS NULL;
-      COMMENT ON TABLE ${renamed.recentPostings} IS NULL`)
+    const { chunks, postings, recentPostings, termCounts } = chunkTables(this.#ids)
+    await connection.run(`COMMENT ON TABLE ${postings} IS NULL;
+      COMMENT ON TABLE ${recentPostings} IS NULL`)
+    const gone = `(SELECT chunk_key FROM ${termCounts} ANTI JOIN ${chunks} USING (chunk_key))`
+    const found = await connection.runAndReadAll(`SELECT 1 FROM ${gone} LIMIT 1`)
+    if (found.currentRowCount === 0) return true
+    // Only now: DuckDB 1.5.5 logs a DELETE before a RENAME of its table under the new name, so
+    // that the log cannot be replayed.
+    for (const table of [postings, recentPostings, termCounts]) {
+      await connection.run(`DELETE FROM ${table} WHERE chunk_key IN ${gone}`)
+    }
     return true
   }
 }
