@@ -23,7 +23,8 @@ export async function prepare(target: Target, models: readonly object[]): Promis
 }
 
 export function allKinds(models: readonly object[]): readonly Kind[] {
-  return [documents('a'), documents('b'), rowsBySql, index, embeddingModel(models), files].concat([
+  const ofBases = [rowsBySql, index, language, embeddingModel(models)]
+  return [documents('a'), documents('b'), ...ofBases, files].concat([
     named(
       'view',
       (name, version) => `CREATE OR REPLACE VIEW ${name} AS SELECT ${version} AS version`,
@@ -115,6 +116,20 @@ const index: Kind = {
   },
 }
 
+/** A keyword index in another language, built in the background while documents are replaced. */
+const language: Kind = {
+  name: 'language',
+  change: (choose) => {
+    const state = ['english', 'german', 'french'][choose(3)] ?? ''
+    const sql = `ALTER KNOWLEDGE_BASE docs USING language = '${state}'`
+    return { key: 'docs', state, run: ({ client }) => client.sql(sql) }
+  },
+  observe: async ({ client }) => {
+    const { params } = (await client.request('GET', `${KBS}/docs`)) as KnowledgeBaseView
+    return new Map(params?.language === undefined ? [] : [['docs', params.language]])
+  },
+}
+
 /** Re-embedding, which continues in the background and after a restart. */
 function embeddingModel(models: readonly object[]): Kind {
   const nameOf = (model: object) => String((model as { model_name: string }).model_name)
@@ -137,7 +152,7 @@ function embeddingModel(models: readonly object[]): Kind {
 
 interface KnowledgeBaseView {
   readonly embedding_model: { readonly model_name: string }
-  readonly params?: { readonly reembedding?: unknown }
+  readonly params?: { readonly reembedding?: unknown; readonly language?: string }
 }
 
 const files: Kind = {
