@@ -39,6 +39,8 @@ export class AgentThread {
   #ping: { ticks: number; readonly rss: number } | null = null
   /** When the last ping was answered. */
   #answeredMs = 0
+  /** When the thread last posted anything. */
+  #heardMs = 0
   #failure: AppError | null = null
   #idleSinceMs = performance.now()
 
@@ -102,9 +104,9 @@ export class AgentThread {
     return seat
   }
 
-  /** Ends the thread if it answers no pings or its memory keeps growing. */
+  /** Ends the thread if it neither answers pings nor posts, or its memory keeps growing. */
   watch(rss: number): void {
-    const { pingTicksMax, startTicksMax, memoryTicksMin, threadBytesMax } = AGENT_LIMITS
+    const { pingMs, pingTicksMax, startTicksMax, memoryTicksMin, threadBytesMax } = AGENT_LIMITS
     const ping = this.#ping
     if (ping === null) {
       this.#ping = { ticks: 1, rss }
@@ -112,7 +114,10 @@ export class AgentThread {
       return
     }
     ping.ticks += 1
-    if (ping.ticks > (this.#answeredMs > 0 ? pingTicksMax : startTicksMax)) {
+    const ticksMax = this.#answeredMs > 0 ? pingTicksMax : startTicksMax
+    // A thread with many questions may work on all of them before it reads the ping.
+    const isSilent = performance.now() - this.#heardMs > ticksMax * pingMs
+    if (ping.ticks > ticksMax && isSilent) {
       this.#end(stopped('did not respond any more'))
     } else if (ping.ticks > memoryTicksMin && rss - ping.rss > threadBytesMax) {
       this.#end(stopped(`took more than ${threadBytesMax} bytes of memory`))
@@ -131,6 +136,7 @@ export class AgentThread {
   }
 
   #receive(data: unknown): void {
+    this.#heardMs = performance.now()
     for (const message of Array.isArray(data) ? data : [data]) this.#hear(parseFromThread(message))
   }
 

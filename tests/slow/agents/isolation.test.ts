@@ -78,3 +78,16 @@ test.each([
     pool.close()
   }
 })
+
+test('many questions that share threads are all answered, however long the threads compute', async () => {
+  const pool = newPool()
+  try {
+    await lines(pool, 1, 'output')
+    const asked = Array.from({ length: 40 }, () => lines(pool, 1, 'actions query block output'))
+    for (const answered of await Promise.all(asked)) {
+      expect(answered.slice(-2)).toEqual(['output The answer', 'end'])
+    }
+  } finally {
+    pool.close()
+  }
+})
