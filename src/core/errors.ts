@@ -231,6 +231,11 @@ export function dimensionMismatch(sizes: string): AppError {
 /** Other errors become a generic one, so that bugs reveal nothing. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error
+  // From JavaScript, near the memory limit of the process.
+  if (error instanceof RangeError && error.message === 'Out of memory') {
+    const message = 'There is not enough memory now: try again, or raise EIDER_MEMORY_LIMIT'
+    return new AppError('out_of_memory', message, { cause: error })
+  }
   return new AppError('internal', 'Internal error', { cause: error })
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { temporaryFolder } from '../support/store-fixture.ts'
-import { createTestApp } from '../support/test-app.ts'
+import { createTestApp, wordEmbedders } from '../support/test-app.ts'
 
 const BASES = '/api/projects/mindsdb/knowledge_bases'
 
@@ -74,5 +74,30 @@ test('a file that would leave less than the reserve is refused before it is writ
   expect((await upload(1_000)).status).toBe(200)
   const refused = await upload(24_000_000)
   expect([refused.status, refused.text.includes('48 MB are needed')]).toEqual([507, true])
+  await app.close()
+})
+
+test('memory that runs out in the middle of an insert is answered as such, and nothing is stored', async () => {
+  let isFull = true
+  const app = await createTestApp({
+    embedders: {
+      ...wordEmbedders,
+      embedder: () => ({
+        embed: async (texts) => {
+          if (isFull) throw new RangeError('Out of memory')
+          return texts.map(() => Float32Array.of(1, 0))
+        },
+      }),
+      probe: async () => ({ kind: 'ready', dimensions: 2 }),
+    },
+  })
+  await app.send('POST', BASES, { knowledge_base: { name: 'teas' } })
+  const insert = () =>
+    app.send('PUT', `${BASES}/teas`, { knowledge_base: { rows: [{ id: 1, content: 'tea' }] } })
+  const refused = await insert()
+  expect(refused).toMatchObject({ status: 507, body: { code: 'out_of_memory' } })
+  expect(refused.text).toContain('try again, or raise EIDER_MEMORY_LIMIT')
+  isFull = false
+  expect((await insert()).status).toBe(200)
   await app.close()
 })
