@@ -57,6 +57,7 @@ export class Database {
   readonly #onFatal: (error: AppError) => void
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
+  readonly #connecting = new Set<Promise<DuckDBConnection>>()
   /** The connection of the previous write, kept for its prepared statements. */
   #writer: DuckDBConnection | null = null
   #lastWrite: Promise<unknown> = Promise.resolve()
@@ -319,9 +320,15 @@ export class Database {
     if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
     const idle = this.#idle.pop()
     if (idle !== undefined) return idle
-    return connectTo(this.#instance, this.#directory).catch((error) =>
-      Promise.reject(this.#noted(error)),
-    )
+    const connecting = connectTo(this.#instance, this.#directory)
+    this.#connecting.add(connecting)
+    try {
+      return await connecting
+    } catch (error) {
+      throw this.#noted(error)
+    } finally {
+      this.#connecting.delete(connecting)
+    }
   }
 
   /** The connection must be in its original state: no open transaction, no changed settings. */
@@ -345,6 +352,8 @@ export class Database {
     if (isClaimed) await this.checkpoint()
     this.#isClosed = true
     this.workers.close()
+    // DuckDB would use the closed instance, and the process would crash.
+    await Promise.allSettled(this.#connecting)
     for (const connection of this.#idle.splice(0)) connection.closeSync()
     this.#writer?.closeSync()
     // Remove the note while this process holds the lock. Later, the note could be the next
