@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { writeFileSync } from 'node:fs'
 import { appendFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -78,6 +79,28 @@ describe('a folder', () => {
     changed = Promise.withResolvers<void>()
     await fixture.write('later/green.md', 'Steamed leaves.')
     await changed.promise
+    watch.close()
+  })
+
+  test('reports a file that is written as soon as the first run begins', async () => {
+    fixture = await syncFixture()
+    const path = join(fixture.folder, 'green.md')
+    let reports = 0
+    const reported = Promise.withResolvers<void>()
+    const watch = new FolderWatch({
+      path: fixture.folder,
+      roots: [fixture.folder],
+      rules: { include: [], exclude: [], hidden: true },
+      onChange: () => {
+        if (++reports === 1) writeFileSync(path, 'Steamed leaves.')
+        else reported.resolve()
+      },
+      ...{ quietMs: 0, patienceMs: 20, pollMs: 10 },
+    })
+    watch.start()
+    // A timer is due before the folder is open.
+    Bun.sleepSync(20)
+    await reported.promise
     watch.close()
   })
 })

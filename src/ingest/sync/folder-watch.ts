@@ -41,8 +41,7 @@ export class FolderWatch {
   }
 
   start(): void {
-    this.#changed()
-    void this.#begin()
+    void this.#look()
   }
 
   get mode(): 'events' | 'polling' {
@@ -61,7 +60,7 @@ export class FolderWatch {
     clearTimeout(this.#poll)
   }
 
-  async #begin(): Promise<void> {
+  async #watch(): Promise<void> {
     try {
       const { path } = await openFolder(this.#options.path, this.#options.roots)
       if (this.#ending.signal.aborted) return
@@ -73,7 +72,6 @@ export class FolderWatch {
     } catch (error) {
       this.#lost(error)
     }
-    this.#pollLater()
   }
 
   #lost(error: unknown): void {
@@ -109,14 +107,13 @@ export class FolderWatch {
 
   async #look(): Promise<void> {
     const startedAt = performance.now()
+    // Watch first, so that no change falls between the scan and the first event.
+    if (this.#watcher === null) await this.#watch()
     const digest = await this.#digestNow()
     if (this.#ending.signal.aborted) return
-    if (digest !== this.#digest && (this.#digest !== null || this.#watcher === null))
-      this.#changed()
+    if (digest !== this.#digest) this.#changed()
     this.#digest = digest
-    // The folder is back after it was missing, so watch it again.
-    if (this.#watcher === null && digest !== 'away') await this.#begin()
-    else this.#pollLater(performance.now() - startedAt)
+    this.#pollLater(performance.now() - startedAt)
   }
 
   async #digestNow(): Promise<string> {
