@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { AgentTask, FromWorker } from '../../src/agents/actors/worker-messages.ts'
-import { WorkerSession } from '../../src/agents/actors/worker-session.ts'
+import { ThreadSessions, WorkerSession } from '../../src/agents/actors/worker-session.ts'
 import { AGENT_LIMITS } from '../../src/core/domain/agents/agent-limits.ts'
 import type { ChatModel } from '../../src/core/domain/ports/model-ports.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -104,4 +104,25 @@ describe('WorkerSession', () => {
     await asked
     expect(posted.at(-1)).toEqual({ kind: 'failed', failure })
   })
+})
+
+test('a thread shows that it is alive while its questions compute one after another', async () => {
+  const sentMs: number[] = []
+  const sessions = new ThreadSessions({
+    post: () => sentMs.push(performance.now()),
+    prepare: async () => {},
+    heapBytes: () => 0,
+    chatModel: async () => ({
+      async *respond() {
+        Bun.sleepSync(AGENT_LIMITS.pingMs)
+        yield { kind: 'text', text: 'Done' }
+      },
+    }),
+  })
+  const startMs = performance.now()
+  const message = { kind: 'ask', task: TASK } as const
+  for (const run of [1, 2, 3, 4, 5, 6]) await sessions.receive({ kind: 'run', run, message })
+  await new Promise(setImmediate)
+  const silences = sentMs.map((ms, index) => ms - (sentMs[index - 1] ?? startMs))
+  expect(Math.max(...silences)).toBeLessThan(4 * AGENT_LIMITS.pingMs)
 })

@@ -133,6 +133,8 @@ export class ThreadSessions {
   readonly #deps: ThreadSessionsDeps
   readonly #sessions = new Map<number, WorkerSession>()
   #outbox: FromThread[] = []
+  /** When its first message was added. */
+  #outboxSinceMs = 0
 
   constructor(deps: ThreadSessionsDeps) {
     this.#deps = deps
@@ -170,11 +172,19 @@ export class ThreadSessions {
   /** Sends messages of the same moment together, because each one wakes the main thread. */
   #post(message: FromThread): void {
     this.#outbox.push(message)
-    if (this.#outbox.length > 1) return
-    setImmediate(() => {
-      const messages = this.#outbox
-      this.#outbox = []
-      this.#deps.post(messages)
-    })
+    if (this.#outbox.length === 1) {
+      this.#outboxSinceMs = performance.now()
+      setImmediate(() => this.#send())
+    } else if (performance.now() - this.#outboxSinceMs > AGENT_LIMITS.pingMs) {
+      // Bun calls back only after all other questions' computations. The main thread would take
+      // the silence for a hang.
+      this.#send()
+    }
+  }
+
+  #send(): void {
+    const messages = this.#outbox
+    this.#outbox = []
+    if (messages.length > 0) this.#deps.post(messages)
   }
 }
