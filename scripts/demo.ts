@@ -70,9 +70,12 @@ async function demo(): Promise<void> {
   const limits = { ...README_LIMITS, first }
   const readmes = await readmeFiles(join(ROOT, 'node_modules'), limits)
   if (readmes.length === 0) throw new Error('No READMEs in node_modules: run npm install first')
-  const server = await startServer({ dataDirectory: DATA_DIRECTORY })
-  const stopAtOnce = () => void server.stop().finally(() => process.exit(130))
-  process.once('SIGINT', stopAtOnce)
+  const starting = startServer({ dataDirectory: DATA_DIRECTORY })
+  const stopAtOnce = () => {
+    void starting.then((server) => server.stop()).finally(() => process.exit(130))
+  }
+  process.on('SIGINT', stopAtOnce)
+  const server = await starting
   await whileRunning(server, async () => {
     if (!isDataOnly) {
       console.log(`Eider is ready at ${server.baseUrl} after ${seconds(server.startMs)}`)

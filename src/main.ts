@@ -204,7 +204,12 @@ async function makeDemo({ dataDirectory }: Settings): Promise<number> {
       stdio: ['inherit', 'inherit', 'inherit'],
     },
   )
+  // Otherwise, the demo would go on alone, in a folder that the next start deletes.
+  const stop = () => made.kill('SIGINT')
+  const signals = stopSignals()
+  for (const signal of signals) process.on(signal, stop)
   const code = await made.exited
+  for (const signal of signals) process.off(signal, stop)
   if (code === 0) renameSync(making, dataDirectory)
   else rmSync(making, { recursive: true, force: true })
   return code

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startServer, whileRunning } from '../../../scripts/server-process.ts'
@@ -24,5 +24,23 @@ test('the demo makes its data alone, and a server serves them', async () => {
     return response.json()
   })
   expect(answer).toMatchObject({ data: [[2]] })
+  await rm(home, { recursive: true })
+}, 180_000)
+
+test('a stop while the demo is being made leaves no server and no data', async () => {
+  const home = await mkdtemp(join(tmpdir(), 'eider-demo-'))
+  const starting = Bun.spawn([process.execPath, join(ROOT, 'src/main.ts'), '--demo'], {
+    cwd: home,
+    env: { ...process.env, EIDER_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  for await (const text of starting.stdout.pipeThrough(new TextDecoderStream())) {
+    output += text
+    if (output.includes('Inserting')) break
+  }
+  starting.kill('SIGTERM')
+  expect(await starting.exited).toBe(130)
+  expect(await readdir(home)).toEqual([])
   await rm(home, { recursive: true })
 }, 180_000)
