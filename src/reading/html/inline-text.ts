@@ -181,19 +181,23 @@ function rowAround(element: Element): string {
 }
 
 function partOf(element: Element): string {
-  const [first = '', second = '', third = ''] = Array.from(element.children).map(partOf)
+  // Only where needed: reading parts twice would double the time at each level.
+  const part = (index: number) => {
+    const child = element.children[index]
+    return child === undefined ? '' : partOf(child)
+  }
   switch (element.nodeName.toLowerCase()) {
     case 'annotation':
     case 'annotation-xml':
       return ''
     case 'mfrac':
-      return `${grouped(first)}/${grouped(second)}`
+      return `${grouped(part(0))}/${grouped(part(1))}`
     case 'msup':
-      return `${first}^${grouped(second)}`
+      return `${part(0)}^${grouped(part(1))}`
     case 'msub':
-      return `${first}_${grouped(second)}`
+      return `${part(0)}_${grouped(part(1))}`
     case 'msubsup':
-      return `${first}_${grouped(second)}^${grouped(third)}`
+      return `${part(0)}_${grouped(part(1))}^${grouped(part(2))}`
     case 'msqrt':
       return `sqrt(${rowAround(element)})`
     case 'mo':
