@@ -8,6 +8,7 @@ import type { DataSources } from '../core/domain/ports/engine-ports.ts'
 import type { JobStore, ScheduleStore, SyncStore } from '../core/domain/ports/job-ports.ts'
 import type { RemoteDatabases } from '../core/domain/ports/storage-ports.ts'
 import type { DatabaseDeps } from '../query/definitions/define-database.ts'
+import { catalogRows } from '../query/information-schema/information-schema.ts'
 import type { LiveTables } from '../query/information-schema/schema-table.ts'
 import {
   allSourceRows,
@@ -36,6 +37,8 @@ export function liveTables(
   const { traces, audit } = given
   return {
     async rows(table, snapshot, signal) {
+      const ofCatalog = catalogRows(table, snapshot)
+      if (ofCatalog !== undefined) return { rows: ofCatalog }
       if (table === 'tables' || table === 'columns') {
         return allSourceRows(table, { snapshot, sources }, signal)
       }

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { AppError } from '../../src/core/errors.ts'
-import { INFORMATION_SCHEMA_TABLES } from '../../src/query/information-schema/information-schema.ts'
+import {
+  INFORMATION_SCHEMA_TABLES,
+  informationSchemaSql,
+} from '../../src/query/information-schema/information-schema.ts'
 import { rowsSql, schemaColumns } from '../../src/query/information-schema/schema-table.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
@@ -46,6 +49,15 @@ describe('each table of information_schema', () => {
       expect((await answerIn('mindsdb', `DESCRIBE ${name}`)).rows).not.toEqual([])
     }
   })
+})
+
+test('thousands of relations do not make the text of a statement longer', () => {
+  const snapshot = fixture.deps.catalog.snapshot()
+  const knowledgeBases = Array.from({ length: 1000 }, () => snapshot.knowledgeBases).flat()
+  for (const table of ['tables', 'columns']) {
+    const text = informationSchemaSql({ ...snapshot, knowledgeBases }, table)
+    expect(text).toBe(informationSchemaSql(snapshot, table))
+  }
 })
 
 describe('rows in one literal', () => {

@@ -11,6 +11,7 @@ import { InsertLog } from '../../src/ingest/sources/insert-request.ts'
 import { JobRunner } from '../../src/ops/jobs/job-runner.ts'
 import { createAgent } from '../../src/query/definitions/define-agent.ts'
 import { createKnowledgeBase } from '../../src/query/definitions/define-knowledge-base.ts'
+import { catalogRows } from '../../src/query/information-schema/information-schema.ts'
 import { runQuery } from '../../src/query/run/run-query.ts'
 import { PlanCache } from '../../src/query/select/plan-cache.ts'
 import { Planner } from '../../src/query/select/planner.ts'
@@ -128,7 +129,7 @@ export async function openSqlFixture(stored: FixtureStorage | null = null): Prom
       drop: async () => Promise.reject(new Error('not expected')),
     },
     author: ANYONE,
-    live: { rows: async () => ({ rows: [] }) },
+    live: { rows: async (table, snapshot) => ({ rows: catalogRows(table, snapshot) ?? [] }) },
     agents,
     chatModels: { defaultModel: null, chatModel: () => Promise.reject(new Error('no model')) },
     chunks: store.chunks,

@@ -6,7 +6,7 @@ import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.
 import { literal, type Project, quote } from '../../core/domain/names.ts'
 import { SYSTEM_VARIABLES, shownVariable } from '../sessions.ts'
 import { OBJECT_ROWS } from './object-tables.ts'
-import { RELATION_ROWS } from './relation-tables.ts'
+import { RELATION_ROWS, relationRows } from './relation-tables.ts'
 import {
   askedCondition,
   DEFINITIONS,
@@ -101,6 +101,14 @@ export const INFORMATION_SCHEMA_TABLES = TABLES.map(({ name }) => name.toLowerCa
 /** Returns a SELECT of the table's rows, or undefined if there is no such table. */
 export function informationSchemaSql(snapshot: CatalogSnapshot, name: string): string | undefined {
   return named(name)?.sql({ snapshot, tables: TABLES })
+}
+
+/** Returns the rows that `LiveTables` supplies of the catalog, or undefined for another table. */
+export function catalogRows(
+  table: string,
+  snapshot: CatalogSnapshot,
+): readonly SchemaRow[] | undefined {
+  return relationRows(table, { snapshot, tables: TABLES })
 }
 
 /** For one project, because existing clients read tables such as `models` there. */

@@ -85,12 +85,34 @@ export const RELATION_ROWS: Readonly<Record<string, (source: SchemaSource) => st
   KEY_COLUMN_USAGE: constraintsSql('KEY_COLUMN_USAGE', "('PRIMARY KEY', 'UNIQUE')"),
 }
 
-/** Tables of the catalog, then those of data sources, requested from these. */
 function tablesSql(source: SchemaSource): string {
-  const columns = columnsOfTable('TABLES')
-  const rows = rowsSql(columns, catalogRelations(source).map(tableRow))
-  if (source.snapshot.dataSources.length === 0) return rows
-  return `SELECT * FROM (${rows}) UNION ALL SELECT * FROM (${liveRowsSql(columns, 'tables')})`
+  return relationsSql(columnsOfTable('TABLES'), 'tables', source)
+}
+
+/** Rows of the catalog, then those of data sources, requested from these. */
+function relationsSql(
+  columns: readonly SchemaColumn[],
+  table: 'tables' | 'columns',
+  { snapshot }: SchemaSource,
+): string {
+  const rows = liveRowsSql(columns, `catalog_${table}`)
+  if (snapshot.dataSources.length === 0) return rows
+  return `SELECT * FROM (${rows}) UNION ALL SELECT * FROM (${liveRowsSql(columns, table)})`
+}
+
+/**
+ * The rows of the catalog. They come with the values of a statement, because its text is parsed and
+ * printed several times, and thousands of relations have megabytes of rows.
+ * @param table `catalog_tables` or `catalog_columns`, or else undefined is returned
+ */
+export function relationRows(
+  table: string,
+  source: SchemaSource,
+): readonly SchemaRow[] | undefined {
+  if (table === 'catalog_tables') return catalogRelations(source).map(tableRow)
+  if (table !== 'catalog_columns') return undefined
+  const rows = catalogRelations(source).flatMap(columnRows)
+  return rows.map((row, index) => ({ ...row, row: index }))
 }
 
 function tableRow(relation: CatalogRelation): SchemaRow {
@@ -132,16 +154,7 @@ const COLUMN_VALUES: Readonly<Record<string, string>> = {
 
 /** Selects columns in order. For files and tables, DuckDB's own catalog supplies the rest. */
 function columnsSql(source: SchemaSource): string {
-  const rows = catalogRelations(source)
-    .flatMap(columnRows)
-    .map((row, index) => ({ ...row, row: index }))
-  const stored = rowsSql(STORED, rows)
-  const hasSources = source.snapshot.dataSources.length > 0
-  return describedColumnsSql(
-    hasSources
-      ? `SELECT * FROM (${stored}) UNION ALL SELECT * FROM (${liveRowsSql(STORED, 'columns')})`
-      : stored,
-  )
+  return describedColumnsSql(relationsSql(STORED, 'columns', source))
 }
 
 export function tableRowsSql(rows: readonly SchemaRow[]): string {
@@ -214,9 +227,8 @@ interface DescribedColumn extends RelationColumn {
 
 /** Lists relations by project, then files, then information_schema itself. */
 function catalogRelations({ snapshot, tables }: SchemaSource): readonly CatalogRelation[] {
-  const ofProjects = snapshot.projects.flatMap((project) => {
-    return projectRelations(snapshot).filter(({ schema }) => schema === project.name)
-  })
+  const byProject = Map.groupBy(projectRelations(snapshot), ({ schema }) => schema)
+  const ofProjects = snapshot.projects.flatMap(({ name }) => byProject.get(name) ?? [])
   return [...ofProjects, ...fileRelations(snapshot), ...tables.map(systemRelation)]
 }
 
