@@ -42,6 +42,7 @@ const answers: Readonly<Record<string, () => Response>> = {
     const packed = Bun.gzipSync(new Uint8Array(20_000_000))
     return new Response(packed, { headers: { 'content-encoding': 'gzip' } })
   },
+  '/damaged': () => new Response('not packed', { headers: { 'content-encoding': 'gzip' } }),
   '/silent': () => new Response(new ReadableStream({ start() {} })),
   '/endless': () => {
     return new Response(
@@ -109,6 +110,13 @@ describe('a page', () => {
     expect([code, message]).toEqual([
       'crawl_failed',
       'GET http://127.0.0.1:9/page failed: the connection is refused; check the port, and that the server is running',
+    ])
+  })
+
+  test('that cannot be read says why, in words for users', async () => {
+    expect(await failure(get(`${base}/damaged`))).toEqual([
+      'crawl_failed',
+      `GET ${base}/damaged failed: the answer cannot be decompressed`,
     ])
   })
 

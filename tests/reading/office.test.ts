@@ -32,6 +32,12 @@ describe('DOCX', () => {
     expect(await docx(body, { styles })).toBe('# One\n\n## Two\n\n### Three\n\n#### Four\n\ntext')
   })
 
+  test('styles that are based on one another without end are read', async () => {
+    const based = (id: number) => style(`S${id}`, `S${id}`, `<w:basedOn w:val="S${id + 1}"/>`)
+    const styles = Array.from({ length: 100_000 }, (_, id) => based(id)).join('')
+    expect(await docx(paragraph('text', styled('S0')), { styles })).toBe('text')
+  })
+
   test('lists with the numbers that Word counts, also in headings', async () => {
     const level = (at: number, format: string, text: string) =>
       `<w:lvl w:ilvl="${at}"><w:numFmt w:val="${format}"/><w:lvlText w:val="${text}"/></w:lvl>`

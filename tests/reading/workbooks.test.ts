@@ -183,6 +183,13 @@ describe('XLSX', () => {
     ])
   })
 
+  test('a sheet with an endless name is refused by its reason', async () => {
+    const bytes = xlsx([{ name: 'a'.repeat(30_000), rows: row(number(1)) }])
+    await expect(readBytes('a.xlsx', bytes)).rejects.toThrow(
+      /^The name of the sheet "a+…" has more than 255 characters; give it a shorter one$/,
+    )
+  })
+
   test('the last cell of a sheet is a column like others', async () => {
     const far = '<row r="1048576"><c r="XFD1048576" t="inlineStr"><is><t>far</t></is></c></row>'
     const rows = row(text('a'), text('b')) + row(number(1), number(2)) + far

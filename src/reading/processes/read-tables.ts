@@ -233,6 +233,7 @@ function transcode(file: number, path: string, encoding: Bun.Encoding): number {
 }
 
 const SHEETS_MAX = 255
+const SHEET_NAME_CHARS_MAX = 255
 
 /** Turns each non-empty sheet of a workbook into a table. @throws AppError `file_unreadable` */
 async function readWorkbook(
@@ -249,6 +250,11 @@ async function readWorkbook(
   const parts = await ZipParts.open(path)
   const sheets = await (format === 'xlsx' ? xlsxSheets(parts) : odsSheets(parts))
   const wanted = wantedSheets(sheets, options.sheet)
+  const long = sheets.find(({ name }) => name.length > SHEET_NAME_CHARS_MAX)
+  if (long !== undefined) {
+    const limit = `more than ${SHEET_NAME_CHARS_MAX} characters; give it a shorter one`
+    throw unreadable(`The name of the sheet ${shown(long.name)} has ${limit}`)
+  }
   const tables: ReadTable[] = []
   const emptyNames: string[] = []
   for (const sheet of wanted) {
@@ -264,7 +270,7 @@ async function readWorkbook(
     if (sheet.isHidden && read !== null)
       notes.warn(`Sheet ${shown(sheet.name)} is hidden in the workbook`)
   }
-  notes.recognize({ sheets: sheets.map(({ name }) => name) })
+  notes.recognize({ sheets: sheets.slice(0, SHEETS_MAX).map(({ name }) => name) })
   if (tables.length === 0) throw unreadable('The workbook has no sheet with something in it')
   if (emptyNames.length > 0)
     notes.warn(`Empty: ${emptyNames.map((name) => `sheet ${shown(name)}`).join(', ')}`)

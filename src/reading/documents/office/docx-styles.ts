@@ -34,6 +34,9 @@ const CODE =
 /** Word's outline level for body text. */
 const BODY_LEVEL = 9
 
+/** Word allows about ten. */
+const STYLE_DEPTH_MAX = 100
+
 export class DocxStyles {
   readonly #styles: ReadonlyMap<string, XmlElement>
   readonly #known = new Map<string, ParagraphStyle>()
@@ -43,20 +46,21 @@ export class DocxStyles {
     this.#styles = new Map(all.map((one) => [attribute(one, 'styleId') ?? '', one]))
   }
 
-  of(id: string | undefined): ParagraphStyle {
-    if (id === undefined) return PLAIN_PARAGRAPH
+  /** @param depth the number of styles that are based on it, one on another */
+  of(id: string | undefined, depth = 0): ParagraphStyle {
+    if (id === undefined || depth > STYLE_DEPTH_MAX) return PLAIN_PARAGRAPH
     const known = this.#known.get(id)
     if (known !== undefined) return known
     // Set before reading on, because a style may be based on itself.
     this.#known.set(id, PLAIN_PARAGRAPH)
-    const style = this.#resolved(id)
+    const style = this.#resolved(id, depth)
     this.#known.set(id, style)
     return style
   }
 
-  #resolved(id: string): ParagraphStyle {
+  #resolved(id: string, depth: number): ParagraphStyle {
     const style = this.#styles.get(id)
-    const base = this.of(attribute(child(style, 'basedOn'), 'val'))
+    const base = this.of(attribute(child(style, 'basedOn'), 'val'), depth + 1)
     const name = attribute(child(style, 'name'), 'val') ?? id
     const properties = child(style, 'pPr')
     const isTitle = /^(title|titel|titre|título|titolo|标题|表題)$/iu.test(name)
