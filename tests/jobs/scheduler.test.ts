@@ -99,6 +99,21 @@ test('a job of a schedule that was dropped does nothing', async () => {
   expect(runs).toBe(0)
 })
 
+test('a schedule that is dropped while its run starts is no failure', async () => {
+  const schedule = store.schedules.get(await hourly())
+  const failures: unknown[] = []
+  onFailure = (error) => failures.push(error)
+  nowMs = Date.parse('2026-01-01T10:30:00Z')
+  const dropped = Promise.withResolvers<void>()
+  onStart = () => {
+    if (schedule !== undefined) void store.schedules.drop(schedule).then(dropped.resolve)
+  }
+  scheduler.start()
+  await dropped.promise
+  await Bun.sleep(50)
+  expect([started.length, failures]).toEqual([1, []])
+})
+
 /** Starts the scheduler with a due run, whose first 50 attempts to start fail. */
 async function startRefused(code: 'too_busy' | 'shutting_down') {
   await hourly()

@@ -183,7 +183,7 @@ export class Scheduler implements Schedules, JobHandler {
       this.#active.delete(id)
     } catch (error) {
       if (hasCode(error, 'shutting_down')) this.close()
-      else this.#options.onFailure(error)
+      else if (!hasCode(error, 'schedule_not_found')) this.#options.onFailure(error)
       // A run is refused at once, so trying again at once would leave no time for anything else.
       setTimeout(() => this.#active.delete(id), BUSY_MS).unref()
     } finally {
