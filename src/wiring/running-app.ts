@@ -45,7 +45,7 @@ interface RunningParts {
   readonly questionsKept: () => Promise<unknown>
   readonly vectorCaches: Closing & { start(): void; settled(): Promise<unknown> }
   readonly reembedding: Closing & { start(): void }
-  readonly syncSources: Closing & { start(): void }
+  readonly syncSources: Closing & { start(): Promise<void> }
   readonly schedules: Closing & { start(): void }
   readonly backups: Closing & { start(): void }
   readonly metrics: Closing
@@ -105,7 +105,7 @@ export function appOf(
       void vectorCaches.settled().then(() => warmUp(parts.queryDeps, warming.signal))
       reembedding.start()
       jobs.open()
-      syncSources.start()
+      void syncSources.start()
       schedules.start()
       parts.backups.start()
     },

@@ -12,6 +12,7 @@ let nowMs: number
 let started: JobDraft[]
 let runs: number
 let onStart: () => void
+let onFailure: (error: unknown) => void
 
 beforeEach(async () => {
   store = await openMemoryStore()
@@ -19,6 +20,9 @@ beforeEach(async () => {
   started = []
   runs = 0
   onStart = () => {}
+  onFailure = (error) => {
+    throw error
+  }
   scheduler = new Scheduler({
     store: store.schedules,
     times: scheduleTimes(60),
@@ -38,9 +42,7 @@ beforeEach(async () => {
       return true
     },
     check: async () => {},
-    onFailure: (error) => {
-      throw error
-    },
+    onFailure: (error) => onFailure(error),
     now: () => nowMs,
   })
 })
@@ -95,4 +97,31 @@ test('a job of a schedule that was dropped does nothing', async () => {
   started.push({ request: { scheduleId: id, dueAt: '2026-01-01 01:00:00.000000' } } as JobDraft)
   await scheduler.run(workOf(1), new AbortController().signal)
   expect(runs).toBe(0)
+})
+
+/** Starts the scheduler with a due run, whose first 50 attempts to start fail. */
+async function startRefused(code: 'too_busy' | 'shutting_down') {
+  await hourly()
+  nowMs = Date.parse('2026-01-01T10:30:00Z')
+  const failures: unknown[] = []
+  onFailure = (error) => failures.push(error)
+  onStart = () => {
+    if (started.length < 50) throw new AppError(code, 'no more jobs')
+  }
+  scheduler.start()
+  await Bun.sleep(20)
+  expect(started.length).toBe(1)
+  return failures
+}
+
+test('a run that cannot start is tried again a second later, not at once', async () => {
+  const failures = await startRefused('too_busy')
+  while (started.length < 2) await Bun.sleep(20)
+  expect(failures.length).toBe(2)
+})
+
+test('no run starts while the server shuts down', async () => {
+  const failures = await startRefused('shutting_down')
+  await Bun.sleep(1_500)
+  expect([started.length, failures.length]).toEqual([1, 0])
 })

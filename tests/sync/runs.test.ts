@@ -127,6 +127,23 @@ describe('a run', () => {
     await rm(directory, { recursive: true })
   })
 
+  test('that waits when the process ends is still the only one of its source', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'eider-sync-'))
+    fixture = await syncFixture({ directory, embedders: new WatchedModel().registry() })
+    await fixture.addSource({ name: 'files', kind: 'query', query: "SELECT 1 id, 'a' content" })
+    const rows = [{ id: 's', content: 'slow tea' }]
+    const insert = { knowledge_base: { rows, background: true } }
+    await fixture.app.send('PUT', RUN.replace('/sources/files/run', ''), insert)
+    const id = await begun()
+    await fixture.app.close()
+    const app = await createTestApp({ directory, embedders: new WatchedModel().registry() })
+    app.app.start()
+    await Bun.sleep(200)
+    expect((await app.send('POST', RUN)).body).toMatchObject({ id, state: 'queued' })
+    await app.close()
+    await rm(directory, { recursive: true })
+  })
+
   test('takes the vectors of a file that was moved', async () => {
     const model = new WatchedModel()
     fixture = await syncFixture({ embedders: model.registry() })

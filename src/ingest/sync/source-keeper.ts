@@ -31,7 +31,7 @@ interface KeeperOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly run: (request: SourceRunRequest, signal: AbortSignal) => Promise<EndedRun>
-  readonly jobs: Pick<Jobs, 'start' | 'get' | 'cancel'>
+  readonly jobs: Pick<Jobs, 'start' | 'get' | 'list' | 'requestOf' | 'cancel'>
   readonly onFailure: (error: unknown) => void
   readonly watching: {
     readonly quietMs: number
@@ -71,20 +71,30 @@ export class SourceKeeper implements SourceKeeping {
   /** When each source was last started by its schedule. */
   readonly #begunMs = new Map<number, number>()
   #timer: ReturnType<typeof setTimeout> | undefined
-  #isOpen = false
+  #state: 'waiting' | 'open' | 'closed' = 'waiting'
 
   constructor(options: KeeperOptions) {
     this.#options = options
   }
 
   /** Runs that were missed while the server was down are made up once. */
-  start(): void {
-    this.#isOpen = true
+  async start(): Promise<void> {
+    const { jobs, onFailure } = this.#options
+    const left = jobs.list().filter((job) => job.kind === 'sync' && !isOver(job))
+    for (const { id } of left) await this.#know(id).catch(onFailure)
+    if (this.#state === 'closed') return
+    this.#state = 'open'
     this.#arrange()
   }
 
+  /** A job that waited when the last process ended is still the one of its source. */
+  async #know(jobId: number): Promise<void> {
+    const { sourceId } = requestOf(await this.#options.jobs.requestOf(jobId))
+    if (!this.#jobIds.has(sourceId)) this.#jobIds.set(sourceId, jobId)
+  }
+
   close(): void {
-    this.#isOpen = false
+    this.#state = 'closed'
     clearTimeout(this.#timer)
     for (const { watch } of this.#watches.values()) watch.close()
     this.#watches.clear()
@@ -247,7 +257,7 @@ export class SourceKeeper implements SourceKeeping {
 
   /** Sets the timer for the next scheduled run, and watches the folders. */
   #arrange(): void {
-    if (!this.#isOpen) return
+    if (this.#state !== 'open') return
     const sources = this.#store.sources()
     this.#arrangeWatches(sources)
     clearTimeout(this.#timer)
@@ -307,7 +317,7 @@ export class SourceKeeper implements SourceKeeping {
   }
 
   async #tryBegin(source: SyncSource, trigger: RunTrigger): Promise<void> {
-    if (!this.#isOpen) return
+    if (this.#state !== 'open') return
     try {
       await this.#begin(source, trigger, false)
     } catch (error) {

@@ -10,7 +10,7 @@ import type {
   Schedules,
   ScheduleTimes,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError, toAppError } from '../../core/errors.ts'
+import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
 import { HOUR_MS, timestampOfMillis } from '../../core/time.ts'
 
@@ -27,7 +27,7 @@ interface SchedulerOptions {
 }
 
 const LONGEST_MS = HOUR_MS
-/** How soon a due run is retried if the schedule is still busy. */
+/** How soon a due run is retried if the schedule is still busy, or the run could not start. */
 const BUSY_MS = 1000
 
 /** The request of a `schedule` job. */
@@ -180,10 +180,13 @@ export class Scheduler implements Schedules, JobHandler {
         request,
       })
       await this.#claim(schedule, dueAt, job.id)
-    } catch (error) {
-      this.#options.onFailure(error)
-    } finally {
       this.#active.delete(id)
+    } catch (error) {
+      if (hasCode(error, 'shutting_down')) this.close()
+      else this.#options.onFailure(error)
+      // A run is refused at once, so trying again at once would leave no time for anything else.
+      setTimeout(() => this.#active.delete(id), BUSY_MS).unref()
+    } finally {
       this.#wake()
     }
   }
