@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { DEFAULT_JSON_CHUNKING, type Preprocessing } from '../../src/core/domain/knowledge-base.ts'
 import { chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
 import { chunkableText, chunkedDocuments } from '../../src/ingest/chunking/chunker.ts'
-import { chunkingTools } from './insert-fixture.ts'
+import { wordPieces } from './insert-fixture.ts'
 
 function chunks(
   type: Preprocessing['type'],
@@ -14,7 +14,7 @@ function chunks(
   const json = type === 'json_chunking' ? { json: DEFAULT_JSON_CHUNKING } : {}
   const preprocessing = { type, chunkSizeChars, chunkOverlapChars, ...json, sent: null }
   const rules = { preprocessing, language: 'english', reach: null } as const
-  const chunked = chunkTexts([{ text }], rules, chunkingTools)
+  const chunked = chunkTexts([{ text }], rules, wordPieces)
   const [found] = chunkedDocuments([document], chunked, preprocessing)
   if (found === undefined || found instanceof Error) throw found
   return found.chunks.map(({ chunk }) => chunk)
@@ -63,7 +63,7 @@ describe('slides', () => {
       sent: null,
     } as const
     const rules = { preprocessing, language: 'english', reach: null } as const
-    const chunked = chunkTexts(texts.map(chunkableText), rules, chunkingTools)
+    const chunked = chunkTexts(texts.map(chunkableText), rules, wordPieces)
     const [found] = chunkedDocuments([document], chunked, preprocessing)
     if (found === undefined || found instanceof Error) throw found
     expect(found.chunks.map(({ chunk }) => [chunk.content, chunk.facts])).toEqual([

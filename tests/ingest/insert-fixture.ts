@@ -7,8 +7,7 @@ import type { DocumentReading } from '../../src/core/domain/ports/reading-ports.
 import type { DocumentStore, FileStore } from '../../src/core/domain/ports/store-ports.ts'
 import { PLAIN_FILE, type UploadedFile } from '../../src/core/domain/uploaded-file.ts'
 import { AppError } from '../../src/core/errors.ts'
-import { Analyzers } from '../../src/core/text/analyzer.ts'
-import { type ChunkingTools, chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
+import { chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
 import type { Chunker } from '../../src/ingest/chunking/chunker.ts'
 import { answerJob } from '../../src/ingest/readers/reader-job.ts'
 import type { FetchedPage, PageFetcher } from '../../src/ingest/sources/guarded-fetch.ts'
@@ -132,10 +131,7 @@ function registryOf(embedder: Embedder): EmbedderRegistry {
   }
 }
 
-export const chunkingTools: ChunkingTools = {
-  analyzers: new Analyzers(),
-  wordPieces: builtinTokenCounter(),
-}
+export const wordPieces = builtinTokenCounter()
 
 /** Reads in this process and thread, because the real reader has tests of its own. */
 export const directReader: DocumentReading & Chunker = {
@@ -144,13 +140,13 @@ export const directReader: DocumentReading & Chunker = {
     return readDocument(document)
   },
   async matching(texts, patterns) {
-    const answer = answerJob({ kind: 'match', texts, patterns }, chunkingTools)
+    const answer = answerJob({ kind: 'match', texts, patterns }, wordPieces)
     if (answer.kind === 'matching') return answer.texts
     throw answer.kind === 'failed' ? new AppError(answer.code, answer.message) : new Error()
   },
   async chunk(texts, rules, signal) {
     signal.throwIfAborted()
-    return chunkTexts(texts, rules, chunkingTools)
+    return chunkTexts(texts, rules, wordPieces)
   },
 }
 

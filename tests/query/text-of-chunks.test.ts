@@ -5,7 +5,7 @@ import type { CutChunk } from '../../src/core/domain/ports/document-ports.ts'
 import { chunkTexts } from '../../src/ingest/chunking/chunk-texts.ts'
 import { chunkableText, chunkedDocuments } from '../../src/ingest/chunking/chunker.ts'
 import { uncutDocument } from '../../src/query/documents/text-of-chunks.ts'
-import { chunkingTools } from '../ingest/insert-fixture.ts'
+import { wordPieces } from '../ingest/insert-fixture.ts'
 
 interface Cutting {
   readonly type?: Preprocessing['type']
@@ -20,7 +20,7 @@ function cut(text: string, { type = 'auto', syntax, size = 40 }: Cutting = {}): 
   const documentText = { column: 'content', text, ...(layout === null ? {} : { layout }) }
   const preprocessing = { type, chunkSizeChars: size, chunkOverlapChars: 0, sent: null }
   const rules = { preprocessing, language: 'english', reach: null } as const
-  const chunked = chunkTexts([chunkableText(documentText)], rules, chunkingTools)
+  const chunked = chunkTexts([chunkableText(documentText)], rules, wordPieces)
   const document = { id: 'd', rowIndex: 0, texts: [documentText], metadata: { '2023': 5 } }
   const [found] = chunkedDocuments([document], chunked, preprocessing)
   if (found === undefined || found instanceof Error) throw found

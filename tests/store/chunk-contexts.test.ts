@@ -14,7 +14,7 @@ test('a folder whose contexts know no layouts gets the column, and keeps its con
     await before.send('POST', KBS, { knowledge_base: { name: 'k' } })
     await before.send('POST', `${KBS}/k/files`, files('old.md'))
     await before.close()
-    await withoutLayouts(join(directory, 'eider.duckdb'))
+    await withoutLayouts(join(directory, 'eider-data.duckdb'))
     const after = await createTestApp({ directory })
     await after.send('POST', `${KBS}/k/files`, files('new.md'))
     const preprocessing = {
@@ -45,9 +45,33 @@ test('a folder whose contexts know no layouts gets the column, and keeps its con
   }
 })
 
-function files(name: string): FormData {
+test('no NULL follows a long layout, which DuckDB would read again for it', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'eider-contexts-'))
+  try {
+    const app = await createTestApp({ directory })
+    await app.send('POST', KBS, { knowledge_base: { name: 'k' } })
+    const path = `${KBS}/k/documents/long.md`
+    expect((await app.send('POST', `${KBS}/k/files`, files('long.md', 60))).status).toBe(200)
+    const { body } = await app.send('GET', path)
+    expect((body as { content: { content: string } }).content.content).toStartWith('# Tea\n\n## G')
+    await app.close()
+    const instance = await DuckDBInstance.create(join(directory, 'eider-data.duckdb'))
+    const connection = await instance.connect()
+    const reader = await connection.runAndReadAll(
+      `SELECT count(*), count(layout), count_if(layout <> '') FROM project_1.kb_1_contexts`,
+    )
+    const [all = 0, known = 0, written = 0] = (reader.getRows()[0] ?? []).map(Number)
+    expect([all > 2, known, written]).toEqual([true, all, 1])
+    connection.closeSync()
+    instance.closeSync()
+  } finally {
+    await rm(directory, { recursive: true })
+  }
+})
+
+function files(name: string, sentences = 4): FormData {
   const sections = ['Green', 'Black'].map((one) => {
-    return `## ${one}\n\n${`A sentence about ${one} tea. `.repeat(4)}`
+    return `## ${one}\n\n${`A sentence about ${one} tea. `.repeat(sentences)}`
   })
   const form = new FormData()
   form.append('file', new Blob([`# Tea\n\n${sections.join('\n\n')}`]), name)

@@ -182,17 +182,14 @@ function mergedCounts(
   return countsOf(merged, termCount, language)
 }
 
-/** One analyzer per language, created on first use. */
-export class Analyzers {
-  readonly #byLanguage = new Map<Language, Analyzer>()
+const analyzers = new Map<string, Analyzer>()
 
-  get(language: Language): Analyzer {
-    const known = this.#byLanguage.get(language)
-    if (known !== undefined) return known
-    const analyzer = new Analyzer(language)
-    this.#byLanguage.set(language, analyzer)
-    return analyzer
-  }
+/** One analyzer for each language, which keeps the terms of words for the next text. */
+export function analyzerFor(language: Language, of: FormsOf = 'chunk'): Analyzer {
+  const name = `${language} ${of}`
+  const analyzer = analyzers.get(name) ?? new Analyzer(language, of)
+  analyzers.set(name, analyzer)
+  return analyzer
 }
 
 /** Among a million terms, two share a key with a probability of 3e-8. XXH64 with seed 0. */

@@ -1,6 +1,6 @@
 import type { QueryTerms } from '../domain/hybrid-search.ts'
 import type { Language } from '../domain/language.ts'
-import { Analyzer, termKey } from './analyzer.ts'
+import { analyzerFor, termKey } from './analyzer.ts'
 import { WordForms, type WordPieces } from './word-forms.ts'
 import { joinedWords, joinedWordsOf, normalText, weightOf } from './words.ts'
 
@@ -127,7 +127,7 @@ const QUERY_TERMS_MAX = 256
 /** The query's distinct terms and weights: each occurrence counts 1, or 0.5 for a word start. */
 export function queryTerms(text: string, language: Language): QueryTerms {
   const counts = new Map<bigint, number>()
-  for (const terms of new Analyzer(language, 'query').terms(text)) {
+  for (const terms of analyzerFor(language, 'query').terms(text)) {
     for (const { key, text: term } of terms)
       counts.set(key, (counts.get(key) ?? 0) + weightOf(term))
     if (counts.size >= QUERY_TERMS_MAX) break

@@ -9,7 +9,7 @@ import type { KnowledgeBase, Preprocessing } from '../../core/domain/knowledge-b
 import type { Language } from '../../core/domain/language.ts'
 import type { EmbedderReach, TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
-import type { Analyzers } from '../../core/text/analyzer.ts'
+import { analyzerFor } from '../../core/text/analyzer.ts'
 import { chunkCode } from './chunk-code.ts'
 import { chunkJson } from './chunk-json.ts'
 import { ChunkContext, chunkMarkdown } from './chunk-markdown.ts'
@@ -35,11 +35,6 @@ export interface ChunkableText {
 export type ChunkingRules = Pick<KnowledgeBase, 'preprocessing' | 'language'> & {
   /** The input limits of the embedding model; null if unknown. */
   readonly reach: EmbedderReach | null
-}
-
-export interface ChunkingTools {
-  readonly analyzers: Analyzers
-  readonly wordPieces: () => TokenCounter
 }
 
 export interface ChunkedTexts {
@@ -83,10 +78,10 @@ export interface ChunkingFailure {
 export function chunkTexts(
   texts: readonly ChunkableText[],
   rules: ChunkingRules,
-  tools: ChunkingTools,
+  wordPieces: () => TokenCounter,
 ): ChunkedTexts {
-  const analyzer = tools.analyzers.get(rules.language)
-  const counter = counterOf(rules, tools)
+  const analyzer = analyzerFor(rules.language)
+  const counter = counterOf(rules, wordPieces)
   const chunkCounts = new Int32Array(texts.length)
   const found = new FoundChunks(counter, rules)
   const failures: ChunkingFailure[] = []
@@ -113,9 +108,9 @@ export function chunkTexts(
   }
 }
 
-function counterOf({ reach }: ChunkingRules, tools: ChunkingTools): TokenCounter | null {
+function counterOf({ reach }: ChunkingRules, wordPieces: () => TokenCounter): TokenCounter | null {
   if (reach === null) return null
-  return reach.tokenizer === 'word_piece' ? tools.wordPieces() : BYTE_COUNTER
+  return reach.tokenizer === 'word_piece' ? wordPieces() : BYTE_COUNTER
 }
 
 /** A chunk with the text that is embedded before it. */

@@ -10,7 +10,6 @@ import { AppError, type ErrorCode } from '../../core/errors.ts'
 import { abortable } from '../../core/runtime/cancellation.ts'
 import { FairPool } from '../../core/runtime/fair-pool.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
-import { Analyzers } from '../../core/text/analyzer.ts'
 import { wholeDocument } from '../../reading/document-format.ts'
 import {
   ReaderProcesses,
@@ -22,7 +21,6 @@ import {
   type ChunkableText,
   type ChunkedTexts,
   type ChunkingRules,
-  type ChunkingTools,
   chunkTexts,
 } from '../chunking/chunk-texts.ts'
 import type { Chunker } from '../chunking/chunker.ts'
@@ -67,7 +65,6 @@ export class DocumentReader implements DocumentReading, Chunker {
   readonly #options: DocumentReaderOptions
   readonly #threads: ReaderThreads
   readonly #processes: ReaderProcesses
-  readonly #analyzers: Analyzers
   /** Identifies the request whose work takes turns with others. */
   readonly #turns: symbol
   readonly #files: FileReading
@@ -76,7 +73,6 @@ export class DocumentReader implements DocumentReading, Chunker {
   constructor(options: DocumentReaderOptions = documentReaderOptions(), shared?: DocumentReader) {
     this.#options = options
     this.#turns = Symbol('turns')
-    this.#analyzers = shared === undefined ? new Analyzers() : shared.#analyzers
     this.#threads = shared === undefined ? readerThreads(options) : shared.#threads
     this.#processes =
       shared === undefined ? new ReaderProcesses(options.processes) : shared.#processes
@@ -141,9 +137,9 @@ export class DocumentReader implements DocumentReading, Chunker {
   ): Promise<ChunkedTexts> {
     signal.throwIfAborted()
     const chars = texts.reduce((sum, { text }) => sum + text.length, 0)
-    const tools = this.#toolsHere(rules)
-    if (chars <= INGEST_LIMITS.chunkingAtOnceChars && tools !== null) {
-      return chunkTexts(texts, rules, tools)
+    const wordPieces = this.#wordPiecesFor(rules)
+    if (chars <= INGEST_LIMITS.chunkingAtOnceChars && wordPieces !== null) {
+      return chunkTexts(texts, rules, wordPieces)
     }
     const kind = chars > INGEST_LIMITS.longTextChars ? 'longTexts' : 'texts'
     const terms: JobTerms = {
@@ -157,11 +153,10 @@ export class DocumentReader implements DocumentReading, Chunker {
   }
 
   /** Null if these rules need something that only the threads have. */
-  #toolsHere({ reach }: ChunkingRules): ChunkingTools | null {
+  #wordPiecesFor({ reach }: ChunkingRules): (() => TokenCounter) | null {
     const { wordPieces } = this.#options
-    const analyzers = this.#analyzers
-    if (wordPieces !== undefined) return { analyzers, wordPieces }
-    return reach?.tokenizer === 'word_piece' ? null : { analyzers, wordPieces: () => BYTE_COUNTER }
+    if (wordPieces !== undefined) return wordPieces
+    return reach?.tokenizer === 'word_piece' ? null : () => BYTE_COUNTER
   }
 
   /** Ends threads and processes. Waiting callers fail with `shutting_down`. */

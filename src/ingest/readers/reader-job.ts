@@ -1,9 +1,9 @@
+import type { TokenCounter } from '../../core/domain/ports/model-ports.ts'
 import { AppError, type ErrorCode, errorText } from '../../core/errors.ts'
 import {
   type ChunkableText,
   type ChunkedTexts,
   type ChunkingRules,
-  type ChunkingTools,
   chunkTexts,
 } from '../chunking/chunk-texts.ts'
 
@@ -24,10 +24,10 @@ export type ReaderAnswer =
   | { readonly kind: 'chunked'; readonly chunked: ChunkedTexts }
   | { readonly kind: 'failed'; readonly code: ErrorCode; readonly message: string }
 
-export function answerJob(job: ReaderJob, tools: ChunkingTools): ReaderAnswer {
+export function answerJob(job: ReaderJob, wordPieces: () => TokenCounter): ReaderAnswer {
   try {
     if (job.kind === 'chunk') {
-      return { kind: 'chunked', chunked: chunkTexts(job.texts, job.rules, tools) }
+      return { kind: 'chunked', chunked: chunkTexts(job.texts, job.rules, wordPieces) }
     }
     return matching(job.texts, job.patterns)
   } catch (error) {

@@ -118,6 +118,12 @@ export async function addContextTables(
   })
 }
 
+/**
+ * Not NULL: for each NULL after a text of more than 4 KB, DuckDB 1.5.5 reads that text again. One
+ * layout of 4 MB took gigabytes at each checkpoint. Older versions of Eider stored NULL.
+ */
+const NO_LAYOUT = ''
+
 /** Append this many rows, then yield to other work. */
 const ROWS_PER_APPEND = 1024
 
@@ -144,7 +150,7 @@ export async function appendContexts(
         batch.map(({ key }) => key),
         batch.map(({ context }) => context),
         batch.map(({ isCut }) => isCut),
-        batch.map(({ layout }) => layout),
+        batch.map(({ layout }) => layout ?? NO_LAYOUT),
       ]
     }
   })
@@ -182,7 +188,7 @@ export async function cutsOf(
       BigInt(String(key)),
       {
         ...NOTHING_KNOWN,
-        ...(layout === null ? {} : layoutOf(String(layout))),
+        ...(layout === null || layout === NO_LAYOUT ? {} : layoutOf(String(layout))),
         context: String(context),
       },
     ]),

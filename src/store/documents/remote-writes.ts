@@ -67,7 +67,7 @@ export async function sentRows(
   const list = (column: string) => `'{' || string_agg(${column}::VARCHAR, ',' ORDER BY term) || '}'`
   const sql = `SELECT c.chunk_key::VARCHAR, c.metadata::VARCHAR, ${typedSql(tables.columns)},
       c.document_id, c.chunk_id, c.chunk_content, coalesce(x.context, ''), coalesce(x.is_cut, false),
-      x.layout, v.vector::VARCHAR, coalesce(t.terms, '{}'), coalesce(t.frequencies, '{}'),
+      nullif(x.layout, ''), v.vector::VARCHAR, coalesce(t.terms, '{}'), coalesce(t.frequencies, '{}'),
       coalesce(t.term_count, 0)
     FROM (FROM ${chunks} WHERE ${isSent}) AS c
       JOIN (FROM ${vectors} WHERE ${isSent}) AS v ON v.chunk_key = c.chunk_key

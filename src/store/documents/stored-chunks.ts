@@ -16,7 +16,7 @@ import type {
 } from '../../core/domain/ports/store-ports.ts'
 import { notFound } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
-import { Analyzers } from '../../core/text/analyzer.ts'
+import { analyzerFor } from '../../core/text/analyzer.ts'
 import type { KnowledgeBaseRow } from '../catalog/catalog-queries.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { countOf } from '../duckdb/columns.ts'
@@ -47,7 +47,6 @@ const CUT_COUNTS_MAX = 10_000
 /** Stores chunks and vectors in DuckDB tables. */
 export class StoredChunks implements ChunkStore {
   readonly #parts: StoreParts
-  readonly #analyzers = new Analyzers()
   readonly #writes: ChunkWrites
   readonly #documentIds = new DocumentIds()
   readonly #inserts: GroupedInserts
@@ -188,7 +187,7 @@ export class StoredChunks implements ChunkStore {
   }
 
   async changeChunks(kb: KnowledgeBase, requested: readonly ChunkChange[]): Promise<number> {
-    const { changes, incoming } = await preparedChunks(requested, this.#analyzers.get(kb.language))
+    const { changes, incoming } = await preparedChunks(requested, analyzerFor(kb.language))
     return this.#writes.write(kb, incoming, async (tables) => {
       const { chunkCount, ...written } = await changeChunkRows(tables, changes)
       return { result: chunkCount, ...written }

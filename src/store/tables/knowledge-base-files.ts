@@ -236,8 +236,8 @@ async function copyRows(
   await connection.run(
     `INSERT INTO ${vectors} SELECT ${key}, CAST(vector AS FLOAT[${dimensions}]) FROM ${source}`,
   )
-  await connection.run(`INSERT INTO ${contexts} (chunk_key, context, is_cut)
-    SELECT ${key}, coalesce(context, ''), coalesce(is_cut, FALSE) FROM ${source}
+  await connection.run(`INSERT INTO ${contexts} (chunk_key, context, is_cut, layout)
+    SELECT ${key}, coalesce(context, ''), coalesce(is_cut, FALSE), '' FROM ${source}
     WHERE context <> '' OR is_cut`)
   return countOf(connection, `SELECT count(DISTINCT document_id) FROM ${source}`)
 }

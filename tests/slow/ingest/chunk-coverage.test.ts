@@ -8,7 +8,7 @@ import {
   builtinEmbedderOptions,
 } from '../../../src/models/builtin/builtin-embedder.ts'
 import { WordPiece } from '../../../src/models/builtin/word-piece.ts'
-import { chunkingTools } from '../../ingest/insert-fixture.ts'
+import { wordPieces } from '../../ingest/insert-fixture.ts'
 
 const REACH = new BuiltinEmbedder().reach
 const wordPiece = new WordPiece(
@@ -32,7 +32,7 @@ function chunked(
     language: 'english',
     reach,
   } as const
-  return chunkTexts([source], rules, chunkingTools)
+  return chunkTexts([source], rules, wordPieces)
 }
 
 /**
@@ -51,7 +51,7 @@ function uncovered(text: string, { starts, ends }: ChunkedTexts): string | null 
 
 /** Returns chunks that are too long for the model, together with the text embedded before them. */
 function tooLong(text: string, { starts, ends, contexts, strings }: ChunkedTexts) {
-  const counter = chunkingTools.wordPieces()
+  const counter = wordPieces()
   return [...starts].flatMap((start, index) => {
     const context = strings[contexts[index] ?? 0] ?? ''
     const content = text.slice(start, ends[index])

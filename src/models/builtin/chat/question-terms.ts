@@ -1,6 +1,6 @@
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import type { Language } from '../../../core/domain/language.ts'
-import { type Analyzer, Analyzers } from '../../../core/text/analyzer.ts'
+import { type Analyzer, analyzerFor } from '../../../core/text/analyzer.ts'
 import { learnedLanguage } from '../../../core/text/learned-language.ts'
 import { isMostlyLatin, UNSPACED, weightOf } from '../../../core/text/words.ts'
 import { withParts } from './keywords.ts'
@@ -31,7 +31,7 @@ export class QuestionTerms {
   constructor(question: string, passages: readonly string[], units: readonly string[]) {
     const language = learnedLanguage(passages).language ?? 'english'
     this.kind = questionKind(question, language)
-    this.#analyzer = ANALYZERS.get(language)
+    this.#analyzer = analyzerFor(language)
     const small = this.termsOf(WORDS.small)
     const asked = this.termsOf(question)
     const terms = [...asked.places.keys()].filter((term) => !small.places.has(term))
@@ -118,7 +118,6 @@ export class QuestionTerms {
   }
 }
 
-const ANALYZERS = new Analyzers()
 const UNIT_SHARE = 0.5
 const GRAM_CHARS = 4
 /** Capitalized words after the first word, and words with digits. */
