@@ -99,7 +99,7 @@ test('a job of a schedule that was dropped does nothing', async () => {
   expect(runs).toBe(0)
 })
 
-test('a schedule that is dropped while its run starts is no failure', async () => {
+test('dropping a schedule while its run starts reports nothing', async () => {
   const schedule = store.schedules.get(await hourly())
   const failures: unknown[] = []
   onFailure = (error) => failures.push(error)
