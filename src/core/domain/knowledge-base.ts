@@ -203,6 +203,9 @@ export function sentMetadataColumns(
   })
 }
 
+/** DuckDB 1.5.5 reads a long text again for up to 2,048 NULLs after it (duckdb/duckdb#24897). */
+export const METADATA_CHARS_MAX = 100_000
+
 /** Stored ones, pages that the last crawl skipped, and values that do not fit. */
 function shownWarnings(kb: KnowledgeBase): readonly string[] {
   const { warnings } = kb.params
@@ -210,9 +213,11 @@ function shownWarnings(kb: KnowledgeBase): readonly string[] {
   const strays = kb.storedMetadata.flatMap(({ name, type, strayCount = 0 }) => {
     if (strayCount === 0) return []
     const values = strayCount === 1 ? '1 inserted value is' : `${strayCount} inserted values are`
-    const where =
-      'null in the column and unchanged in metadata; declare VARCHAR to keep them as text'
-    return [`Column ${name}: ${values} not of its type ${type}: ${where}`]
+    // Every value fits a text column, unless it is too long.
+    const isText = type === 'VARCHAR' || type === 'JSON'
+    const why = isText ? `longer than ${METADATA_CHARS_MAX} characters` : `not of its type ${type}`
+    const hint = isText ? '' : '; declare VARCHAR to keep them as text'
+    return [`Column ${name}: ${values} ${why}: null in the column and unchanged in metadata${hint}`]
   })
   const ofIndex = keywordWarningOf(kb)
   return [...known, ...kb.crawlWarnings, ...strays, ...(ofIndex === null ? [] : [ofIndex])]

@@ -18,7 +18,7 @@ import {
   typeText,
 } from '../../core/domain/column-type.ts'
 import { type CellValue, shownValue, TypedValue } from '../../core/domain/document.ts'
-import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import { METADATA_CHARS_MAX, type MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
@@ -111,6 +111,9 @@ function misfitMessage({ value, column, rowIndex }: Misfit): string {
   const quoted = typeof shown === 'string' ? `'${part}'` : part
   const article = /^[AEIO]/.test(column.type) ? 'an' : 'a'
   const row = rowIndex === null ? '' : `row ${rowIndex + 1}, `
+  if (text.length > METADATA_CHARS_MAX) {
+    return `${row}column ${column.name}: a metadata column holds up to ${METADATA_CHARS_MAX} characters, not ${text.length}; make longer texts content`
+  }
   return `${row}column ${column.name}: ${quoted} is not ${article} ${column.type}`
 }
 
@@ -143,7 +146,7 @@ class ColumnFitter {
   /** Returns the converted value, or null for now if DuckDB has to cast it. */
   fit(value: Exclude<CellValue, null>, place: Place): DuckDBValue {
     const fit = fitOf(value, this.#type, this.column.type)
-    if (fit === 'unfit') {
+    if (fit === 'unfit' || ('value' in fit && isTooLong(fit.value))) {
       this.#misfit(value, place)
       return null
     }
@@ -185,6 +188,10 @@ class ColumnFitter {
 interface Asked {
   readonly value: CellValue
   readonly place: Place
+}
+
+function isTooLong(value: DuckDBValue): boolean {
+  return typeof value === 'string' && value.length > METADATA_CHARS_MAX
 }
 
 function fitOf(value: Exclude<CellValue, null>, type: ColumnType, text: string): Fit {

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { createTestApp, type TestApp } from '../support/test-app.ts'
+
+const KBS = '/api/projects/mindsdb/knowledge_bases'
+const LONG = 'x'.repeat(100_001)
+
+let t: TestApp
+beforeAll(async () => {
+  t = await createTestApp()
+})
+afterAll(() => t.close())
+
+test('a text too long for a column, which DuckDB would read for each null after it, stays in metadata', async () => {
+  await t.send('POST', KBS, { knowledge_base: { name: 'kb' } })
+  const rows = [
+    { id: 1, content: 'a', body: LONG.slice(1), list: [1] },
+    { id: 2, content: 'b', body: LONG, list: [LONG] },
+    { id: 3, content: 'c' },
+  ]
+  expect((await t.send('PUT', `${KBS}/kb`, { knowledge_base: { rows } })).status).toBe(200)
+  const sizes = 'SELECT id, length(body), list IS NULL FROM kb ORDER BY id'
+  expect(await t.rows(sizes)).toEqual([
+    ['1', 100_000, false],
+    ['2', null, true],
+    ['3', null, true],
+  ])
+  const kept = "SELECT length(metadata->>'body') FROM kb WHERE id = 2"
+  expect(await t.rows(kept)).toEqual([[100_001]])
+  const { body } = await t.send('GET', `${KBS}/kb`)
+  const why = 'longer than 100000 characters: null in the column and unchanged in metadata'
+  expect(body).toMatchObject({
+    params: {
+      warnings: [
+        `Column body: 1 inserted value is ${why}`,
+        `Column list: 1 inserted value is ${why}`,
+      ],
+    },
+  })
+})
+
+test('in a declared column it is refused, with what to do', async () => {
+  const columns = [{ name: 'code', type: 'VARCHAR' }]
+  await t.send('POST', KBS, { knowledge_base: { name: 'declared', metadata_columns: columns } })
+  const rows = [{ id: 1, content: 'a', code: LONG }]
+  const answer = await t.send('PUT', `${KBS}/declared`, { knowledge_base: { rows } })
+  expect(answer.status).toBe(400)
+  expect(answer.text).toContain(
+    'row 1, column code: a metadata column holds up to 100000 characters, not 100001; make longer texts content',
+  )
+  expect(await t.rows('SELECT count(*) FROM declared')).toEqual([[0]])
+})
