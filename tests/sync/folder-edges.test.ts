@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { afterEach, describe, expect, mock, test } from 'bun:test'
+import fs, { writeFileSync } from 'node:fs'
 import { appendFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -102,5 +102,36 @@ describe('a folder', () => {
     Bun.sleepSync(20)
     await reported.promise
     watch.close()
+  })
+
+  test('that cannot be watched is scanned by one scan at a time, with pauses', async () => {
+    fixture = await syncFixture()
+    for (let index = 0; index < 3000; index += 1) {
+      writeFileSync(join(fixture.folder, `${index}.md`), 'Steamed leaves.')
+    }
+    const watchNothing = () => {
+      throw new Error('no more watches')
+    }
+    mock.module('node:fs', () => ({ ...fs, default: fs, watch: watchNothing }))
+    let scans = 0
+    const rules = {
+      get include() {
+        scans += 1
+        return []
+      },
+      exclude: [],
+      hidden: true,
+    }
+    const watch = new FolderWatch({
+      ...{ path: fixture.folder, roots: [fixture.folder], rules, onChange: () => {} },
+      ...{ quietMs: 5, patienceMs: 20, pollMs: 1 },
+    })
+    watch.start()
+    await Bun.sleep(1000)
+    watch.close()
+    // Each pause is 20 times as long as the scan before.
+    expect(scans).toBeLessThan(7)
+    expect(watch.note).toEndWith('no more watches')
+    mock.module('node:fs', () => ({ ...fs, default: fs }))
   })
 })

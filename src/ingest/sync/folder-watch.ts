@@ -67,8 +67,12 @@ export class FolderWatch {
       const watcher = watch(path, { recursive: true, persistent: false })
       this.#watcher = watcher
       watcher.on('change', () => this.#changed())
-      watcher.on('error', (error) => this.#lost(error))
-      watcher.on('close', () => this.#lost(null))
+      const end = (error: unknown) => {
+        this.#lost(error)
+        this.#pollLater()
+      }
+      watcher.on('error', end)
+      watcher.on('close', () => end(null))
     } catch (error) {
       this.#lost(error)
     }
@@ -82,7 +86,6 @@ export class FolderWatch {
     const why =
       WATCH_FAILURES[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
     this.#note = `All files are checked every ${this.#options.pollMs / 1000} s: ${why}`
-    this.#pollLater()
   }
 
   #changed(): void {
@@ -99,6 +102,7 @@ export class FolderWatch {
   }
 
   #pollLater(tookMs = 0): void {
+    if (this.#ending.signal.aborted) return
     clearTimeout(this.#poll)
     const everyMs = this.#watcher === null ? this.#options.pollMs : SAFETY_MS
     this.#poll = setTimeout(() => void this.#look(), Math.max(everyMs, tookMs * POLLING_SHARE))
