@@ -258,7 +258,7 @@ export function errorText(error: unknown): string {
 }
 
 export const CONNECTION_LOST = 'the server closed the connection'
-const DAMAGED_ANSWER = 'the answer cannot be decompressed'
+const DAMAGED_RESPONSE = 'the response cannot be decompressed'
 
 /** For a failed connection, by its system code: what happened, and what to do. */
 const CONNECTION_FAILURES: Readonly<Record<string, string>> = {
@@ -271,10 +271,10 @@ const CONNECTION_FAILURES: Readonly<Record<string, string>> = {
   ECONNRESET: CONNECTION_LOST,
   EPIPE: CONNECTION_LOST,
   Malformed_HTTP_Response: 'what listens there does not speak HTTP; check the port',
-  ResponseHeadersTooLarge: 'the headers of the answer are too large',
-  ZlibError: DAMAGED_ANSWER,
-  BrotliDecompressionError: DAMAGED_ANSWER,
-  ZstdDecompressionError: DAMAGED_ANSWER,
+  ResponseHeadersTooLarge: 'the headers of the response are too large',
+  ZlibError: DAMAGED_RESPONSE,
+  BrotliDecompressionError: DAMAGED_RESPONSE,
+  ZstdDecompressionError: DAMAGED_RESPONSE,
 }
 
 /** Instead of the runtime's own words, which are for developers. */

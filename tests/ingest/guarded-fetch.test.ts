@@ -116,7 +116,7 @@ describe('a page', () => {
   test('that cannot be read says why, in words for users', async () => {
     expect(await failure(get(`${base}/damaged`))).toEqual([
       'crawl_failed',
-      `GET ${base}/damaged failed: the answer cannot be decompressed`,
+      `GET ${base}/damaged failed: the response cannot be decompressed`,
     ])
   })
 

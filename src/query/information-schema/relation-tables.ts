@@ -101,9 +101,9 @@ function relationsSql(
 }
 
 /**
- * The rows of the catalog. They come with the values of a statement, because its text is parsed and
+ * The rows of the catalog. They are bound as a value, because the text of a statement is parsed and
  * printed several times, and thousands of relations have megabytes of rows.
- * @param table `catalog_tables` or `catalog_columns`, or else undefined is returned
+ * @returns undefined if the table is neither `catalog_tables` nor `catalog_columns`
  */
 export function relationRows(
   table: string,
@@ -131,7 +131,7 @@ function tableRow(relation: CatalogRelation): SchemaRow {
   }
 }
 
-/** What differs from column to column. More would make the text many times longer. */
+/** What differs from column to column; SQL adds the rest. */
 const STORED = schemaColumns(
   'row:BIGINT schema relation name position:BIGINT type nullable comment file',
 )

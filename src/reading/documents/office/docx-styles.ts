@@ -46,7 +46,7 @@ export class DocxStyles {
     this.#styles = new Map(all.map((one) => [attribute(one, 'styleId') ?? '', one]))
   }
 
-  /** @param depth the number of styles that are based on it, one on another */
+  /** @param depth how many styles led here, each based on the next */
   of(id: string | undefined, depth = 0): ParagraphStyle {
     if (id === undefined || depth > STYLE_DEPTH_MAX) return PLAIN_PARAGRAPH
     const known = this.#known.get(id)
