@@ -8,9 +8,8 @@ import { SingleFlight, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { storeRows } from '../../ingest/pipeline/store-rows.ts'
 import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import { quotedName } from '../search/chunk-search.ts'
+import { quotedName, selectChunks } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { runSelect } from '../select/run-select.ts'
 import {
   type ListOrder,
   type ListPage,
@@ -154,10 +153,10 @@ export async function deleteDocuments(
   const condition = listCondition(kb, selection)
   const name = quotedName(kb)
   const sql = `SELECT ${CHUNK_KEY}, id FROM ${name} WHERE id IN (SELECT id FROM ${name} WHERE ${condition.sql})`
-  const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }
+  const request = { sql, params: condition.params, readsChunkKeys: true }
   const keys: bigint[] = []
   const ids = new Set<string>()
-  for await (const batch of (await runSelect(request, deps, signal)).batches) {
+  for await (const batch of (await selectChunks(kb, request, deps, signal)).batches) {
     for (const [key, id] of batch) {
       keys.push(BigInt(String(key)))
       ids.add(String(id))

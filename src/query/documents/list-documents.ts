@@ -4,10 +4,9 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey, quote } from '../../core/domain/names.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import { quotedName } from '../search/chunk-search.ts'
+import { quotedName, selectChunks } from '../search/chunk-search.ts'
 import { searchFilter } from '../search/search-filter.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { runSelect } from '../select/run-select.ts'
 
 /** Which documents or chunks to list. */
 export interface Selection {
@@ -117,8 +116,8 @@ async function selectedRows(
     ORDER BY page.position ${direction}`
   const rows: { readonly id: string; readonly key: bigint }[] = []
   let total = 0
-  const request = { sql, database: kb.projectName, params: condition.params, readsChunkKeys: true }
-  for await (const batch of (await runSelect(request, deps, signal)).batches) {
+  const request = { sql, params: condition.params, readsChunkKeys: true }
+  for await (const batch of (await selectChunks(kb, request, deps, signal)).batches) {
     for (const [count, id = null, key = null] of batch) {
       total = Number(count)
       if (key !== null) rows.push({ id: String(id), key: BigInt(String(key)) })

@@ -6,9 +6,8 @@ import type { StoredChunk } from '../../core/domain/ports/document-ports.ts'
 import type { ChunkMap } from '../../core/domain/ports/search-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
-import { quotedName } from '../search/chunk-search.ts'
+import { quotedName, selectChunks } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { runSelect } from '../select/run-select.ts'
 
 /** What to colour points by: a column, or the similarity to a text. */
 export type MapValuesOf =
@@ -47,10 +46,10 @@ export async function mapValues(
   const searched = of.kind === 'query' ? ` WHERE content = :query LIMIT ${ALL_ROWS}` : ''
   const sql = `SELECT ${CHUNK_KEY}, ${found.sql} FROM ${quotedName(kb)}${searched}`
   const params = of.kind === 'query' ? { query: of.query } : {}
-  const request = { sql, database: kb.projectName, params, readsChunkKeys: true }
+  const request = { sql, params, readsChunkKeys: true }
   const pointOf = new Map(Array.from(map.keys, (key, point) => [Number(key), point]))
   const values = collectorOf(found, map)
-  for await (const batch of (await runSelect(request, deps, signal)).batches) {
+  for await (const batch of (await selectChunks(kb, request, deps, signal)).batches) {
     for (const [key, value = null] of batch) {
       const point = pointOf.get(Number(key))
       if (point !== undefined && value !== null) values.set(point, value)

@@ -3,11 +3,12 @@
  * passed separately.
  */
 
+import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Fusion, SearchMode } from '../../core/domain/hybrid-search.ts'
 import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, hasCode } from '../../core/errors.ts'
 import { canBeFedBack } from '../../retrieval/fusion.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { combinedSearch } from '../../sql/search/search-options.ts'
@@ -111,7 +112,24 @@ export async function searchChunks(
   return { chunks: run === null ? [] : await readChunks(run), run }
 }
 
-/** null if nothing is stored. @throws AppError like `runSelect` */
+/** Runs a SELECT from `quotedName(kb)`. @throws AppError like `runSelect`; 404 if it was dropped */
+export async function selectChunks(
+  kb: KnowledgeBase,
+  request: Omit<SelectRequest, 'database'>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+): Promise<SelectRows> {
+  try {
+    return await runSelect({ ...request, database: kb.projectName }, deps, signal)
+  } catch (error) {
+    // The caller did not write the statement, so the message must not be about it.
+    if (hasCode(error, 'sql_unknown_name'))
+      requireKnowledgeBase(deps.catalog.snapshot(), kb.projectName, kb.name)
+    throw error
+  }
+}
+
+/** null if nothing is stored. @throws AppError like `selectChunks` */
 async function runSearchSelect(
   sql: string,
   search: CheckedSearch,
@@ -122,14 +140,13 @@ async function runSearchSelect(
   const { allowsPartial = false } = search
   // Without vectors there is nothing to find, and no length to check the query's vector against.
   if (kb.dimensions === null) return null
-  const request: SelectRequest = {
+  const request = {
     sql,
-    database: kb.projectName,
     search: { parameter: 'query', hybrid: hybridOf(search), isReranked, allowsPartial },
     params: { ...filter.params, query, least: minRelevance },
     isShown: true,
   }
-  return runSelect(request, deps, signal)
+  return selectChunks(kb, request, deps, signal)
 }
 
 /**

@@ -7,7 +7,6 @@ import { matchedWords, type TextRange } from '../../core/text/phrases.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
 import { type QueryDeps, StageTimer, type StageTimes } from '../select/query-deps.ts'
-import { runSelect } from '../select/run-select.ts'
 import {
   CHUNK_COLUMNS,
   type CheckedSearch,
@@ -21,6 +20,7 @@ import {
   type SearchedChunks,
   searchChunks,
   searchDocuments,
+  selectChunks,
 } from './chunk-search.ts'
 import { inlineFilter } from './search-filter.ts'
 
@@ -244,8 +244,8 @@ async function searchNeighbours(
   const sql = `SELECT ${CHUNK_COLUMNS} FROM ${quotedName(kb)} WHERE id IN :ids
     AND concat(id, ':', metadata->>'content_column', ':', metadata->>'chunk_index') IN :places`
   const ids = [...new Set(chunks.map(({ id }) => id))]
-  const request = { sql, database: kb.projectName, params: { ids, places: [...places] } }
-  const nearby = await readChunks(await runSelect(request, deps, signal))
+  const request = { sql, params: { ids, places: [...places] } }
+  const nearby = await readChunks(await selectChunks(kb, request, deps, signal))
   const byPlace = new Map(nearby.map((chunk) => [placeKey(chunk.id, foundPlace(chunk)), chunk]))
   const present = (keys: readonly string[]) => keys.flatMap((key) => byPlace.get(key) ?? [])
   return chunks.map((chunk) => {
