@@ -19,7 +19,7 @@ import { StoredChunks } from './documents/stored-chunks.ts'
 import { StoredReembedding } from './documents/stored-reembedding.ts'
 import type { StoredVectors } from './documents/stored-vectors.ts'
 import { Database } from './duckdb/database.ts'
-import { damaged, isDamage } from './duckdb/database-error.ts'
+import { refusedByDuckDb } from './duckdb/database-error.ts'
 import { StoredEngine } from './duckdb/engine.ts'
 import { lockNoteOf } from './duckdb/locked-instance.ts'
 import { machineBytes, memoryBytesOf } from './duckdb/memory-watchdog.ts'
@@ -173,20 +173,12 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     return { ...store, staging }
   } catch (error) {
     await database.close()
-    throw folderError(directory, error)
+    throw refusedByDuckDb(options.directory, error) ?? error
   }
 }
 
 function reserveBytesOf({ diskReserve }: StoreOptions): number {
   return memoryBytesOf(diskReserve ?? '0MB')
-}
-
-/** Converts the error if the catalog is in a damaged part of the file. */
-function folderError(directory: string | null, error: unknown): unknown {
-  const cause = error instanceof AppError ? error.cause : error
-  if (directory === null || !isDamage(cause)) return error
-  const [detail = ''] = cause instanceof Error ? cause.message.split('\n') : []
-  return damaged(directory, detail, error)
 }
 
 async function storeOver(

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { MIGRATIONS } from '../../src/store/catalog/migrate.ts'
 import { openStore } from '../../src/store/store.ts'
-import { documentOf, draftOf, temporaryFolder } from '../support/store-fixture.ts'
+import { current, documentOf, draftOf, temporaryFolder } from '../support/store-fixture.ts'
 
 const STORE_MODULE = join(import.meta.dir, '../../src/store/store.ts')
 
@@ -59,6 +59,29 @@ test('a file that is not a database is refused', async () => {
   await expect(openStore({ directory: folder.path })).rejects.toThrow(
     'not a valid DuckDB database file',
   )
+})
+
+test('a memory limit that is too small to open the folder is named, and nothing else', async () => {
+  using folder = temporaryFolder()
+  const [directory, killed] = [join(folder.path, 'data'), join(folder.path, 'killed')]
+  const refused = (at: string) => {
+    return expect(openStore({ directory: at, memoryLimit: '1MB' })).rejects.toThrow(
+      `EIDER_MEMORY_LIMIT is too small to open the data folder ${at}: raise it`,
+    )
+  }
+  await refused(directory)
+  const store = await openStore({ directory })
+  const kb = await store.catalog.createKnowledgeBase(draftOf('kb'))
+  const texts = Array.from({ length: 2000 }, (_, index) => `${'tea '.repeat(50)} ${index}`)
+  await store.chunks.replaceDocuments(kb, [documentOf({ id: 'a', texts })])
+  // This is what a killed process leaves behind: changes that are only in the log.
+  await Bun.spawn(['cp', '-r', directory, killed]).exited
+  await store.close()
+  await refused(directory)
+  await refused(killed)
+  const again = await openStore({ directory: killed })
+  expect(await again.chunks.chunkCount(current(again))).toBe(2000)
+  await again.close()
 })
 
 test('a file of a newer version is refused, naming both versions', async () => {

@@ -12,6 +12,9 @@ import { TOO_COSTLY } from './step-limits.ts'
 const DAMAGE =
   /not a valid DuckDB database file|Corrupt (database|WAL) file|Could not read enough bytes|Failure while replaying WAL|Failed to load metadata/
 
+const OUT_OF_MEMORY =
+  /^(Failed to \w+: )?(Out of Memory Error|\{"exception_type":"Out of Memory")|std::bad_alloc|bad allocation|cannot allocate memory/i
+
 /** Said for all statements after a write or checkpoint that fails halfway. */
 const INVALIDATED = /database ("[^"]*" )?has been invalidated/i
 
@@ -20,9 +23,9 @@ const STEP = new RegExp(`^Invalid Input Error: ${TOO_COSTLY}(.*)`)
 
 /** Patterns for DuckDB's messages, because DuckDB has no error codes. The first match decides. */
 const CAUSES: readonly (readonly [RegExp, ErrorCode])[] = [
+  // Before damage: DuckDB says both if it runs out of memory while it replays the log.
+  [OUT_OF_MEMORY, 'out_of_memory'],
   [DAMAGE, 'data_damaged'],
-  [/^(Failed to \w+: )?(Out of Memory Error|\{"exception_type":"Out of Memory")/, 'out_of_memory'],
-  [/std::bad_alloc|bad allocation|cannot allocate memory/i, 'out_of_memory'],
   [
     /no space left|disk (is )?full|max_temp_directory_size|quota exceeded|could not write file|file too large/i,
     'storage_full',
@@ -42,8 +45,8 @@ const MESSAGES: Partial<Record<ErrorCode, string>> = {
   storage_full: `The data could not be written: the disk is full or refuses writes. ${MAKE_ROOM}`,
 }
 
-export function isDamage(error: unknown): boolean {
-  return error instanceof Error && DAMAGE.test(error.message)
+function isDamage(error: Error): boolean {
+  return DAMAGE.test(error.message) && !OUT_OF_MEMORY.test(error.message)
 }
 
 /** Whether DuckDB has shut the database down after an internal failure. */
@@ -53,7 +56,7 @@ export function isInvalidated(error: unknown): boolean {
 }
 
 /** Returns the error for a data folder whose files DuckDB refuses to open. */
-export function damaged(directory: string, detail: string, cause: unknown): StartError {
+function damaged(directory: string, detail: string, cause: unknown): StartError {
   const ways = `restore a backup (npx eider restore), or save what can be read: npx eider salvage ${directory} --to <folder>`
   const message = `The data folder ${directory} is damaged: ${detail}. Nothing was changed. Ways out: ${ways}`
   return new StartError(message, cause)
@@ -165,9 +168,20 @@ export function reasonOf(error: unknown): string | undefined {
 
 /** Returns the error for a data folder that cannot be opened. */
 export function unusable(directory: string, error: unknown): StartError {
-  const reason = reasonOf(error)
   const [detail] = error instanceof Error ? error.message.split('\n') : [String(error)]
-  if (isDamage(error)) return damaged(directory, String(detail), error)
-  const message = `The data folder ${directory} cannot be used: ${reason ?? detail}`
-  return new StartError(message, error)
+  const message = `The data folder ${directory} cannot be used: ${reasonOf(error) ?? detail}`
+  return refusedByDuckDb(directory, error) ?? new StartError(message, error)
+}
+
+/** If DuckDB cannot read the folder's files, now or at all, also if that is the cause's cause. */
+export function refusedByDuckDb(directory: string, error: unknown): StartError | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof StartError) return undefined
+    if (isDamage(cause)) return damaged(directory, cause.message.split('\n')[0] ?? '', error)
+    if (OUT_OF_MEMORY.test(cause.message)) {
+      const message = `EIDER_MEMORY_LIMIT is too small to open the data folder ${directory}`
+      return new StartError(`${message}: raise it, for example to 512MB`, error)
+    }
+  }
+  return undefined
 }
