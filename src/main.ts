@@ -86,6 +86,9 @@ function failedStart(error: unknown): number {
   return 1
 }
 
+/** For closing the database after the last requests. Killing it meanwhile would lose nothing. */
+const CLOSE_MS = 30_000
+
 /** Starts the server as a child process, and restarts it after a crash. */
 function superviseServer(args: readonly string[], settings: Settings): Promise<number> {
   let port = settings.port
@@ -106,6 +109,8 @@ function superviseServer(args: readonly string[], settings: Settings): Promise<n
       })
     },
     onCrash: (crash) => logCrash(crash, settings),
+    stopMs: settings.shutdownMs + CLOSE_MS,
+    onKill: () => process.stderr.write('eider: the server does not stop, so it is killed\n'),
   })
 }
 

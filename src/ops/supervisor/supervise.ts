@@ -40,10 +40,13 @@ export async function supervise(given: {
     calls: { readonly onReady: () => void; readonly onReplace: () => void },
   ) => ServerProcess
   readonly onCrash: (crash: Crash) => void
+  /** How long the server may take to stop before it is killed, for example because it hangs. */
+  readonly stopMs: number
+  readonly onKill: () => void
 }): Promise<number> {
   const { start, onCrash } = given
   const policy = new RestartPolicy()
-  const stop = new StopRequest()
+  const stop = new StopRequest(given)
   let restarts = NO_RESTARTS
   let predecessor: ServerProcess | null = null
   for (;;) {
@@ -108,11 +111,17 @@ class StopRequest {
   #isAsked = false
   #server: ServerProcess | null = null
 
-  constructor() {
+  constructor({ stopMs, onKill }: { readonly stopMs: number; readonly onKill: () => void }) {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.asked = promise
+    const kill = () => {
+      if (this.#server === null) return
+      onKill()
+      this.#server.kill('SIGKILL')
+    }
     for (const signal of stopSignals()) {
       process.on(signal, () => {
+        if (!this.#isAsked) setTimeout(kill, stopMs).unref()
         this.#isAsked = true
         // In a Windows console, the server receives Ctrl-C too, and killing it would not let it
         // finish. SIGHUP reaches only the supervisor, which passes it on as SIGTERM.
