@@ -1,10 +1,11 @@
 import { constants } from 'node:fs'
-import { copyFile, mkdir, readdir, rm } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { quote } from '../core/domain/names.ts'
 import { StartError, systemCodeOf } from '../core/errors.ts'
 import { checkFiles, type Manifest, readManifest } from './backup/manifest.ts'
 import { KEY_FILES } from './catalog/secrets.ts'
+import { RESTORING_FILE } from './duckdb/database.ts'
 import { openStore, type Store } from './store.ts'
 
 const COUNT_MS = 600_000
@@ -26,12 +27,15 @@ export async function restore(given: {
   }
   await checkEmpty(folder)
   await mkdir(folder, { recursive: true, mode: 0o700 })
+  const mark = join(folder, RESTORING_FILE)
+  await writeFile(mark, '', { flag: 'wx', mode: 0o600 })
   try {
     for (const name of names) {
       await mkdir(dirname(join(folder, name)), { recursive: true, mode: 0o700 })
       await copyNew(join(backup, name), join(folder, name))
     }
     if (key !== undefined) await copyNew(key, join(folder, KEY_FILES[0]))
+    await rm(mark)
     const store = await openStore({ directory: folder })
     try {
       await checkContents(store, manifest)

@@ -28,6 +28,8 @@ import { trimCache, withoutCaching } from './step-limits.ts'
 import { WorkerThreads } from './worker-threads.ts'
 
 export const DATABASE_FILE = 'eider-data.duckdb'
+/** In a folder while a backup is copied into it. If it is killed, some files are missing. */
+export const RESTORING_FILE = 'eider.restoring'
 const IDLE_CONNECTIONS_MAX = 32
 /** A write of one row has eight short statements. One that takes longer has long ones. */
 const LONG_WRITE_MS = 50
@@ -87,6 +89,10 @@ export class Database {
     if (directory === null) return new Database(await lockedInstance(':memory:', options), options)
     makeDirectory(directory)
     const path = join(directory, DATABASE_FILE)
+    if (existsSync(join(directory, RESTORING_FILE))) {
+      const advice = 'empty the folder and restore the backup again'
+      throw new StartError(`The restore into ${directory} did not finish: ${advice}`)
+    }
     const isNew = !existsSync(path)
     try {
       const isAlone = checkLog(directory, DATABASE_FILE)

@@ -103,6 +103,32 @@ test('a backup without keys needs the key, and the right one', async () => {
   expect((await eider('restore', backup, '--data', target, '--key', key)).exitCode).toBe(0)
 }, 180_000)
 
+test('a folder whose restore was killed is not served with what is there', async () => {
+  using folder = temporaryFolder()
+  const backup = await backedUp(join(folder.path, 'data'), false)
+  const target = join(folder.path, 'restored')
+  // A key that never comes holds the restore up after it has copied the database.
+  const key = join(folder.path, 'pipe')
+  await Bun.spawn(['mkfifo', key]).exited
+  const child = Bun.spawn([
+    process.execPath,
+    EIDER,
+    'restore',
+    backup,
+    '--data',
+    target,
+    '--key',
+    key,
+  ])
+  while (!existsSync(join(target, 'eider-data.duckdb'))) await Bun.sleep(20)
+  child.kill('SIGKILL')
+  await child.exited
+  await expect(openStore({ directory: target })).rejects.toThrow('did not finish: empty the folder')
+  expect((await eider('restore', backup, '--data', target, '--key', key)).err).toContain(
+    'not empty',
+  )
+}, 60_000)
+
 test('salvage saves what can be read around a damaged block, and leaves the folder as it is', async () => {
   using folder = temporaryFolder()
   const data = join(folder.path, 'data')
