@@ -1,6 +1,6 @@
 /** Unusual search texts return results or one clear error, in every mode and in SQL. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { createTestApp, type TestApp } from '../support/test-app.ts'
+import { createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 const ROWS = [
@@ -69,4 +69,28 @@ describe('a search for', () => {
       expect(results.map(({ id }) => id)).toEqual(['mixed'])
     }
   })
+})
+
+test('a knowledge base that is dropped during a search is not there', async () => {
+  const drop = () => dropping.send('DELETE', `${KBS}/teas`)
+  const dropping = await createTestApp({
+    embedders: {
+      ...wordEmbedders,
+      embedder: (ref) => {
+        const { embed } = wordEmbedders.embedder(ref)
+        return {
+          embed: async (texts, ...others) => {
+            if (texts.includes('dropped')) expect((await drop()).status).toBe(204)
+            return embed(texts, ...others)
+          },
+        }
+      },
+    },
+  })
+  await dropping.send('POST', KBS, { knowledge_base: { name: 'teas' } })
+  await dropping.send('PUT', `${KBS}/teas`, { knowledge_base: { rows: ROWS } })
+  const answer = await dropping.send('POST', `${KBS}/teas/search`, { query: 'dropped' })
+  expect(answer.status).toBe(404)
+  expect(answer.body).toMatchObject({ code: 'knowledge_base_not_found' })
+  await dropping.close()
 })

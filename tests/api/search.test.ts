@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { RerankerRegistry } from '../../src/core/domain/ports/model-ports.ts'
 import { AppError } from '../../src/core/errors.ts'
-import { type Answer, createTestApp, type TestApp, wordEmbedders } from '../support/test-app.ts'
+import { type Answer, createTestApp, type TestApp } from '../support/test-app.ts'
 
 const KBS = '/api/projects/mindsdb/knowledge_bases'
 
@@ -374,29 +374,5 @@ describe('what is refused', () => {
     const closed = await createTestApp({ environment })
     expect((await closed.send('POST', `${KBS}/teas/search`, { query: 'x' })).status).toBe(401)
     await closed.close()
-  })
-
-  test('a knowledge base that is dropped during a search is not there', async () => {
-    const drop = () => dropping.send('DELETE', `${KBS}/teas`)
-    const dropping = await createTestApp({
-      embedders: {
-        ...wordEmbedders,
-        embedder: (ref) => {
-          const { embed } = wordEmbedders.embedder(ref)
-          return {
-            embed: async (texts, ...others) => {
-              if (texts.includes('dropped')) expect((await drop()).status).toBe(204)
-              return embed(texts, ...others)
-            },
-          }
-        },
-      },
-    })
-    await dropping.send('POST', KBS, { knowledge_base: { name: 'teas' } })
-    await dropping.send('PUT', `${KBS}/teas`, { knowledge_base: { rows: ROWS } })
-    const answer = await dropping.send('POST', `${KBS}/teas/search`, { query: 'dropped' })
-    expect(answer.status).toBe(404)
-    expect(answer.body).toMatchObject({ code: 'knowledge_base_not_found' })
-    await dropping.close()
   })
 })

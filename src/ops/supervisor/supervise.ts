@@ -29,8 +29,7 @@ export interface Crash {
   readonly delayMs: number
 }
 
-/** Runs the server as a child process, so that only the child can crash. Returns the exit code. */
-export async function supervise(given: {
+interface SupervisorOptions {
   /**
    * Starts the server process. It calls `onReady` once it accepts requests, and `onReplace` once it
    * has closed the data folder, so that its successor can start.
@@ -43,7 +42,10 @@ export async function supervise(given: {
   /** How long the server may take to stop before it is killed, for example because it hangs. */
   readonly stopMs: number
   readonly onKill: () => void
-}): Promise<number> {
+}
+
+/** Runs the server as a child process, so that only the child can crash. Returns the exit code. */
+export async function supervise(given: SupervisorOptions): Promise<number> {
   const { start, onCrash } = given
   const policy = new RestartPolicy()
   const stop = new StopRequest(given)
@@ -111,7 +113,7 @@ class StopRequest {
   #isAsked = false
   #server: ServerProcess | null = null
 
-  constructor({ stopMs, onKill }: { readonly stopMs: number; readonly onKill: () => void }) {
+  constructor({ stopMs, onKill }: SupervisorOptions) {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.asked = promise
     const kill = () => {
