@@ -7,6 +7,7 @@ import { checkFiles, type Manifest, readManifest } from './backup/manifest.ts'
 import { KEY_FILES } from './catalog/secrets.ts'
 import { countOf } from './duckdb/columns.ts'
 import { Database, RESTORING_FILE } from './duckdb/database.ts'
+import { reasonOf, unusable } from './duckdb/database-error.ts'
 import { lockNoteOf } from './duckdb/locked-instance.ts'
 import { openStore } from './store.ts'
 
@@ -28,10 +29,10 @@ export async function restore(given: {
     throw new StartError('The backup was made without its key: name the key file with --key')
   }
   await checkEmpty(folder)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
   const mark = join(folder, RESTORING_FILE)
-  await writeFile(mark, '', { flag: 'wx', mode: 0o600 })
   try {
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await writeFile(mark, '', { mode: 0o600 })
     for (const name of names) {
       await mkdir(dirname(join(folder, name)), { recursive: true, mode: 0o700 })
       await copyNew(join(backup, name), join(folder, name))
@@ -43,8 +44,9 @@ export async function restore(given: {
     const store = await openStore({ directory: folder, now: () => 0 })
     await store.close()
   } catch (error) {
-    for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true })
-    throw error
+    const names = await readdir(folder).catch(() => [])
+    for (const name of names) await rm(join(folder, name), { recursive: true })
+    throw reasonOf(error) === undefined ? error : unusable(resolve(folder), error)
   }
   return manifest
 }

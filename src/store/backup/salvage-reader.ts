@@ -7,6 +7,9 @@ import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../core/domain/names.ts'
 import type { ExportedTable, FoundTables } from './salvage.ts'
 
+/** The tables of the catalog that are saved. Others can hold millions of rows. */
+const DEFINITIONS = ['projects', 'knowledge_bases', 'agents', 'views', 'tables', 'files']
+
 /** A damaged block loses this many rows at a time. */
 const RANGE_ROWS = 2048
 const MEMORY_LIMIT = '1GiB'
@@ -26,8 +29,8 @@ async function list(file: string): Promise<FoundTables> {
     return { schema: String(schema), name: String(name) }
   })
   const catalog: Record<string, readonly Readonly<Record<string, unknown>>[]> = {}
-  for (const { schema, name } of tables.filter((table) => table.schema === 'eider')) {
-    const sql = `SELECT COLUMNS(c -> c NOT LIKE 'sealed%') FROM damaged.${schema}.${name}`
+  for (const name of DEFINITIONS) {
+    const sql = `SELECT COLUMNS(c -> c NOT LIKE 'sealed%') FROM damaged.eider.${name}`
     const rows = await connection.runAndReadAll(sql).catch(() => null)
     if (rows !== null) catalog[name] = rows.getRowObjectsJson()
   }
@@ -67,16 +70,21 @@ async function exportTable(
   return { rows, lostRows: (count ?? rows) - rows }
 }
 
+/** Resolves once the pipe has all of it: ending the process would cut off the rest. */
+function print(answer: object): Promise<unknown> {
+  return new Promise((resolve) => process.stdout.write(`${JSON.stringify(answer)}\n`, resolve))
+}
+
 const [command, file = '', table = '', target = '', ...skipped] = process.argv.slice(2)
 try {
   const result =
     command === 'list'
       ? await list(file)
       : await exportTable(file, table, target, skipped.map(Number))
-  process.stdout.write(`${JSON.stringify({ result })}\n`)
+  await print({ result })
   process.exit(0)
 } catch (error) {
   const message = error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
-  process.stdout.write(`${JSON.stringify({ error: message })}\n`)
+  await print({ error: message })
   process.exit(1)
 }

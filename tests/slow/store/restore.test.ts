@@ -170,6 +170,18 @@ test('salvage saves what can be read around a damaged block, and leaves the fold
   expect(readFileSync(path).equals(bytes)).toBe(true)
 }, 120_000)
 
+test('salvage saves long definitions whole', async () => {
+  using folder = temporaryFolder()
+  const data = join(folder.path, 'data')
+  const store = await openStore({ directory: data })
+  const contentColumns = Array.from({ length: 20_000 }, (_, index) => `content ${index}`)
+  await store.catalog.createKnowledgeBase({ ...draftOf('kb'), contentColumns })
+  await store.close()
+  const target = join(folder.path, 'saved')
+  expect((await eider('salvage', data, '--to', target)).exitCode).toBe(0)
+  expect(readFileSync(join(target, 'definitions.json'), 'utf8')).toContain('content 19999')
+}, 60_000)
+
 test('salvage reads without the log where the log is damaged', async () => {
   using folder = temporaryFolder()
   const data = join(folder.path, 'data')
