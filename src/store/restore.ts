@@ -5,10 +5,12 @@ import { quote } from '../core/domain/names.ts'
 import { StartError, systemCodeOf } from '../core/errors.ts'
 import { checkFiles, type Manifest, readManifest } from './backup/manifest.ts'
 import { KEY_FILES } from './catalog/secrets.ts'
-import { RESTORING_FILE } from './duckdb/database.ts'
-import { openStore, type Store } from './store.ts'
+import { countOf } from './duckdb/columns.ts'
+import { Database, RESTORING_FILE } from './duckdb/database.ts'
+import { lockNoteOf } from './duckdb/locked-instance.ts'
+import { openStore } from './store.ts'
 
-const COUNT_MS = 600_000
+const ENGINE = { memoryLimit: '60%', threads: 0, spillLimit: '50GiB' } as const
 
 /** Runs all startup checks. @throws StartError; the folder is then left as it was */
 export async function restore(given: {
@@ -36,12 +38,10 @@ export async function restore(given: {
     }
     if (key !== undefined) await copyNew(key, join(folder, KEY_FILES[0]))
     await rm(mark)
-    const store = await openStore({ directory: folder })
-    try {
-      await checkContents(store, manifest)
-    } finally {
-      await store.close()
-    }
+    await checkContents(folder, manifest)
+    // At a time at which nothing has expired: what to keep is for the server's settings to say.
+    const store = await openStore({ directory: folder, now: () => 0 })
+    await store.close()
   } catch (error) {
     for (const name of await readdir(folder)) await rm(join(folder, name), { recursive: true })
     throw error
@@ -62,20 +62,26 @@ async function checkEmpty(folder: string): Promise<void> {
   throw new StartError(`${resolve(folder)} is not empty: restore into an empty or a new folder`)
 }
 
-/** @throws StartError if a table does not have the number of rows in the manifest */
-async function checkContents(store: Store, { tables }: Manifest): Promise<void> {
-  const { signal } = new AbortController()
-  for (const { schema, name, rowCount } of tables) {
-    // Each start removes expired tokens, so this table may have fewer rows than the backup.
-    if (schema === 'eider' && name === 'revoked_tokens') continue
-    const sql = `SELECT count(*) FROM ${quote(schema)}.${quote(name)}`
-    const { batches } = await store.engine.run({ sql, values: {} }, { timeoutMs: COUNT_MS }, signal)
-    for await (const batch of batches) {
-      const found = Number(batch[0]?.[0])
+/**
+ * Before the folder is migrated, because a migration changes rows.
+ * @throws StartError if a table does not have the number of rows in the manifest
+ */
+async function checkContents(folder: string, { tables }: Manifest): Promise<void> {
+  const database = await Database.open({
+    directory: folder,
+    ...ENGINE,
+    note: lockNoteOf(0, undefined),
+  })
+  try {
+    for (const { schema, name, rowCount } of tables) {
+      const sql = `SELECT count(*) FROM ${quote(schema)}.${quote(name)}`
+      const found = await database.lease((connection) => countOf(connection, sql))
       if (found === rowCount) continue
       throw new StartError(
         `The backup is incomplete: ${schema}.${name} has ${found} rows instead of ${rowCount}; use another one`,
       )
     }
+  } finally {
+    await database.close()
   }
 }

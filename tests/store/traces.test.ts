@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import type { FinishedRun } from '../../src/core/domain/agents/completion-event.ts'
 import { Database } from '../../src/store/duckdb/database.ts'
 import { lockNoteOf } from '../../src/store/duckdb/locked-instance.ts'
+import { restore } from '../../src/store/restore.ts'
 import { openStore, type Store } from '../../src/store/store.ts'
 import { rowsOf, temporaryFolder } from '../support/store-fixture.ts'
 
@@ -184,4 +186,16 @@ describe('traces that are stored', () => {
     await database.write((connection) => connection.run('SELECT 1'))
     expect(database.dataVersion).not.toBe(dataVersion)
   })
+})
+
+test('restoring an old backup keeps what has expired since', async () => {
+  using folder = temporaryFolder()
+  const [directory, target] = [join(folder.path, 'data'), join(folder.path, 'restored')]
+  const { store } = await opened({ directory })
+  store.traces.keep(run(1))
+  expect(await numbersIn(store)).toEqual([1])
+  await store.revokedTokens.revoke('t', NOW_MS + DAY_MS)
+  const { name } = await store.backups.create()
+  await restore({ backup: join(directory, 'backups', name), folder: target })
+  expect(await numbersIn((await opened({ directory: target })).store)).toEqual([1])
 })

@@ -321,7 +321,7 @@ export class SourceKeeper implements SourceKeeping {
     try {
       await this.#begin(source, trigger, false)
     } catch (error) {
-      if (hasCode(error, 'source_not_found')) return
+      if (hasCode(error, 'source_not_found') || hasCode(error, 'shutting_down')) return
       this.#options.onFailure(error)
       setTimeout(() => void this.#tryBegin(source, trigger), AGAIN_MS).unref()
     }

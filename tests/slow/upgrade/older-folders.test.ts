@@ -4,9 +4,13 @@ import { readdirSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { DuckDBInstance } from '@duckdb/node-api'
 import { FOLDERS, type PackedFolder } from '../../../scripts/data-folder.ts'
 import { startServer, whileRunning } from '../../../scripts/server-process.ts'
+import { describedFile, MANIFEST_FILE, newManifest } from '../../../src/store/backup/manifest.ts'
 import { MIGRATIONS } from '../../../src/store/catalog/migrate.ts'
+import { KEY_FILES } from '../../../src/store/catalog/secrets.ts'
+import { restore } from '../../../src/store/restore.ts'
 import { sampleOf } from '../../support/sample.ts'
 import { createTestApp } from '../../support/test-app.ts'
 
@@ -73,6 +77,33 @@ for (const name of sampleOf(packed, 3)) {
     })
   }, 60_000)
 }
+
+test('a backup of an earlier version can be restored', async () => {
+  await unpack('catalog-14.zst')
+  const path = join(folder, 'eider-data.duckdb')
+  const instance = await DuckDBInstance.create(path, { access_mode: 'READ_ONLY' })
+  const connection = await instance.connect()
+  const named = await connection.runAndReadAll(
+    'SELECT schema_name, table_name FROM duckdb_tables()',
+  )
+  const tables = []
+  for (const [schema, name] of named.getRows().map((row) => row.map(String))) {
+    const counted = await connection.runAndReadAll(`SELECT count(*) FROM "${schema}"."${name}"`)
+    const rowCount = Number(counted.getRows()[0]?.[0])
+    tables.push({ schema: schema ?? '', name: name ?? '', rowCount })
+  }
+  instance.closeSync()
+  const names = ['eider-data.duckdb', ...KEY_FILES]
+  const files = await Promise.all(names.map((name) => describedFile(folder, name)))
+  const written = { eiderVersion: '0', createdAt: '', folderId: '', contents: {} }
+  const manifest = newManifest({ ...written, tables, files })
+  await writeFile(join(folder, MANIFEST_FILE), JSON.stringify(manifest))
+  await restore({ backup: folder, folder: join(folder, 'restored') })
+  const server = await startServer({ dataDirectory: join(folder, 'restored') })
+  await whileRunning(server, async () => {
+    expect(await rowsOf(server.baseUrl, 'SELECT count(*) FROM teas')).toEqual([[3]])
+  })
+}, 60_000)
 
 test('a folder of a newer version is refused with a sentence, and not changed', async () => {
   const later = { number: MIGRATIONS.length + 1, name: 'later', sql: 'SELECT 1' }
