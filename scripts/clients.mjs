@@ -5,9 +5,16 @@
  */
 import { spawn } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
+const UV = 'uv==0.13.9'
+const bun = join(
+  dirname(createRequire(import.meta.url).resolve('bun/package.json')),
+  'bin',
+  'bun.exe',
+)
 const folder = join(dirname(fileURLToPath(import.meta.url)), '..', 'tests', 'clients')
 const environment = join(folder, '.venv')
 const python = join(environment, 'bin', 'python')
@@ -19,14 +26,14 @@ if (!existsSync(join(environment, 'bin', 'pip'))) {
     'Python 3.11 or later with venv is needed (Debian, Ubuntu: apt-get install python3-venv)'
   await run('python3', ['-m', 'venv', '.venv'], advice)
 }
-// Both mostly wait for their registries.
-await Promise.all([
-  run('npm', ['ci', '--no-audit', '--no-fund']),
-  run(python, [
-    ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'],
-    ...['--prefer-binary', '--requirement', 'requirements.txt'],
-  ]),
-])
+// Bun and uv install with a tenth of the CPU of npm and pip.
+await Promise.all([run(bun, ['install', '--frozen-lockfile', '--silent']), installPython()])
+
+async function installPython() {
+  await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', UV])
+  const requirements = ['--python', python, '--requirement', 'requirements.txt']
+  await run(join(environment, 'bin', 'uv'), ['pip', 'install', '--quiet', ...requirements])
+}
 
 /** @returns when it has succeeded; otherwise this program ends */
 function run(command, args, advice = '') {
