@@ -6,7 +6,7 @@ import type {
   SourceTable,
   SourceTableName,
 } from '../core/domain/flow/source-parameters.ts'
-import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
+import type { SourceSelect, StagedRows } from '../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import { AppError, CONNECTION_LOST, connectionFailure } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
@@ -55,13 +55,9 @@ export interface SourceEngine {
   close(): Promise<void>
 }
 
-export interface CopiedRows {
+export interface CopiedRows extends Omit<StagedRows, 'release'> {
   /** The file, or a folder that contains nothing else. */
   readonly path: string
-  /** The SELECT with which DuckDB reads the file. */
-  readonly select: string
-  readonly columns: readonly SourceColumn[]
-  readonly sizeBytes: number
 }
 
 /** @throws AppError `table_not_found` */

@@ -106,16 +106,7 @@ export function outputEvent(answer: ToldAnswer): OutputEvent {
   }
 }
 
-type ToldAnswer = Pick<
-  Answer,
-  | 'content'
-  | 'traceId'
-  | 'conversationId'
-  | 'citations'
-  | 'warnings'
-  | keyof AnswerFindings
-  | keyof AnswerEvidence
->
+type ToldAnswer = Omit<Answer, 'usage' | 'finish' | 'seconds' | 'context'>
 
 export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
   const { message: content, code } = failure

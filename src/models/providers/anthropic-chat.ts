@@ -92,12 +92,8 @@ function chatFailure(error: unknown, config: ChatConfig): AppError {
   if (refusal !== null) return refusal
   // An error within a stream has a type instead of a status.
   const isAnswer = error instanceof APIError
-  const status = isAnswer ? (error.status ?? streamedStatus(apiErrorOf(error))) : null
+  const status = isAnswer ? (error.status ?? streamedStatus(member(error.error, 'error'))) : null
   return providerFailure(messagesUrl(config), status, detailOf(error), config.endpoint)
-}
-
-function apiErrorOf({ error }: APIError): unknown {
-  return member(error, 'error')
 }
 
 function detailOf(error: unknown): string {

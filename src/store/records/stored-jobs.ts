@@ -212,7 +212,7 @@ export class StoredJobs implements JobStore {
 
   #known(id: number): Entry {
     const entry = this.#entries.get(id)
-    if (entry === undefined) throw jobNotFound(id)
+    if (entry === undefined) throw new AppError('job_not_found', `There is no job ${id}`)
     return entry
   }
 
@@ -243,10 +243,6 @@ function atWork(
 ): StateRow {
   const { jobId } = queued
   return { ...marked(queued, { ...onDisk, jobId }), state: 'running', startedAt, startCount: 1 }
-}
-
-function jobNotFound(id: number | string): AppError {
-  return new AppError('job_not_found', `There is no job ${id}`)
 }
 
 function marked(state: StateRow, { progress, checkpoint, leftOut }: JobMark): StateRow {
