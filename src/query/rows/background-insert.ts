@@ -10,6 +10,7 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { variableOf } from '../../core/text/shown-statement.ts'
 import { insertOrJob, JobInsert } from '../../ingest/pipeline/job-insert.ts'
@@ -26,7 +27,7 @@ import {
   type StatementRequest,
 } from '../select/statement-request.ts'
 import { Variables } from '../sessions.ts'
-import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
+import { insertRows, storingOptions } from './insert-rows.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
@@ -161,12 +162,7 @@ function withoutValues(source: string): string {
 }
 
 export function isStoredStatement(request: unknown): request is StoredStatement {
-  return (
-    typeof request === 'object' &&
-    request !== null &&
-    'source' in request &&
-    request.source === 'sql'
-  )
+  return isObject(request) && request.source === 'sql'
 }
 
 /** @throws AppError like `insertRows`, or `knowledge_base_not_found` */
@@ -182,12 +178,7 @@ export async function runStatementJob(
   if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)
   const variables = new Variables()
   variables.set(new Map(Object.entries(request.variables)))
-  const options = storingOptions(statement.options)
   const insert = await JobInsert.begin(work, { kb, total: null }, deps.chunks)
-  await deps.inserts.during(kb, insert, () => {
-    return insert.store({ index: 0, isInOrder: false }, async ({ counts, storing }) => {
-      const target = { counts, options: { ...storing, ...options }, isBatched: true }
-      await storeSelected({ statement, kb, db, params }, target, { ...deps, variables }, signal)
-    })
-  })
+  const inBatches = { statement, kb, db, params, isBatched: true }
+  await insertRows(inBatches, { ...deps, variables }, signal, insert)
 }

@@ -1,7 +1,9 @@
 /** Chunking settings with a preview, and re-chunking of stored documents. */
+
 import { useEffect, useState } from 'preact/hooks'
 import type { PREVIEW } from '../../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../../api/http/request/schema-words.ts'
+import { isObject } from '../../../core/json.ts'
 import { getDocument, listDocuments } from '../../api/documents.ts'
 import { isJobOver, listJobs } from '../../api/jobs.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
@@ -150,9 +152,7 @@ function valuesOf(stored: Stored): Values {
 
 function configOf(stored: Stored, type: string): Stored {
   const config = stored[`${type}_config`]
-  return typeof config === 'object' && config !== null
-    ? Object.fromEntries(Object.entries(config))
-    : {}
+  return isObject(config) ? config : {}
 }
 
 /** Options without a field are kept as long as the type stays the same. */
