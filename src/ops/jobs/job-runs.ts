@@ -19,7 +19,7 @@ export interface JobLogEntry {
   readonly job: Job
 }
 
-interface JobRunsOptions {
+export interface JobRunsOptions {
   readonly store: JobStore
   readonly handlers: ReadonlyMap<JobKind, JobHandler>
   readonly paces: Map<number, JobPace>

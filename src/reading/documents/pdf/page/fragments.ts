@@ -1,16 +1,11 @@
 import { type Font, fragmentText, type Glyph, isJoinedSpace } from './fragment-text.ts'
 
 /** Part of a line without a wide gap: a line of a column, or a table cell. */
-export interface Fragment {
-  readonly text: string
-  readonly x0: number
-  readonly x1: number
+export interface Fragment extends Omit<Glyph, 'isAfterGap'> {
   readonly top: number
   readonly bottom: number
-  readonly baseline: number
   /** The most frequent font size of its characters. */
   readonly size: number
-  readonly font: Font
   /** Whether nearly all of its characters are monospaced. */
   readonly isMonospace: boolean
   /** The index of its first character in drawing order. */
