@@ -1,4 +1,5 @@
 /** The interface of each kind of database, on which the `DataSources` port is built. */
+
 import type {
   DataSource,
   DescribedSourceTable,
@@ -6,6 +7,7 @@ import type {
   SourceTable,
   SourceTableName,
 } from '../core/domain/flow/source-parameters.ts'
+import { shownTableName } from '../core/domain/flow/source-parameters.ts'
 import type { SourceSelect, StagedRows } from '../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import { AppError, CONNECTION_LOST, connectionFailure } from '../core/errors.ts'
@@ -67,7 +69,7 @@ export function requireColumns(
   table: SourceTableName,
 ): readonly SourceColumn[] {
   if (columns.length > 0) return columns
-  const name = table.schema === null ? table.name : `${table.schema}.${table.name}`
+  const name = shownTableName(table)
   throw new AppError('table_not_found', `Data source ${source.name} has no table ${name}`)
 }
 

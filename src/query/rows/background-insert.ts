@@ -3,13 +3,12 @@
  * statement returns the job's row of information_schema.queries.
  */
 
-import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
+import { requireJobTarget } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
-import { notFound } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { variableOf } from '../../core/text/shown-statement.ts'
@@ -173,9 +172,7 @@ export async function runStatementJob(
   signal: AbortSignal,
 ): Promise<void> {
   const { statement, db, params, knowledgeBaseId } = request
-  const { projectName, knowledgeBase } = work.job
-  const kb = requireKnowledgeBase(deps.catalog.snapshot(), projectName, knowledgeBase ?? '')
-  if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)
+  const kb = requireJobTarget(deps.catalog.snapshot(), work.job, knowledgeBaseId)
   const variables = new Variables()
   variables.set(new Map(Object.entries(request.variables)))
   const insert = await JobInsert.begin(work, { kb, total: null }, deps.chunks)

@@ -230,9 +230,3 @@ function parsed(sent: string, name: string): unknown {
     throw new AppError('invalid_json', `The parameter "${name}" is not JSON`, { cause })
   }
 }
-
-export function withoutUnset<T extends Readonly<Record<string, unknown>>>(values: T) {
-  const set = Object.entries(values).filter(([, value]) => value !== undefined)
-  // All remaining entries have values.
-  return Object.fromEntries(set) as { readonly [K in keyof T]?: Exclude<T[K], undefined> }
-}

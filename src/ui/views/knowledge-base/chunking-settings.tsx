@@ -3,9 +3,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { PREVIEW } from '../../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../../api/http/request/schema-words.ts'
+import { isOver } from '../../../core/domain/flow/job.ts'
 import { isObject } from '../../../core/json.ts'
 import { getDocument, listDocuments } from '../../api/documents.ts'
-import { isJobOver, listJobs } from '../../api/jobs.ts'
+import { listJobs } from '../../api/jobs.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
@@ -184,7 +185,7 @@ function RechunkProgress(props: {
     [project, name, begun],
   )
   const job = data?.job
-  const isRunning = job !== undefined && !isJobOver(job)
+  const isRunning = job !== undefined && !isOver(job)
   const [isFollowed, setIsFollowed] = useState(false)
   useEffect(() => {
     onRunning(isRunning)
