@@ -1,7 +1,6 @@
 /** Connects the use cases with the outside. The program and the tests use this same function. */
 
 import type { ServerDeps } from './api/http/request/route-context.ts'
-import type { LogEntry, LoggedError } from './api/http/request/running-requests.ts'
 import { createServer } from './api/http/server.ts'
 import type { Principal, Rights } from './core/domain/access/principal.ts'
 import { VisibleCatalogs } from './core/domain/access/visible-catalog.ts'
@@ -27,7 +26,6 @@ import { checkModelAddress } from './models/endpoint.ts'
 import { CHAT_PROVIDERS } from './models/registries/chat-providers.ts'
 import { embedderRegistry } from './models/registries/embedder-registry.ts'
 import { rerankerRegistry } from './models/registries/reranker-registry.ts'
-import type { JobLogEntry } from './ops/jobs/job-runs.ts'
 import { Measurements } from './ops/telemetry/measurements.ts'
 import { adoptDefinition } from './query/definitions/define-knowledge-base.ts'
 import { depsFor } from './query/run/statement-scopes.ts'
@@ -68,6 +66,7 @@ import {
 } from './wiring/job-parts.ts'
 import { LATER } from './wiring/later.ts'
 import {
+  type AppLog,
   countedEmbeddings,
   countedRuns,
   countedSearches,
@@ -84,14 +83,7 @@ import { databaseUses, dataSourcesOf, liveTables, sourceFilesOf } from './wiring
 import { runTracingOf } from './wiring/trace-parts.ts'
 import { mapUsesOf, useCases } from './wiring/use-cases.ts'
 
-export type { App, AppListener }
-
-export interface AppLog {
-  request(entry: LogEntry): void
-  failure(error: LoggedError): void
-  /** Logs a job at its start, every ten seconds, and at its end. */
-  job?(entry: JobLogEntry): void
-}
+export type { App, AppListener, AppLog }
 
 interface AppOptions {
   readonly settings: Settings

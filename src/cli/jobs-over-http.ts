@@ -1,9 +1,11 @@
 /** Watches server jobs until they end. */
+
 import type { JOB } from '../api/http/answers/records/catalog-schemas.ts'
 import type { Wire } from '../api/http/request/schema-words.ts'
+import { counted } from '../core/short-text.ts'
 import { CommandError } from './command-error.ts'
 import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
-import { counted, type Output, ProgressLine } from './output.ts'
+import { type Output, ProgressLine } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
 export type JobRecord = Wire<typeof JOB>

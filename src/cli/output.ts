@@ -138,8 +138,3 @@ export function sizeText(bytes: number): string {
   for (; value >= 1000 && unit < units.length - 1; unit += 1) value /= 1000
   return `${unit === 0 || value >= 10 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`
 }
-
-/** Formats counts: `1 document`, `3 documents`. */
-export function counted(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
-}

@@ -5,9 +5,20 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
+/** Formats counts: `1 document`, `3 documents`. */
+export function counted(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : nouns}`
+}
+
 /** @param charsMax how many code units of a longer text are kept before "…" */
 export function shortened(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax).toWellFormed()}…`
+}
+
+/** Removes tagged reasoning of a model. Empty if the text was cut off inside of it. */
+export function withoutThoughts(reply: string): string {
+  const answer = reply.split('</think>').at(-1) ?? ''
+  return answer.includes('<think>') ? '' : answer.trim()
 }
 
 /** Decodes percent-encoding; a text with an invalid `%` is returned unchanged. */

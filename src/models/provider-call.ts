@@ -163,3 +163,9 @@ function numberIn(text: string | null): number | null {
   const value = text === null || text.trim() === '' ? Number.NaN : Number(text)
   return Number.isFinite(value) ? value : null
 }
+
+/** Those of a model's options that are set and have one of these names. */
+export function givenOptions(names: readonly string[], options: Readonly<Record<string, unknown>>) {
+  const given = names.filter((name) => options[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, options[name]]))
+}

@@ -189,7 +189,7 @@ interface KeyList {
 class PrefilterCache {
   readonly #lists = new LruMap<string, KeyList>({
     sizeMax: PREFILTER_BYTES_MAX,
-    sizeOf: keyListBytes,
+    sizeOf: ({ keys }, name) => name.length * 2 + keys.byteLength + 200,
   })
 
   /** For prefilters without a list, the revision of the last request. */
@@ -213,10 +213,6 @@ class PrefilterCache {
     if (list.keys.byteLength > LIST_BYTES_MAX || !prefilter.isCacheable) return
     this.#lists.set(conditionName(prefilter), list)
   }
-}
-
-function keyListBytes({ keys }: KeyList, name: string): number {
-  return name.length * 2 + keys.byteLength + 200
 }
 
 function conditionName({ sql, values }: BoundSql): string {

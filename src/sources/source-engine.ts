@@ -1,4 +1,5 @@
 /** The interface of each kind of database, on which the `DataSources` port is built. */
+
 import type {
   DataSource,
   DescribedSourceTable,
@@ -6,7 +7,8 @@ import type {
   SourceTable,
   SourceTableName,
 } from '../core/domain/flow/source-parameters.ts'
-import type { SourceSelect } from '../core/domain/ports/engine-ports.ts'
+import { shownTableName } from '../core/domain/flow/source-parameters.ts'
+import type { SourceSelect, StagedRows } from '../core/domain/ports/engine-ports.ts'
 import type { RemoteBegin, RunRemote } from '../core/domain/ports/storage-ports.ts'
 import { AppError, CONNECTION_LOST, connectionFailure } from '../core/errors.ts'
 import type { Guard } from '../core/runtime/address-policy.ts'
@@ -55,13 +57,9 @@ export interface SourceEngine {
   close(): Promise<void>
 }
 
-export interface CopiedRows {
+export interface CopiedRows extends Omit<StagedRows, 'release'> {
   /** The file, or a folder that contains nothing else. */
   readonly path: string
-  /** The SELECT with which DuckDB reads the file. */
-  readonly select: string
-  readonly columns: readonly SourceColumn[]
-  readonly sizeBytes: number
 }
 
 /** @throws AppError `table_not_found` */
@@ -71,7 +69,7 @@ export function requireColumns(
   table: SourceTableName,
 ): readonly SourceColumn[] {
   if (columns.length > 0) return columns
-  const name = table.schema === null ? table.name : `${table.schema}.${table.name}`
+  const name = shownTableName(table)
   throw new AppError('table_not_found', `Data source ${source.name} has no table ${name}`)
 }
 

@@ -27,9 +27,10 @@ import type { Store } from '../store/store.ts'
 
 /** Adds metrics to the other parts by wrapping them, so that they need no counting code. */
 
-interface AppLog {
+export interface AppLog {
   request(entry: LogEntry): void
   failure(error: LoggedError): void
+  /** Logs a job at its start, every ten seconds, and at its end. */
   job?(entry: JobLogEntry): void
 }
 

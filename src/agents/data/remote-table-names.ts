@@ -4,6 +4,7 @@ import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
+import { shownTableName } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, hasCode, toAppError } from '../../core/errors.ts'
@@ -100,7 +101,7 @@ async function remoteTables(
   let room = AGENT_LIMITS.sourceTablesMax
   const entries: Found['entries'][number][] = []
   for (const { text, rest } of patterns) {
-    const matches = tables.map(shownName).filter((name) => matchesGlob(rest, name))
+    const matches = tables.map(shownTableName).filter((name) => matchesGlob(rest, name))
     const names =
       matches.length > 0 ? matches : await otherwiseNamed(source, { rest, tables }, sources, signal)
     const kept = names.slice(0, room)
@@ -112,10 +113,6 @@ async function remoteTables(
     entries.push({ text, names: kept.map((name) => `${source.name}.${name}`) })
   }
   return { entries, warnings }
-}
-
-function shownName({ schema, name }: Pick<SourceTable, 'schema' | 'name'>): string {
-  return schema === null ? name : `${schema}.${name}`
 }
 
 /** Lists leave out a source's default schema, but patterns may include it, and vice versa. */

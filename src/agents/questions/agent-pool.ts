@@ -268,13 +268,10 @@ const BUILTIN_MODEL: ModelRef = {
 function agentTask(
   { agent, question, history, conversation, deltas, answerForm, wishes }: AgentQuestion,
   data: AvailableData,
-  terms: {
+  terms: Pick<AgentPoolOptions, 'chatDefaults' | 'agentStepsMax' | 'agentContextTokens'> & {
     readonly model: ModelRef
-    readonly chatDefaults: ChatDefaults
     readonly timeoutMs: number
     readonly refused?: ReadonlySet<ModelFeature> | undefined
-    readonly agentStepsMax: number
-    readonly agentContextTokens?: number
     readonly foreignTools: readonly ToolSpec[]
   },
 ): AgentTask {

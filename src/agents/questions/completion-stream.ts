@@ -1,10 +1,9 @@
 import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
-import type { FinishReason, TokenUsage } from '../../core/domain/agents/completion-event.ts'
+import type { FinishReason } from '../../core/domain/agents/completion-event.ts'
 import {
   type ActionsEvent,
   type AnswerEvidence,
   type AnswerFindings,
-  type Citation,
   type CompletionEvent,
   type DeltaEvent,
   type ErrorEvent,
@@ -14,7 +13,11 @@ import {
   type StartEvent,
   type StepsEvent,
 } from '../../core/domain/agents/completion-event.ts'
-import type { JsonSchema, ResponseFormat } from '../../core/domain/ports/model-ports.ts'
+import type {
+  AgentAnswer,
+  JsonSchema,
+  ResponseFormat,
+} from '../../core/domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { definedFields, isObject } from '../../core/json.ts'
 import { failureToSend } from '../actors/worker-messages.ts'
@@ -75,19 +78,11 @@ export function progressEvent(
   }
 }
 
-export interface Answer extends AnswerFindings, AnswerEvidence {
-  readonly content: string
-  readonly traceId: string
+export interface Answer extends AnswerFindings, AnswerEvidence, Omit<AgentAnswer, 'cost'> {
   /** Set in a stored conversation. */
   readonly conversationId?: string | undefined
-  readonly citations: readonly Citation[]
-  readonly warnings: readonly string[]
-  /** For all turns of the model; null if the provider did not report it. */
-  readonly usage: TokenUsage | null
   /** How the model's last turn ended; missing if it ended as usual. */
   readonly finish?: FinishReason
-  /** Seconds from getting a slot to the answer. */
-  readonly seconds: number
   readonly context?: readonly string[]
 }
 
@@ -106,16 +101,7 @@ export function outputEvent(answer: ToldAnswer): OutputEvent {
   }
 }
 
-type ToldAnswer = Pick<
-  Answer,
-  | 'content'
-  | 'traceId'
-  | 'conversationId'
-  | 'citations'
-  | 'warnings'
-  | keyof AnswerFindings
-  | keyof AnswerEvidence
->
+type ToldAnswer = Omit<Answer, 'usage' | 'finish' | 'seconds' | 'context'>
 
 export function failureEvent(failure: AppError, traceId: string): ErrorEvent {
   const { message: content, code } = failure

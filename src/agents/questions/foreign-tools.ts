@@ -2,7 +2,7 @@ import type { Agent, McpServer } from '../../core/domain/agents/agent.ts'
 import { byteSize, firstBytes, firstChars } from '../../core/domain/agents/agent-limits.ts'
 import type { ForeignTool, ForeignTools } from '../../core/domain/ports/foreign-tool-ports.ts'
 import type { JsonSchema, ToolCall, ToolSpec } from '../../core/domain/ports/model-ports.ts'
-import { parsedArguments } from '../../core/json.ts'
+import { isObject, parsedArguments } from '../../core/json.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import { matchesGlob } from '../data/remote-table-names.ts'
 import { harmless } from '../loop/data-fence.ts'
@@ -214,7 +214,7 @@ type Members = Readonly<Record<string, unknown>>
  */
 function foreignSchema(sent: Members | null): JsonSchema {
   const { anyOf: _any, oneOf: _one, enum: _enum, const: _const, ...plain } = cleaned(sent ?? {}, 0)
-  const properties = isMembers(plain.properties) ? plain.properties : {}
+  const properties = isObject(plain.properties) ? plain.properties : {}
   const listed: readonly unknown[] = Array.isArray(plain.required) ? plain.required : []
   const required = listed.filter(
     (name) => typeof name === 'string' && Object.hasOwn(properties, name),
@@ -229,7 +229,7 @@ function foreignSchema(sent: Members | null): JsonSchema {
 }
 
 function cleaned(schema: unknown, depth: number): Members {
-  if (!isMembers(schema) || depth > SCHEMA_DEPTH_MAX) return {}
+  if (!isObject(schema) || depth > SCHEMA_DEPTH_MAX) return {}
   const entries = Object.entries(KEYWORDS).flatMap(([keyword, clean]) => {
     if (!Object.hasOwn(schema, keyword)) return []
     const value = clean(schema[keyword], depth)
@@ -241,7 +241,7 @@ function cleaned(schema: unknown, depth: number): Members {
 type Clean = (value: unknown, depth: number) => unknown
 
 const schemas: Clean = (value, depth) => {
-  if (!isMembers(value)) return undefined
+  if (!isObject(value)) return undefined
   const entries = Object.entries(value).slice(0, MEMBERS_MAX)
   // Anthropic rejects all other names.
   const named = entries.filter(([name]) => /^[\w.-]{1,64}$/.test(name))
@@ -288,7 +288,7 @@ const KEYWORDS: Readonly<Record<string, Clean>> = {
   description: plainMember,
   properties: schemas,
   required: names,
-  items: (value, depth) => (isMembers(value) ? cleaned(value, depth + 1) : undefined),
+  items: (value, depth) => (isObject(value) ? cleaned(value, depth + 1) : undefined),
   anyOf: schemaList,
   oneOf: schemaList,
   enum: scalars,
@@ -302,7 +302,7 @@ const KEYWORDS: Readonly<Record<string, Clean>> = {
   maxLength: amount,
   additionalProperties: (value, depth) => {
     if (typeof value === 'boolean') return value
-    return isMembers(value) ? cleaned(value, depth + 1) : undefined
+    return isObject(value) ? cleaned(value, depth + 1) : undefined
   },
 }
 
@@ -310,8 +310,4 @@ const KEYWORDS: Readonly<Record<string, Clean>> = {
 function harmlessLine(value: string, charsMax: number): string {
   const line = harmless(value.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')).trim()
   return line.length <= charsMax ? line : `${firstChars(line, charsMax)} …`
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -204,7 +204,7 @@ export class LiveTurn {
       const rest = one === undefined ? null : restOf(one, chars)
       if (rest !== null) {
         yield rest
-        chars += pieceLength(rest.event)
+        chars += isPiece(rest.event) ? rest.event.content.length : 0
         if (!isPiece(rest.event)) index += 1
       } else if (index + 1 < this.#told.length) {
         index += 1
@@ -242,10 +242,6 @@ function restOf(one: WatchedEvent, chars: number): WatchedEvent | null {
   if (!isPiece(event)) return one
   const content = event.content.slice(chars)
   return content === '' ? null : { ...one, event: { ...event, content } }
-}
-
-function pieceLength(event: CompletionEvent): number {
-  return isPiece(event) ? event.content.length : 0
 }
 
 function isPiece(event: CompletionEvent): event is DeltaEvent {

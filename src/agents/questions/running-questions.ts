@@ -5,12 +5,8 @@ import { onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 
 /** A question that is waiting for a slot or being answered. */
-export interface RunningQuestion {
-  readonly traceId: string
-  readonly agentName: string
-  readonly projectName: string
-  /** See `Asker.by`. */
-  readonly askedBy: string | null
+export interface RunningQuestion
+  extends Pick<RunStart, 'traceId' | 'agentName' | 'projectName' | 'askedBy'> {
   /** The start of the question. */
   readonly question: string
   readonly state: 'waiting' | 'running'

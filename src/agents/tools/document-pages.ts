@@ -3,7 +3,6 @@ import { byteSize, firstBytes } from '../../core/domain/agents/agent-limits.ts'
 import { pageAt } from '../../core/domain/agents/completion-event.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { fullName, literal } from '../../core/domain/names.ts'
-import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { type DataReader, sqlName } from '../data/agent-data.ts'
 import { passagesOf, type ShownPassage } from '../evidence/shown-passages.ts'
@@ -84,7 +83,10 @@ export async function readDocument(
   ]
   return stitched(
     `${head.join('\n')}\n`,
-    { passages, starts: startsOf(found.rows) },
+    {
+      passages,
+      starts: found.rows.map(([, chunkId]) => Number(CHUNK_ID.exec(String(chunkId))?.[5] ?? 0)),
+    },
     span,
     bytesMax,
   )
@@ -148,10 +150,6 @@ function wantedSpan(kb: KnowledgeBase, wanted: Wanted): WantedSpan {
 function noDocument(kb: KnowledgeBase, { documentId }: WantedSpan): AppError {
   const message = `${fullName(kb)} has no document "${documentId.slice(0, 200)}" with such a column. Its ids are in the column id: SELECT DISTINCT id FROM ${sqlName(kb)} LIMIT 20`
   return new AppError('document_not_found', message)
-}
-
-function startsOf(rows: readonly (readonly ResultValue[])[]): readonly number[] {
-  return rows.map(([, chunkId]) => Number(CHUNK_ID.exec(String(chunkId))?.[5] ?? 0))
 }
 
 const CUT = '\n(cut here for lack of space. Continue with the chunk_id of the last one.)'

@@ -1,5 +1,6 @@
 import { isQuery } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { settlesWithin } from '../../core/runtime/cancellation.ts'
 import type { Peer } from './access/rate-limits.ts'
 import { failureResponseAt } from './request/error-response.ts'
@@ -175,8 +176,7 @@ async function readingRequest(
 function holdsQuery(body: ArrayBuffer): boolean {
   try {
     const sent: unknown = JSON.parse(new TextDecoder().decode(body))
-    const isObject = typeof sent === 'object' && sent !== null && 'query' in sent
-    return isObject && typeof sent.query === 'string' && isQuery(sent.query)
+    return isObject(sent) && typeof sent.query === 'string' && isQuery(sent.query)
   } catch {
     return false
   }

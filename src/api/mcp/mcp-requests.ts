@@ -131,7 +131,10 @@ function withoutTask({ params }: JsonObject): void {
 
 /** The same response; `ended` is called once, when the body ends or the reader cancels it. */
 function untilEnd(response: Response, { signal }: McpCaller, ended: () => void): Response {
-  if (response.body === null || !isStream(response)) {
+  if (
+    response.body === null ||
+    response.headers.get('content-type')?.startsWith('text/event-stream') !== true
+  ) {
     ended()
     return response
   }
@@ -159,10 +162,6 @@ function untilEnd(response: Response, { signal }: McpCaller, ended: () => void):
     },
   })
   return new Response(body, { status: response.status, headers: response.headers })
-}
-
-function isStream({ headers }: Response): boolean {
-  return headers.get('content-type')?.startsWith('text/event-stream') === true
 }
 
 /** Returns null if the body is not an MCP message. */

@@ -1,10 +1,10 @@
 /** Schemas and documents as MCP resources. */
-import { mayDo, type Principal, requireScope } from '../../core/domain/access/principal.ts'
+import { mayDo, requireScope } from '../../core/domain/access/principal.ts'
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { McpUses } from './tool.ts'
+import type { McpUses, ToolCall } from './tool.ts'
 import {
   contentColumnsOf,
   cursorOffset,
@@ -23,11 +23,7 @@ const PAGE_SIZE = 100
 /** The longest document returned as a resource; the tool `fetch` reads longer ones in parts. */
 const RESOURCE_CHARS_MAX = 1_000_000
 
-export interface Reader {
-  readonly uses: McpUses
-  readonly principal: Principal
-  readonly signal: AbortSignal
-}
+export type Reader = Pick<ToolCall, 'uses' | 'principal' | 'signal'>
 
 export const RESOURCE_TEMPLATES = [
   {

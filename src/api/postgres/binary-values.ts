@@ -2,8 +2,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import type { PgType } from '../../query/postgres/pg-catalog.ts'
 import type { MessageWriter } from './messages.ts'
-import { type ColumnType, elementOf, PG, type PgType, scalarText, textValue } from './pg-types.ts'
+import { type ColumnType, elementOf, PG, scalarText, textValue } from './pg-types.ts'
 
 /** PostgreSQL's epoch, 2000-01-01, in days since 1970-01-01. */
 const EPOCH_DAYS = 10_957

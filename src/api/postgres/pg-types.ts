@@ -1,15 +1,7 @@
 /** Maps DuckDB's types to PostgreSQL's, and values to PostgreSQL's text format. */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { postgresMoment } from '../../core/time.ts'
-
-export interface PgType {
-  readonly oid: number
-  /** The size of a value in bytes; -1 if it varies. */
-  readonly size: number
-  /** The object id of the array type. */
-  readonly array: number
-  readonly name: string
-}
+import type { PgType } from '../../query/postgres/pg-catalog.ts'
 
 function type(name: string, oid: number, size: number, array: number): PgType {
   return { name, oid, size, array }

@@ -3,6 +3,7 @@ import type {
   Citation,
   CompletionEvent,
 } from '../../core/domain/agents/completion-event.ts'
+import { counted } from '../../core/short-text.ts'
 import {
   type CommandContext,
   DEFAULT_PROJECT_NAME,
@@ -14,7 +15,6 @@ import {
 import { CommandError, readStandardInput } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import { connectionLost, eventsOf } from '../http-client.ts'
-import { counted } from '../output.ts'
 import { FlowingText, safeLine, safeText, truncated, wrapped } from '../terminal-text.ts'
 
 export const askAgent: RunCommand = async (context) => {

@@ -1,3 +1,4 @@
+import { counted } from '../../core/short-text.ts'
 import {
   type CommandContext,
   type NamedObject,
@@ -19,7 +20,6 @@ import {
   UNCONFIRMED,
 } from '../ingest/send-files.ts'
 import { type JobRecord, requireDone, watchJob } from '../jobs-over-http.ts'
-import { counted } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 
 export const ingestSources: RunCommand = async (context) => {

@@ -1,7 +1,9 @@
 /** Commands that send one request and print the answer: status, backups and jobs. */
+
 import type { BACKUP, JOB_LIST } from '../../api/http/answers/records/catalog-schemas.ts'
 import type { STATUS } from '../../api/http/answers/records/server-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
+import { counted } from '../../core/short-text.ts'
 import type { CommandContext, RunCommand } from '../command.ts'
 import { usageError } from '../command-error.ts'
 import {
@@ -11,7 +13,7 @@ import {
   sayLeftOut,
   watchJob,
 } from '../jobs-over-http.ts'
-import { counted, sizeText } from '../output.ts'
+import { sizeText } from '../output.ts'
 import { safeLine } from '../terminal-text.ts'
 import { actionOf, show, shownLines } from './record-output.ts'
 

@@ -3,7 +3,7 @@ import type { SearchDefaults } from './hybrid-search.ts'
 import type { VectorIndexDefinition } from './index-definition.ts'
 import type { Language } from './language.ts'
 import type { ModelRef } from './model-ref.ts'
-import { nameKey } from './names.ts'
+import { nameKey, type ProjectObject } from './names.ts'
 
 /** Sizes in UTF-16 code units. `auto` follows each text's layout, or takes it as plain text. */
 export interface Preprocessing {
@@ -96,11 +96,7 @@ export interface MetadataColumn {
 
 export type DeclaredColumn = Pick<MetadataColumn, 'name' | 'type'>
 
-export interface KnowledgeBase {
-  readonly id: number
-  readonly name: string
-  readonly projectId: number
-  readonly projectName: string
+export interface KnowledgeBase extends ProjectObject {
   readonly vectorDatabase: string
   readonly vectorDatabaseTable: string
   readonly embeddingModel: ModelRef
@@ -137,7 +133,6 @@ export interface KnowledgeBase {
   readonly revision: number
   /** Set if the rows are stored in a connected PostgreSQL. */
   readonly remote?: RemoteStorage
-  readonly createdAt: string
   readonly updatedAt: string
 }
 

@@ -22,19 +22,23 @@ export function fullName(relation: {
   return `${relation.projectName}.${relation.name}`
 }
 
-/** A named SELECT. The names in it are resolved each time the view is read. */
-export interface View {
+/** What a project contains: a knowledge base, an agent, a view and so on. */
+export interface ProjectObject {
   readonly id: number
   readonly name: string
   readonly projectId: number
   readonly projectName: string
+  readonly createdAt: string
+}
+
+/** A named SELECT. The names in it are resolved each time the view is read. */
+export interface View extends ProjectObject {
   /** One SELECT, as written. */
   readonly sql: string
   /** The `context.db` of the statement that created the view: a project or `files`. */
   readonly database: string
   /** As of the view's creation or last change. */
   readonly columns: readonly RelationColumn[]
-  readonly createdAt: string
   readonly updatedAt: string
 }
 
@@ -49,14 +53,9 @@ export type ViewDraft = Omit<View, 'id' | 'projectName' | 'createdAt' | 'updated
 export type ViewChanges = Pick<ViewDraft, 'sql' | 'database' | 'columns'>
 
 /** A table of a project. Its rows are in a DuckDB table, see domain/chunk-tables.ts. */
-export interface ProjectTable {
-  readonly id: number
-  readonly name: string
-  readonly projectId: number
-  readonly projectName: string
+export interface ProjectTable extends ProjectObject {
   readonly columns: readonly RelationColumn[]
   readonly rowCount: number
-  readonly createdAt: string
 }
 
 /** Columns that identify a row: its position, and a hash of all its values. */

@@ -36,16 +36,15 @@ function* elementsOf(
 }
 
 function contentOf(value: RowValue, options: JsonChunking): string {
-  const chosen = isFiltered(options) ? withChosenFields(value, '', options) : value
+  const chosen =
+    options.excludeFields.length > 0 || options.includeFields.length > 0
+      ? withChosenFields(value, '', options)
+      : value
   if (chosen === undefined) return ''
   if (!options.flattenNested && typeof chosen === 'object' && chosen !== null) {
     return JSON.stringify(chosen, null, 2)
   }
   return [...jsonLines(chosen, '', options.nestedDelimiter)].join('\n')
-}
-
-function isFiltered({ excludeFields, includeFields }: JsonChunking): boolean {
-  return excludeFields.length > 0 || includeFields.length > 0
 }
 
 /**

@@ -333,10 +333,11 @@ export class ChunkContext {
 
   /** Keeps the title and the innermost headings, which say more than those in between. */
   #shortened(headings: readonly string[]): string {
-    const own = isSamePath(headings[0], this.#title) ? headings.slice(1) : headings
+    const own =
+      headings[0]?.toLowerCase() === this.#title.toLowerCase() ? headings.slice(1) : headings
     for (let skipped = 0; skipped < own.length; skipped += 1) {
       const path = this.#joined(own.slice(skipped))
-      if (this.#isShort(path)) return path
+      if (this.#cut(path) === path) return path
     }
     const last = own.at(-1)
     return this.#cut(this.#joined(last === undefined ? [] : [last]))
@@ -344,10 +345,6 @@ export class ChunkContext {
 
   #joined(headings: readonly string[]): string {
     return [this.#title, headings.join(HEADING_JOINT)].filter((part) => part !== '').join('\n')
-  }
-
-  #isShort(path: string): boolean {
-    return this.#cut(path) === path
   }
 
   #cut(path: string): string {
@@ -360,8 +357,4 @@ export class ChunkContext {
       .trimEnd()
       .toWellFormed()
   }
-}
-
-function isSamePath(heading: string | undefined, title: string): boolean {
-  return heading?.toLowerCase() === title.toLowerCase()
 }

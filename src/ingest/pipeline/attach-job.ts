@@ -1,5 +1,5 @@
 /** Turns uploaded files into one document each, in the background and across restarts. */
-import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
+import { requireJobTarget } from '../../core/domain/access/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
@@ -88,9 +88,7 @@ export async function runAttachJob(
   deps: InsertDeps & AttachDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { projectName, knowledgeBase } = work.job
-  const kb = requireKnowledgeBase(deps.snapshot(), projectName, knowledgeBase ?? '')
-  if (kb.id !== request.knowledgeBaseId) throw notFound('knowledge_base', kb.name)
+  const kb = requireJobTarget(deps.snapshot(), work.job, request.knowledgeBaseId)
   const { documents, chunks, rows: done } = work.job.progress
   const counts: StoredCounts = { storedDocuments: documents, chunks, skippedRows: 0, readRows: 0 }
   const failed = [...failedPlacesOf(work.checkpoint)]

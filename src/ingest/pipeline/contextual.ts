@@ -14,10 +14,11 @@ import { oneLine } from '../../core/short-text.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { type ChunkedDocument, type Chunker, cutTexts } from '../chunking/chunker.ts'
 
-interface ContextualDeps {
+export interface EmbedDeps {
   readonly chunks: DocumentStore
   readonly embedders: Pick<EmbedderRegistry, 'embedder'>
   readonly chunker: Chunker
+  /** Models that write contexts for chunks, if that is set up. */
   readonly chatModels: ChatModels
 }
 
@@ -35,7 +36,7 @@ interface ContextualTarget {
  */
 export async function withWrittenContexts(
   { kb, documents }: ContextualTarget,
-  deps: ContextualDeps,
+  deps: EmbedDeps,
   signal: AbortSignal,
 ): Promise<readonly ChunkedDocument[]> {
   const { contextual } = kb.preprocessing
@@ -66,7 +67,7 @@ function tooManyCalls(callCount: number, { chunksMax }: ContextualChunking): App
 /** For documents stored with exactly these chunks: by document id, in chunk order. */
 async function storedContexts(
   { kb, documents }: ContextualTarget,
-  { chunks }: Pick<ContextualDeps, 'chunks'>,
+  { chunks }: Pick<EmbedDeps, 'chunks'>,
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, readonly string[]>()
   for (let start = 0; start < documents.length; start += INGEST_LIMITS.lookupDocuments) {
@@ -127,7 +128,7 @@ async function describedDocument(
     readonly model: ChatModel
     readonly analyzer: Analyzer
   },
-  deps: ContextualDeps,
+  deps: EmbedDeps,
   signal: AbortSignal,
 ): Promise<ChunkedDocument> {
   const { kb, contextual, model, analyzer } = given

@@ -7,21 +7,12 @@ import {
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
-import type { ChatModels, Embedder, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
-import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
+import type { Embedder } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
-import type { ChunkedDocument, Chunker } from '../chunking/chunker.ts'
-import { withWrittenContexts } from './contextual.ts'
-
-export interface EmbedDeps {
-  readonly chunks: DocumentStore
-  readonly embedders: Pick<EmbedderRegistry, 'embedder'>
-  readonly chunker: Chunker
-  /** Models that write contexts for chunks, if that is set up. */
-  readonly chatModels: ChatModels
-}
+import type { ChunkedDocument } from '../chunking/chunker.ts'
+import { type EmbedDeps, withWrittenContexts } from './contextual.ts'
 
 export interface PreparedDocuments {
   readonly kb: KnowledgeBase

@@ -2,6 +2,7 @@
  * Inserts files as documents of a knowledge base. Their chunks are stored, not the files
  * themselves.
  */
+
 import { basename } from 'node:path'
 import type { Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -21,6 +22,7 @@ import { rowsOfTable } from '../sources/file-rows.ts'
 import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
 import { READING_FIELDS, uploadOptions } from '../sources/upload-options.ts'
 import { storeRows } from './store-rows.ts'
+import type { FailedFile } from './upload-files.ts'
 
 /** Dependencies for inserting files. Tables in files do not use the catalog. */
 export interface InsertFilesDeps extends InsertDeps {
@@ -53,11 +55,7 @@ export interface InsertedFile {
 
 export interface InsertFilesOutcome {
   readonly files: readonly InsertedFile[]
-  readonly failed: readonly {
-    readonly name: string
-    readonly code: ErrorCode
-    readonly detail: string
-  }[]
+  readonly failed: readonly FailedFile[]
 }
 
 const FILES_AT_ONCE = 4

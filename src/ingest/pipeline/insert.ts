@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
+import { requireJobTarget } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Row } from '../../core/domain/document.ts'
 import type { JobError } from '../../core/domain/flow/job.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { FileTable } from '../../core/domain/uploaded-file.ts'
-import { notFound } from '../../core/errors.ts'
+import { counted } from '../../core/short-text.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
 import { LeftOutPages } from '../crawl/left-out-pages.ts'
 import { rowsOfFiles, rowsOfQuery, sheetsNamed } from '../sources/file-rows.ts'
@@ -144,16 +143,12 @@ function draftOf(
 
 function insertTitle({ kb, rows, files, urls, query }: Partial<InsertRequest>): string {
   const parts = [
-    ...(rows === undefined ? [] : [countedDocuments(rows.length, 'row')]),
-    ...(files === undefined ? [] : [countedDocuments(files.length, 'file')]),
-    ...(urls === undefined ? [] : [countedDocuments(urls.length, 'address', 'addresses')]),
+    ...(rows === undefined ? [] : [counted(rows.length, 'row')]),
+    ...(files === undefined ? [] : [counted(files.length, 'file')]),
+    ...(urls === undefined ? [] : [counted(urls.length, 'address', 'addresses')]),
     ...(query === undefined ? [] : ['the rows of a query']),
   ]
   return `Insert ${parts.join(', ')} into ${kb?.name}`
-}
-
-function countedDocuments(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`
 }
 
 /** @throws AppError like `insert`; `knowledge_base_not_found` if it was dropped */
@@ -164,7 +159,7 @@ export async function runInsertJob(
 ): Promise<void> {
   // Only `insertJobOf` creates these requests, and stored requests are authenticated.
   const { knowledgeBaseId, rowCount, fileIds, source: _, ...stored } = work.request as StoredRequest
-  const kb = knowledgeBaseOf(work, knowledgeBaseId, deps)
+  const kb = requireJobTarget(deps.snapshot(), work.job, knowledgeBaseId)
   // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
   const request = { ...stored, kb, ...(rowCount === null ? {} : { rows: [] }) }
@@ -219,13 +214,6 @@ function totalOf(
 
 interface Counted {
   readonly length: number
-}
-
-function knowledgeBaseOf({ job }: JobWork, id: number, deps: InsertDeps): KnowledgeBase {
-  const { projectName, knowledgeBase } = job
-  const kb = requireKnowledgeBase(deps.snapshot(), projectName, knowledgeBase ?? '')
-  if (kb.id !== id) throw notFound('knowledge_base', kb.name)
-  return kb
 }
 
 /** @throws AppError `file_not_found` */

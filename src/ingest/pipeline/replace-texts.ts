@@ -1,15 +1,10 @@
 import type { Document, DocumentChange, EmbeddedDocument, Row } from '../../core/domain/document.ts'
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import { type KnowledgeBase, withModelInForce } from '../../core/domain/knowledge-base.ts'
-import type { ChatModels, EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
-import {
-  type ChunkedDocument,
-  type Chunker,
-  type ChunkingTarget,
-  chunkDocuments,
-} from '../chunking/chunker.ts'
+import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from '../chunking/chunker.ts'
+import type { EmbedDeps } from './contextual.ts'
 import { embedAndWrite } from './embed-documents.ts'
 
 /** New texts for a document's content columns, and new values for its metadata columns. */
@@ -28,12 +23,7 @@ export interface NewTexts {
  */
 export async function replaceTexts(
   { kb, changes }: { readonly kb: KnowledgeBase; readonly changes: readonly NewTexts[] },
-  deps: {
-    readonly chunks: ChunkStore
-    readonly embedders: Pick<EmbedderRegistry, 'embedder'>
-    readonly chunker: Chunker
-    readonly chatModels: ChatModels
-  },
+  deps: EmbedDeps & { readonly chunks: ChunkStore },
   signal: AbortSignal,
 ): Promise<number> {
   const { reach = null } = deps.embedders.embedder(kb.embeddingModel)

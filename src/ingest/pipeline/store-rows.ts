@@ -280,7 +280,11 @@ export function storable(chunked: ChunkedDocument | AppError | undefined): Chunk
   return chunks.length === 0 ? null : chunked
 }
 
-function refuseHugeMetadata({ id, metadata }: Document, chunkCount: number): void {
+/** Limits the size, because each chunk of the document stores the metadata again. */
+export function refuseHugeMetadata(
+  { id, metadata }: Pick<Document, 'id'> & { readonly metadata: object },
+  chunkCount: number,
+): void {
   const chars = id.length + JSON.stringify(metadata).length
   if (chars * chunkCount <= INGEST_LIMITS.metadataCharsMax) return
   const found = `found ${chars} for each of its ${chunkCount} chunks`

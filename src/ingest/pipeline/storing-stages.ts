@@ -6,9 +6,9 @@ import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import { AppError, type ErrorCode } from '../../core/errors.ts'
 import type { ChunkedDocument } from '../chunking/chunker.ts'
 import type { StoredCounts } from '../sources/insert-request.ts'
+import type { EmbedDeps } from './contextual.ts'
 import {
   type DocumentsTarget,
-  type EmbedDeps,
   type KnownVectors,
   type PreparedDocuments,
   prepareDocuments,
@@ -160,7 +160,7 @@ export class StoringStages implements BatchStages<Batch, ReadyBatch> {
     const { documents, prepared } = batch
     if (prepared === null) return
     const { counts } = this.#target
-    const chunkCount = chunkCountOf(documents)
+    const chunkCount = documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
     const stored = {
       ...counts,
       storedDocuments: counts.storedDocuments + documents.length,
@@ -242,10 +242,6 @@ const TEXT_STATUSES: readonly unknown[] = [400, 413, 422]
 export function isRefusedText({ code, cause }: AppError): boolean {
   const status = cause instanceof Error && 'status' in cause ? cause.status : null
   return code === 'provider_refused' && TEXT_STATUSES.includes(status)
-}
-
-function chunkCountOf(documents: readonly ChunkedDocument[]): number {
-  return documents.reduce((sum, { chunks }) => sum + chunks.length, 0)
 }
 
 function idsOf(documents: readonly ChunkedDocument[]): readonly string[] {

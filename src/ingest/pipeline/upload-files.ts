@@ -55,7 +55,7 @@ export interface UploadOutcome {
   readonly isList: boolean
 }
 
-interface FailedFile {
+export interface FailedFile {
   readonly name: string
   readonly code: ErrorCode
   readonly detail: string

@@ -159,7 +159,8 @@ class FolderReader {
     }
     return this.#deps.files.withFolder(async (folder) => {
       const { path } = await folder.write(hashed(), file.facts.sizeBytes)
-      if (!(await isAsItWas(file))) return false
+      const { stamp } = fileFacts(await file.handle.stat({ bigint: true }))
+      if (stamp !== file.facts.stamp) return false
       await this.#store({ ...file, hash: hasher.digest('base64url'), path }, signal)
       return true
     })
@@ -209,8 +210,4 @@ async function* filePieces({ handle, facts }: OpenFile, signal: AbortSignal) {
     position += bytesRead
     yield buffer.subarray(0, bytesRead)
   }
-}
-
-async function isAsItWas({ handle, facts }: OpenFile): Promise<boolean> {
-  return fileFacts(await handle.stat({ bigint: true })).stamp === facts.stamp
 }

@@ -110,7 +110,7 @@ async function readRows(
   }
 }
 
-function hashOf(row: Row): string {
+export function hashOf(row: Row): string {
   const values = Object.entries(row).map(([name, value]) => [name, shownValue(value)])
   return createHash('sha256').update(JSON.stringify(values)).digest('base64url')
 }

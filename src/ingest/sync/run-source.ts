@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto'
-import { type Row, shownValue } from '../../core/domain/document.ts'
+import type { Row } from '../../core/domain/document.ts'
 import type { SyncRun, SyncSource } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { hasCode, notFound } from '../../core/errors.ts'
@@ -13,7 +12,7 @@ import { columnMappingOf, findColumn, textOf } from '../sources/document-of-row.
 import type { PageFetcher } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import { type FolderDeps, readFolder } from './folder-source.ts'
-import { CURSOR_ITEM, readQuery } from './query-source.ts'
+import { CURSOR_ITEM, hashOf, readQuery } from './query-source.ts'
 import { type SyncDeps, type SyncProgressReport, SyncWork } from './sync-run.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 import { AddressReader, missPage, readAddress, type WebDeps } from './web-source.ts'
@@ -102,7 +101,9 @@ async function readSite(
   let found = 0
   for await (const row of rows) {
     const item = pageId(row, task)
-    const hash = hashOf(row)
+    // A page's depth may change while the page does not.
+    const { crawl_depth: _, ...hashed } = row
+    const hash = hashOf(hashed)
     const before = task.known.get(item)
     found += 1
     if (before?.hash === hash) task.sink.unchanged(before)
@@ -135,16 +136,6 @@ const WHOLE_SITE = 100
 function pageId(row: Row, { mapping }: SyncTask): string {
   const column = mapping.idColumns.map((name) => findColumn(Object.keys(row), name)).find(Boolean)
   return column === undefined ? '' : textOf(row[column] ?? null)
-}
-
-/** Left out of the hash, because a page's depth may change while the page does not. */
-const NOT_HASHED = 'crawl_depth'
-
-function hashOf(row: Row): string {
-  const values = Object.entries(row).flatMap(([name, value]) => {
-    return name === NOT_HASHED ? [] : [[name, shownValue(value)]]
-  })
-  return createHash('sha256').update(JSON.stringify(values)).digest('base64url')
 }
 
 /** Records the answers, because a crawl reports only the pages it found. */

@@ -33,11 +33,7 @@ interface KeeperOptions {
   readonly run: (request: SourceRunRequest, signal: AbortSignal) => Promise<EndedRun>
   readonly jobs: Pick<Jobs, 'start' | 'get' | 'list' | 'requestOf' | 'cancel'>
   readonly onFailure: (error: unknown) => void
-  readonly watching: {
-    readonly quietMs: number
-    readonly patienceMs: number
-    readonly pollMs: number
-  }
+  readonly watching: typeof WATCHING
 }
 
 export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }

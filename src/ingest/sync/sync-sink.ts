@@ -1,4 +1,4 @@
-import type { CellValue, Document, Row } from '../../core/domain/document.ts'
+import type { CellValue, Row } from '../../core/domain/document.ts'
 import type { SyncItem, SyncSource } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
@@ -81,7 +81,7 @@ export async function identified(
 ): Promise<(IdentifiedRow & { readonly chars: number }) | null> {
   const document = documentOfRow(row, 0, columnMappingOf(kb))
   if (document.texts.length === 0) return null
-  const chars = charsOf(document)
+  const chars = document.texts.reduce((sum, { text }) => sum + text.length, 0)
   const { id, texts } = document
   return { row, documentId: id ?? (await contentId(texts, slice, signal)), chars }
 }
@@ -97,10 +97,6 @@ export function staleIds(items: readonly WholeItem[]): readonly string[] {
 /** False if it could never be read, or if it is unknown whether its text was stored. */
 export function wasStored(known: SyncItem | null): known is SyncItem {
   return known !== null && (known.hash !== null || known.outcome === 'changed')
-}
-
-function charsOf({ texts }: Pick<Document, 'texts'>): number {
-  return texts.reduce((sum, { text }) => sum + text.length, 0)
 }
 
 /** A moved or copied file reuses the vectors of its text under another id. */

@@ -153,14 +153,10 @@ function* splitWords(text: string): Generator<string> {
 function* stretchesOf(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(start + STRETCH_CHARS, text.length)
-    while (end < text.length && !isAsciiAt(text, end)) end += 1
+    while (end < text.length && text.charCodeAt(end) >= 0x80) end += 1
     yield text.slice(start, end)
     start = end
   }
-}
-
-function isAsciiAt(text: string, index: number): boolean {
-  return text.charCodeAt(index) < 0x80
 }
 
 const PLAIN_ASCII = /^[\t\n\r -~]*$/

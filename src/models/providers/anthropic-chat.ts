@@ -16,7 +16,7 @@ import { adaptiveChat } from '../adaptive-chat.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
 import { member, providerFetch } from '../provider-answer.ts'
-import { refusalWithin } from '../provider-call.ts'
+import { givenOptions, refusalWithin } from '../provider-call.ts'
 import { errorText, plainDetail, providerFailure, streamedStatus } from '../provider-failure.ts'
 import { toolArguments, toolName, toolSchema, withSystemFirst } from '../tool-arguments.ts'
 import { AnthropicAnswer } from './anthropic-answer.ts'
@@ -92,12 +92,8 @@ function chatFailure(error: unknown, config: ChatConfig): AppError {
   if (refusal !== null) return refusal
   // An error within a stream has a type instead of a status.
   const isAnswer = error instanceof APIError
-  const status = isAnswer ? (error.status ?? streamedStatus(apiErrorOf(error))) : null
+  const status = isAnswer ? (error.status ?? streamedStatus(member(error.error, 'error'))) : null
   return providerFailure(messagesUrl(config), status, detailOf(error), config.endpoint)
-}
-
-function apiErrorOf({ error }: APIError): unknown {
-  return member(error, 'error')
 }
 
 function detailOf(error: unknown): string {
@@ -136,7 +132,7 @@ function anthropicBody(
     ...systemParam(words.join('\n\n'), isCached),
     ...toolParams(request),
     ...(refused.has('response_format') ? {} : formatParam(request)),
-    ...(refused.has('sampling') ? {} : givenParams(options)),
+    ...(refused.has('sampling') ? {} : givenOptions(ANTHROPIC_SAMPLING, options)),
   }
 }
 
@@ -168,11 +164,6 @@ function formatParam({ responseFormat }: ChatRequest): Pick<MessageCreateParams,
   return {
     output_config: { format: { type: 'json_schema', schema: { ...responseFormat.schema } } },
   }
-}
-
-function givenParams(options: Readonly<Record<string, unknown>>) {
-  const given = ANTHROPIC_SAMPLING.filter((name) => options[name] !== undefined)
-  return Object.fromEntries(given.map((name) => [name, options[name]]))
 }
 
 interface Turn {

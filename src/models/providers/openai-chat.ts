@@ -14,6 +14,7 @@ import { adaptiveChat } from '../adaptive-chat.ts'
 import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
 import { OPENAI_PUBLIC_URL, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
+import { givenOptions } from '../provider-call.ts'
 import {
   isStrictSchema,
   toolArguments,
@@ -82,7 +83,7 @@ function chatBody(
     ...(tools.length === 0 ? {} : { tools }),
     ...(refused.has('response_format') ? {} : formatParam(request)),
     ...tokenLimit(options, { refused, isOpenai: endpoint.url.startsWith(OPENAI_PUBLIC_URL) }),
-    ...(refused.has('sampling') ? {} : samplingParams(options)),
+    ...(refused.has('sampling') ? {} : givenOptions(OPENAI_SAMPLING, options)),
   }
 }
 
@@ -107,11 +108,6 @@ function tokenLimit(
 
 const OLD_FIRST = ['max_tokens', 'max_completion_tokens'] as const
 const NEW_FIRST = ['max_completion_tokens', 'max_tokens'] as const
-
-function samplingParams(options: Readonly<Record<string, unknown>>) {
-  const given = OPENAI_SAMPLING.filter((name) => options[name] !== undefined)
-  return Object.fromEntries(given.map((name) => [name, options[name]]))
-}
 
 function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeature> {
   const has = (test: (message: ChatCompletionMessageParam) => boolean) => body.messages.some(test)

@@ -1,7 +1,6 @@
 import type { Reranker } from '../../core/domain/ports/model-ports.ts'
 import { parsedJson } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
-import type { Endpoint } from '../endpoint.ts'
 import { providerFetch } from '../provider-answer.ts'
 import {
   type FailedTry,
@@ -17,6 +16,7 @@ import {
   providerFailure,
   rerankErrorText,
 } from '../provider-failure.ts'
+import type { JudgeConfig } from './judge.ts'
 import type { RerankOptions } from './rerank-options.ts'
 import { RERANK_LIMITS, type ShownTexts, shownTexts, withRerankDeadline } from './rerank-prompts.ts'
 import {
@@ -27,11 +27,8 @@ import {
   sigmoid,
 } from './rerank-servers.ts'
 
-interface EndpointRerankerConfig {
+interface EndpointRerankerConfig extends JudgeConfig {
   readonly server: RerankServer
-  readonly endpoint: Endpoint
-  readonly modelName: string
-  readonly options: RerankOptions
 }
 
 /** Scores outside [0, 1], or with `raw_scores`, are mapped by the logistic function. */

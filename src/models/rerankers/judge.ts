@@ -1,6 +1,7 @@
 import type OpenAI from 'openai'
 import type { ChatCompletionCreateParamsNonStreaming } from 'openai/resources/chat/completions'
 import { AppError } from '../../core/errors.ts'
+import { withoutThoughts } from '../../core/short-text.ts'
 import { type Endpoint, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { type CallLimits, callProvider } from '../provider-call.ts'
@@ -114,16 +115,10 @@ export function judgeAnswerOf(answer: unknown): JudgeAnswer {
   if (choice === undefined) throw new Error('the answer is not a chat completion')
   const content = member(member(choice, 'message'), 'content')
   return {
-    text: typeof content === 'string' ? withoutThoughts(content) : '',
+    text: typeof content === 'string' ? withoutThoughts(content.slice(0, REPLY_CHARS_MAX)) : '',
     isCut: member(choice, 'finish_reason') === 'length',
     tokens: answerTokens(member(member(choice, 'logprobs'), 'content')),
   }
-}
-
-/** Removes tagged reasoning. An answer cut off inside the reasoning does not count. */
-function withoutThoughts(text: string): string {
-  const answer = text.slice(0, REPLY_CHARS_MAX).split('</think>').at(-1) ?? ''
-  return answer.includes('<think>') ? '' : answer.trim()
 }
 
 function answerTokens(content: unknown): readonly AnswerToken[] | null {

@@ -4,7 +4,6 @@ import type {
   JobChanges,
   JobDraft,
   JobHandler,
-  JobStore,
   Jobs,
   OngoingWork,
 } from '../../core/domain/ports/job-ports.ts'
@@ -12,19 +11,14 @@ import { AppError, shuttingDown } from '../../core/errors.ts'
 import { settlesWithin } from '../../core/runtime/cancellation.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
-import { type JobLogEntry, type JobPace, JobRuns } from './job-runs.ts'
+import { type JobPace, JobRuns, type JobRunsOptions } from './job-runs.ts'
 import { JobWatchers } from './job-watchers.ts'
 
-interface JobRunnerOptions {
-  readonly store: JobStore
+interface JobRunnerOptions extends Pick<JobRunsOptions, 'store' | 'log' | 'onFailure' | 'now'> {
   readonly runningMax: number
   readonly waitingMax: number
   /** How many finished jobs are kept; the oldest are removed first. */
   readonly keptMax: number
-  readonly log: (entry: JobLogEntry) => void
-  readonly onFailure: (error: unknown) => void
-  /** Milliseconds since 1970. */
-  readonly now: () => number
   /** How long cancelling waits for the job to end; ten seconds by default. */
   readonly endMs?: number
 }

@@ -10,7 +10,7 @@ import type {
   JobStore,
   JobWork,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError, toAppError } from '../../core/errors.ts'
+import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 
 /** Writes log lines about a job: at its start, every ten seconds, and at its end. */
@@ -19,7 +19,7 @@ export interface JobLogEntry {
   readonly job: Job
 }
 
-interface JobRunsOptions {
+export interface JobRunsOptions {
   readonly store: JobStore
   readonly handlers: ReadonlyMap<JobKind, JobHandler>
   readonly paces: Map<number, JobPace>
@@ -83,7 +83,7 @@ export class JobRuns {
     leftOut: PendingLeftOut,
   ): Promise<void> {
     const { store, shown, onFailure } = this.#options
-    if (signal.aborted && errorCode(signal.reason) === 'shutting_down') {
+    if (signal.aborted && hasCode(signal.reason, 'shutting_down')) {
       // The next start continues the job, and does not count as one after a crash.
       await store.change(id, { state: 'queued' })
       return
@@ -139,10 +139,6 @@ export class JobRuns {
   #timestamp(): string {
     return timestampOfMillis(this.#options.now())
   }
-}
-
-function errorCode(error: unknown): string | null {
-  return error instanceof AppError ? error.code : null
 }
 
 const WINDOW_MS = 30_000

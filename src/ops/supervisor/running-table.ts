@@ -3,6 +3,7 @@
  * It has 256 slots of 512 bytes; the first slot describes the process. Numbers are in the machine's
  * byte order.
  */
+
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunningEntry, RunningWork } from '../../core/domain/ports/engine-ports.ts'
@@ -15,6 +16,7 @@ import {
   shownStatement,
 } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { Restarts } from './restart-policy.ts'
@@ -351,9 +353,8 @@ function readCrashFile(directory: string): CrashFile | null {
 
 /** This program wrote the file, but perhaps an older version of it. */
 function isCrashFile(value: unknown): value is CrashFile {
-  if (typeof value !== 'object' || value === null) return false
-  // Properties of any object can be read by name.
-  const { at, reason, running, suspects } = value as Readonly<Record<string, unknown>>
+  if (!isObject(value)) return false
+  const { at, reason, running, suspects } = value
   return (
     typeof at === 'number' &&
     typeof reason === 'string' &&

@@ -107,7 +107,7 @@ function requestLine(
 function failureText({ requestId, message, stack, causes }: Fields): string {
   const lines = [
     String(stack ?? message),
-    ...listOrEmpty(causes).map((cause) => `caused by ${cause}`),
+    ...(Array.isArray(causes) ? causes : []).map((cause) => `caused by ${cause}`),
   ]
   const indented = lines
     .flatMap((one) => one.split('\n'))
@@ -138,10 +138,6 @@ function namedFields(fields: Fields): readonly string[] {
     if (value === null || value === undefined) return []
     return [`${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`]
   })
-}
-
-function listOrEmpty(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }
 
 /** Makes outside text safe: it can no longer move the cursor, reverse text or start a new line. */

@@ -236,14 +236,8 @@ export function maskedModelFields(ref: ModelRef) {
 
 /** Returns the fields of a stored model with masked secrets, overridden by those sent. */
 export function mergedFields(stored: ModelRef, sent: Fields): Fields {
-  return {
-    provider: stored.provider,
-    model_name: stored.modelName,
-    ...(stored.apiKey === undefined ? {} : { api_key: MASK }),
-    ...(stored.baseUrl === undefined ? {} : { base_url: stored.baseUrl }),
-    ...maskedFields(stored.options),
-    ...sent,
-  }
+  const { api_key, ...known } = maskedModelFields(stored)
+  return { ...known, ...(api_key === '' ? {} : { api_key }), ...sent }
 }
 
 /** A number is a limit such as `max_tokens`, not a secret. */

@@ -1,11 +1,10 @@
 /** Writes whole documents, with the same rules as INSERT, UPDATE and DELETE. */
 import { chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts'
-import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { SingleFlight, TimeSlice } from '../../core/runtime/serial-queue.ts'
-import { storeRows } from '../../ingest/pipeline/store-rows.ts'
+import { refuseHugeMetadata, storeRows } from '../../ingest/pipeline/store-rows.ts'
 import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { quotedName, selectChunks } from '../search/chunk-search.ts'
@@ -112,7 +111,10 @@ export async function patchDocument(
   const [known] = await deps.documents.find(kb, [id])
   if (known === undefined) throw notFound('document', id)
   const changed = Object.fromEntries(entries)
-  refuseHuge(known, changed)
+  refuseHugeMetadata(
+    { id: known.id, metadata: { ...known.metadata, ...changed } },
+    known.chunkCount,
+  )
   if (entries.length > 0) {
     const change = { documentId: id, columns: [], chunks: [], metadata: changed, nullRemoves: true }
     await deps.chunks.changeDocuments(kb, [change])
@@ -120,15 +122,6 @@ export async function patchDocument(
   const [document] = await deps.documents.find(kb, [id])
   if (document === undefined) throw notFound('document', id)
   return document
-}
-
-/** Limits the size, because each chunk of the document stores the metadata again. */
-function refuseHuge({ id, metadata, chunkCount }: StoredDocument, changed: Row): void {
-  const chars = id.length + JSON.stringify({ ...metadata, ...changed }).length
-  if (chars * chunkCount <= INGEST_LIMITS.metadataCharsMax) return
-  const found = `found ${chars} for each of its ${chunkCount} chunks`
-  const limit = `at most ${INGEST_LIMITS.metadataCharsMax} characters of id and metadata`
-  throw new AppError('insert_failed', `A document has ${limit}, ${found}`)
 }
 
 /** @throws AppError `document_not_found` */

@@ -1,6 +1,6 @@
 /** The job that re-chunks all documents of a knowledge base with its current settings. */
 import { createHash } from 'node:crypto'
-import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
+import { requireJobTarget } from '../../core/domain/access/catalog-snapshot.ts'
 import {
   type Job,
   type JobProgress,
@@ -11,7 +11,6 @@ import {
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredDocument } from '../../core/domain/ports/document-ports.ts'
 import type { JobDraft, JobMark, Jobs, JobWork } from '../../core/domain/ports/job-ports.ts'
-import { notFound } from '../../core/errors.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { type RechunkDeps, type Rechunked, rechunkDocuments } from './rechunk-documents.ts'
 
@@ -233,7 +232,5 @@ function rulesOf({ preprocessing, language, embeddingModel }: KnowledgeBase): st
 function jobTarget({ job, request }: JobWork, { catalog }: Deps): KnowledgeBase {
   // Only `rechunkDraft` creates these requests, and stored requests are authenticated.
   const { knowledgeBaseId } = request as StoredRequest
-  const kb = requireKnowledgeBase(catalog.snapshot(), job.projectName, job.knowledgeBase ?? '')
-  if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)
-  return kb
+  return requireJobTarget(catalog.snapshot(), job, knowledgeBaseId)
 }

@@ -1,4 +1,5 @@
 import { parsedJson } from '../../core/json.ts'
+import { withoutThoughts } from '../../core/short-text.ts'
 
 export interface EvaluationPrompt<T> {
   readonly system: string
@@ -147,12 +148,6 @@ function relevanceScore(reply: string): number | null {
   const score = digits === undefined ? Number.NaN : Number(digits)
   const isNegative = /-\s*\d/.test(text)
   return score <= 100 && !isNegative ? score / 100 : null
-}
-
-/** Without tagged reasoning. Empty if the tag was not closed. */
-function withoutThoughts(reply: string): string {
-  const answer = reply.split('</think>').at(-1) ?? ''
-  return answer.includes('<think>') ? '' : answer.trim()
 }
 
 /** Finds the JSON object in a reply, which may be inside a Markdown fence or a sentence. */

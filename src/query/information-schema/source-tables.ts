@@ -9,6 +9,7 @@ import type {
   SourceTable,
   SourceTableName,
 } from '../../core/domain/flow/source-parameters.ts'
+import { shownTableName } from '../../core/domain/flow/source-parameters.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, hasCode, toAppError } from '../../core/errors.ts'
@@ -146,11 +147,6 @@ function columnRows(
     nullable: isNullable ? 'YES' : 'NO',
     comment: nativeType,
   }))
-}
-
-/** The table's name as written after the name of its data source. */
-function shownTableName({ schema, name }: SourceTableName): string {
-  return schema === null ? name : `${schema}.${name}`
 }
 
 function cutWarnings({ name }: DataSource, tables: readonly SourceTable[]): readonly string[] {

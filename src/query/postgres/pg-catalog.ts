@@ -25,11 +25,12 @@ interface ScratchRows {
   readonly rows: readonly (readonly ResultValue[])[]
 }
 
-interface CatalogType {
+export interface PgType {
   readonly oid: number
   readonly name: string
+  /** The size of a value in bytes; -1 if it varies. */
   readonly size: number
-  /** The OID of the array type; 0 if there is none. */
+  /** The object id of the array type. */
   readonly array: number
 }
 
@@ -44,7 +45,7 @@ interface CatalogCaller {
 interface CatalogDeps {
   /** @param script SQL that runs once at the start */
   readonly openScratch: (script: string) => Promise<ScratchDatabase>
-  readonly types: readonly CatalogType[]
+  readonly types: readonly PgType[]
   /** Settings that clients may request, with their values in a new session. */
   readonly settings: ReadonlyMap<string, string>
   /** Returns the PostgreSQL type for a DuckDB type. */

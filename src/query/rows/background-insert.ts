@@ -3,13 +3,13 @@
  * statement returns the job's row of information_schema.queries.
  */
 
-import { requireKnowledgeBase } from '../../core/domain/access/catalog-snapshot.ts'
+import { requireJobTarget } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Rights } from '../../core/domain/access/principal.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
-import { notFound } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { variableOf } from '../../core/text/shown-statement.ts'
 import { insertOrJob, JobInsert } from '../../ingest/pipeline/job-insert.ts'
@@ -26,7 +26,7 @@ import {
   type StatementRequest,
 } from '../select/statement-request.ts'
 import { Variables } from '../sessions.ts'
-import { insertRows, storeSelected, storingOptions } from './insert-rows.ts'
+import { insertRows, storingOptions } from './insert-rows.ts'
 
 type Insert = Extract<RowStatement, { kind: 'insert' }>
 
@@ -161,12 +161,7 @@ function withoutValues(source: string): string {
 }
 
 export function isStoredStatement(request: unknown): request is StoredStatement {
-  return (
-    typeof request === 'object' &&
-    request !== null &&
-    'source' in request &&
-    request.source === 'sql'
-  )
+  return isObject(request) && request.source === 'sql'
 }
 
 /** @throws AppError like `insertRows`, or `knowledge_base_not_found` */
@@ -177,17 +172,10 @@ export async function runStatementJob(
   signal: AbortSignal,
 ): Promise<void> {
   const { statement, db, params, knowledgeBaseId } = request
-  const { projectName, knowledgeBase } = work.job
-  const kb = requireKnowledgeBase(deps.catalog.snapshot(), projectName, knowledgeBase ?? '')
-  if (kb.id !== knowledgeBaseId) throw notFound('knowledge_base', kb.name)
+  const kb = requireJobTarget(deps.catalog.snapshot(), work.job, knowledgeBaseId)
   const variables = new Variables()
   variables.set(new Map(Object.entries(request.variables)))
-  const options = storingOptions(statement.options)
   const insert = await JobInsert.begin(work, { kb, total: null }, deps.chunks)
-  await deps.inserts.during(kb, insert, () => {
-    return insert.store({ index: 0, isInOrder: false }, async ({ counts, storing }) => {
-      const target = { counts, options: { ...storing, ...options }, isBatched: true }
-      await storeSelected({ statement, kb, db, params }, target, { ...deps, variables }, signal)
-    })
-  })
+  const inBatches = { statement, kb, db, params, isBatched: true }
+  await insertRows(inBatches, { ...deps, variables }, signal, insert)
 }

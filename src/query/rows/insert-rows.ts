@@ -34,15 +34,18 @@ const READING_MS = DAY_MS
 
 const BATCH_MAX = 100_000
 
-/** As a PUT does. @throws AppError `insert_failed`; errors of SELECT, embedder and store */
+/**
+ * As a PUT does, in several transactions if `isBatched`. @throws AppError `insert_failed`; errors
+ * of SELECT, embedder and store
+ */
 export async function insertRows(
-  request: KnowledgeBaseRequest<Insert>,
+  request: KnowledgeBaseRequest<Insert> & { readonly isBatched?: boolean },
   deps: QueryDeps,
   signal: AbortSignal,
   tracked: JobInsert,
 ): Promise<StoredCounts & { readonly leftOut: readonly string[] }> {
   const options = storingOptions(request.statement.options)
-  const isBatched = options.batchChunks !== undefined
+  const isBatched = request.isBatched === true || options.batchChunks !== undefined
   let leftOut: readonly string[] = []
   await deps.inserts.during(request.kb, tracked, () => {
     return tracked.store({ index: 0, isInOrder: false }, async ({ counts, storing }) => {
@@ -57,7 +60,7 @@ export async function insertRows(
  * Stores the rows of a SELECT or of VALUES. `isBatched` stores both kinds in several transactions.
  * @returns the columns that `metadata_columns` leaves out
  */
-export async function storeSelected(
+async function storeSelected(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
   given: {
     readonly counts: StoredCounts

@@ -1,4 +1,4 @@
-import { type ColumnType, isNumberType, parseColumnType } from '../../core/domain/column-type.ts'
+import { isNumberType, parseColumnType } from '../../core/domain/column-type.ts'
 import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 
@@ -97,11 +97,7 @@ export function columnKind(type: string): ColumnKind {
   const parsed = parseColumnType(type)
   if (parsed === null) return 'json'
   if (isNumberType(parsed)) return 'number'
-  return isListType(parsed) ? 'list' : 'json'
-}
-
-function isListType({ kind }: ColumnType): boolean {
-  return kind === 'list' || kind === 'array'
+  return parsed.kind === 'list' || parsed.kind === 'array' ? 'list' : 'json'
 }
 
 /** null: DuckDB compares the text as it is. */

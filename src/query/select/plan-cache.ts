@@ -16,7 +16,7 @@ import type {
   RerankInput,
   SearchInput,
 } from '../../sql/search/plan-inputs.ts'
-import type { HybridEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
+import type { CandidateEdit } from '../../sql/subquery/knowledge-base-subquery.ts'
 
 /** Ready to run, except for parameter values, search vectors and answers. */
 export interface SelectPlan {
@@ -81,16 +81,10 @@ export interface CandidatePlan {
 }
 
 /** Chunks to find before the statement runs. */
-export interface CandidateRequest {
-  readonly textIndex: number
-  readonly knowledgeBase: KnowledgeBase
-  readonly count: number
+export interface CandidateRequest extends Omit<CandidateEdit, 'prefilter' | 'plain' | 'rows'> {
   readonly prefilter:
     | (Omit<PrefilterSql, 'values'> & { readonly parameters: ReadonlySet<string> })
     | null
-  /** Null: search by vectors alone. */
-  readonly hybrid: HybridEdit | null
-  readonly allowsPartial: boolean
 }
 
 /** Returns the searches that memory may answer, including those whose results are reranked. */

@@ -1,6 +1,8 @@
 /** Plans statements with remote tables, after asking their databases for the columns. */
+
 import { type CatalogSnapshot, findDataSource } from '../../core/domain/access/catalog-snapshot.ts'
 import type { DataSource, SourceTable } from '../../core/domain/flow/source-parameters.ts'
+import { shownTableName } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -133,8 +135,7 @@ async function describeSimilar(
     return { from: { kind: 'table', table }, columns }
   }
   if (same.length > 1) {
-    const names = same.map(({ schema, name }) => (schema === null ? name : `${schema}.${name}`))
-    return { from: null, hint: `. There are several: ${names.join(', ')}` }
+    return { from: null, hint: `. There are several: ${same.map(shownTableName).join(', ')}` }
   }
   const names = inSchema.map(({ name }) => name)
   return { from: null, hint: didYouMean(nearestName(wanted.name, names)) }

@@ -1,6 +1,6 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import type { SqlEngine } from '../../core/domain/ports/engine-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import { AppError, shuttingDown } from '../../core/errors.ts'
 import { onAbort, withDeadline } from '../../core/runtime/cancellation.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
@@ -79,7 +79,7 @@ export class Planner {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#running?.reject(new AppError('shutting_down', 'The server is shutting down'))
+    this.#running?.reject(shuttingDown())
     await this.#endThread()
   }
 
@@ -94,7 +94,7 @@ export class Planner {
     snapshot: CatalogSnapshot,
     signal: AbortSignal,
   ): Promise<SelectPlan> {
-    if (this.#isClosed) throw new AppError('shutting_down', 'The server is shutting down')
+    if (this.#isClosed) throw shuttingDown()
     clearTimeout(this.#idleTimer)
     const { planningMs: timeoutMs } = this.#options
     try {

@@ -8,12 +8,8 @@ import { planDescribed } from './plan-described.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from './query-deps.ts'
 import { runSelect, type SelectRequest, withBoundSelect } from './run-select.ts'
 
-export interface NewView {
+export interface NewView extends Pick<View, 'name' | 'sql' | 'database'> {
   readonly project: string
-  readonly name: string
-  readonly sql: string
-  /** The project of its unqualified names. */
-  readonly database: string
   /** Whether an existing view of that name gets this definition. */
   readonly orReplace?: boolean
 }

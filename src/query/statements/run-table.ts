@@ -117,7 +117,8 @@ async function create(
   const { source, ifNotExists, orReplace } = statement
   const isThere = () => findExactly(statement.name, db, deps) !== undefined
   if (isThere() && ifNotExists) return done(db)
-  if (isThere() && !orReplace) throw exists(statement.name)
+  if (isThere() && !orReplace)
+    throw new AppError('relation_exists', `A table with name ${statement.name.name} already exists`)
   const isOfFiles = isFile(statement.name, db)
   const { name: sentName } = statement.name
   const name = isOfFiles ? checkedFileName(sentName) : checkedName('table', sentName)
@@ -214,10 +215,6 @@ function findExactly(name: QualifiedName, db: string, deps: QueryDeps): TableOrF
   const { files } = deps.catalog.snapshot()
   const file = files.find((one) => fileKey(one.name) === fileKey(name.name))
   return file && { kind: 'file', file }
-}
-
-function exists({ name }: QualifiedName): AppError {
-  return new AppError('relation_exists', `A table with name ${name} already exists`)
 }
 
 type Place = Pick<StatementRequest, 'db' | 'params'>

@@ -97,6 +97,12 @@ function shownRows(statement: ShowRows, scope: ShowScope): Shown {
       return objects(subject, `PROJECT = ${literal(schemaNamed(database, scope))}`)
     case 'sources':
       return objects(subject, sourcesCondition(statement, scope))
+    case 'warnings':
+      return shown('errors')
+    case 'functions':
+      return shown('routines', "ROUTINE_TYPE = 'FUNCTION'")
+    case 'procedures':
+      return shown('routines', "ROUTINE_TYPE = 'PROCEDURE'")
     case 'handlers':
     case 'ml_engines':
       return objects(subject, 'true')

@@ -67,14 +67,13 @@ SELECT
   NULL::VARCHAR AS "Level", NULL::VARCHAR AS "Code", NULL::VARCHAR AS "Message"
 WHERE false;
 
--- functions
+-- routines
 SELECT
   ROUTINE_SCHEMA AS "Db", ROUTINE_NAME AS "Name", ROUTINE_TYPE AS "Type", DEFINER AS "Definer",
   LAST_ALTERED AS "Modified", CREATED AS "Created", SECURITY_TYPE AS "Security_type",
   ROUTINE_COMMENT AS "Comment", CHARACTER_SET_CLIENT AS "character_set_client",
   COLLATION_CONNECTION AS "collation_connection", DATABASE_COLLATION AS "Database Collation"
-FROM information_schema.routines
-WHERE ROUTINE_TYPE = 'FUNCTION';
+FROM information_schema.routines;
 
 -- plugins
 SELECT
@@ -86,15 +85,6 @@ FROM information_schema.plugins;
 SELECT
   NULL::VARCHAR AS "Privilege", NULL::VARCHAR AS "Context", NULL::VARCHAR AS "Comment"
 WHERE false;
-
--- procedures
-SELECT
-  ROUTINE_SCHEMA AS "Db", ROUTINE_NAME AS "Name", ROUTINE_TYPE AS "Type", DEFINER AS "Definer",
-  LAST_ALTERED AS "Modified", CREATED AS "Created", SECURITY_TYPE AS "Security_type",
-  ROUTINE_COMMENT AS "Comment", CHARACTER_SET_CLIENT AS "character_set_client",
-  COLLATION_CONNECTION AS "collation_connection", DATABASE_COLLATION AS "Database Collation"
-FROM information_schema.routines
-WHERE ROUTINE_TYPE = 'PROCEDURE';
 
 -- processlist
 SELECT
@@ -111,8 +101,3 @@ FROM information_schema.session_status;
 SELECT
   VARIABLE_NAME AS "Variable_name", VARIABLE_VALUE AS "Value"
 FROM information_schema.session_variables;
-
--- warnings
-SELECT
-  NULL::VARCHAR AS "Level", NULL::VARCHAR AS "Code", NULL::VARCHAR AS "Message"
-WHERE false;

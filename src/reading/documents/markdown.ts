@@ -3,6 +3,7 @@ import { parse, postprocess, preprocess } from 'micromark'
 import { parse as parseYaml } from 'yaml'
 import type { Row } from '../../core/domain/document.ts'
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
+import { isObject } from '../../core/json.ts'
 import { type ReadingNotes, wholeDocument } from '../document-format.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { decodeText } from '../text-encoding.ts'
@@ -359,8 +360,7 @@ function markdownFacts(block: string, isYaml: boolean): object | null {
     const facts: unknown = isYaml
       ? parseYaml(block, { maxAliasCount: 0, logLevel: 'silent' })
       : Bun.TOML.parse(block)
-    const isObject = typeof facts === 'object' && facts !== null && !Array.isArray(facts)
-    return isObject ? facts : null
+    return isObject(facts) ? facts : null
   } catch {
     return null
   }

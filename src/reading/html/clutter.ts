@@ -31,7 +31,7 @@ const OWN_TEXT_SHARE = 0.3
 
 function isClutter(element: Element, root: Element, weights: TextWeights): boolean {
   const { chars, titles } = weights.of(element)
-  if (chars === 0) return !holds(element, 'img, table, pre') && hasClutterName(element)
+  if (chars === 0) return !holds(element, 'img, table, pre') && CLUTTER.test(namesOf(element))
   if (titles > 0 || /^(?:A|CODE|PRE|H[1-6]|BODY|MAIN)$/.test(element.nodeName)) return false
   const free = weights.freeChars(element)
   if (free > OWN_TEXT_CHARS && free > OWN_TEXT_SHARE * weights.of(root).chars) return false
@@ -77,10 +77,6 @@ const CLUTTER = new RegExp(
 const LIKELY_CLUTTER = new RegExp(
   `${textBegin}(?:nav|menu|menubar|sidebar|side-bar|related|footer|header|banner|links|ads?|sponsors?|widget|tags|tag-list|meta|byline-links|actions|toolbar|tools|genindex|search|dropdown|jumpbox|see-?also-links)${end}`,
 )
-
-function hasClutterName(element: Element): boolean {
-  return CLUTTER.test(namesOf(element))
-}
 
 function isNamedClutter(element: Element, weights: TextWeights): boolean {
   const names = ownNames(element)

@@ -270,15 +270,13 @@ function listingTable(block: Element): Element | null {
   const cell = ancestor(block, (at) => at.nodeName === 'TD')
   const table = cell === null ? null : ancestor(cell, (at) => at.nodeName === 'TABLE')
   if (cell === null || table === null) return null
-  const others = all(table, 'td').filter((other) => other !== cell && !isIn(other, block))
+  const others = all(table, 'td').filter(
+    (other) => other !== cell && ancestor(other, (at) => at === block) === null,
+  )
   const isListing = others.every((other) => {
     return LINE_NUMBERS.test(namesOf(other)) || /^[\s\d]*$/.test(other.textContent ?? '')
   })
   return isListing && oneLine(cell.textContent) === oneLine(block.textContent) ? table : null
-}
-
-function isIn(element: Element, outer: Element): boolean {
-  return ancestor(element, (at) => at === outer) !== null
 }
 
 const OWN_LINE = /^(?:DIV|P|LI|TR|TABLE|OL|UL)$/

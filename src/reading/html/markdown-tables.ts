@@ -78,7 +78,7 @@ function kindOfTable(table: Element, kindOf: (outer: Element) => TableKind): Tab
 
 function isMarkedAsData(table: Element, rows: readonly Element[]): boolean {
   return (
-    rows.some((row) => row.parentElement?.nodeName === 'THEAD' || isHeader(row)) ||
+    rows.some((row) => row.parentElement?.nodeName === 'THEAD' || isHeaderRow(cellsOf(row))) ||
     childrenOf(table, /^CAPTION$/).length > 0
   )
 }
@@ -171,10 +171,6 @@ function isHeaderRow(cells: readonly Element[]): boolean {
   if (first === undefined) return false
   if (first.parentElement?.parentElement?.nodeName === 'THEAD') return true
   return cells.length > 1 && cells.every((cell) => cell.nodeName === 'TH')
-}
-
-function isHeader(row: Element): boolean {
-  return isHeaderRow(cellsOf(row))
 }
 
 /** Cells over several rows are repeated in each; over several columns, only headers are. */

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
 import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import type { AppError } from '../../core/errors.ts'
-import { isCount, isShallow } from '../../core/json.ts'
+import { isCount, isObject, isShallow } from '../../core/json.ts'
 import { couldNotRead, unreadable } from '../document-format.ts'
 import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
@@ -155,10 +155,8 @@ async function nextContent(file: FileHandle, sizeBytes: number, signal: AbortSig
 
 function documentLine(bytes: Uint8Array): DocumentLine {
   const value = parsedRow(bytes)
-  if (typeof value !== 'object' || value === null) throw nonsense()
-  // The cast is safe, because each field is checked.
-  const line = value as Readonly<Record<keyof ReadDocument, unknown>>
-  const { id, content, title, syntax, parts, columns, links } = line
+  if (!isObject(value)) throw nonsense()
+  const { id, content, title, syntax, parts, columns, links } = value
   if (!isTextOrNull(id) || !isTextOrNull(title) || !isSyntax(syntax)) throw nonsense()
   if (typeof content !== 'string' && !isCount(content)) throw nonsense()
   if (parts !== null && !isParts(parts)) throw nonsense()
@@ -189,21 +187,14 @@ function isSyntax(value: unknown): value is TextSyntax {
   return SYNTAXES.includes(value)
 }
 
-const TIME_UNITS: readonly unknown[] = [
-  'page',
-  'slide',
-  'chapter',
-  'cell',
-] satisfies TextParts['unit'][]
+const UNITS = ['page', 'slide', 'chapter', 'cell'] satisfies TextParts['unit'][]
 
 function isParts(value: unknown): value is TextParts {
-  if (typeof value !== 'object' || value === null) return false
-  // The cast is safe, because each field is checked.
-  const { unit, starts } = value as Readonly<Record<keyof TextParts, unknown>>
-  return TIME_UNITS.includes(unit) && Array.isArray(starts) && starts.every(isCount)
+  if (!isObject(value)) return false
+  const { unit, starts } = value
+  return UNITS.some((known) => known === unit) && Array.isArray(starts) && starts.every(isCount)
 }
 
 function isRow(value: unknown): value is Row {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  return isShallow(value, LEVELS_MAX)
+  return isObject(value) && isShallow(value, LEVELS_MAX)
 }

@@ -6,10 +6,9 @@ import { pipeline } from 'node:stream/promises'
 import { createGunzip, createZstdDecompress } from 'node:zlib'
 import {
   type RawDocument,
-  type ReadArchive,
   type ReadDocument,
+  type ReadFile,
   type ReadMember,
-  type ReadTable,
   type ScanImage,
   type SourceFile,
   scanMark,
@@ -40,13 +39,9 @@ import {
   shownWarnings,
 } from './reading-messages.ts'
 
-interface FileContents {
-  readonly format: FileFormat
-  /** Their files are in the job's folder. */
-  readonly tables: readonly ReadTable[]
+/** The files of its tables are in the job's folder. */
+interface FileContents extends Pick<ReadFile, 'format' | 'tables' | 'archive'> {
   readonly documents: Iterable<ReadDocument> | AsyncIterable<ReadDocument>
-  /** For a ZIP of other files; otherwise null. */
-  readonly archive: ReadArchive | null
 }
 
 /** As much of a file's start and end as shows its format, unless it contains other files. */

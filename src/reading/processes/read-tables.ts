@@ -138,7 +138,7 @@ async function utf8File(
   try {
     const found = encoding === undefined ? encodingOf(file) : namedEncoding(encoding)
     notes.recognize({ encoding: found })
-    if (found === 'utf-8' && isAllUtf8(file)) return path
+    if (found === 'utf-8' && firstOddBlock(file) === null) return path
     const decodedPath = join(folder, 'utf8')
     const replacedCount = transcode(file, decodedPath, found)
     if (replacedCount > 0) {
@@ -198,10 +198,6 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
 function firstOddBlock(file: number): Uint8Array | null {
   for (const block of blocksOf(file)) if (!isUtf8(block)) return block
   return null
-}
-
-function isAllUtf8(file: number): boolean {
-  return firstOddBlock(file) === null
 }
 
 /** @returns the number of invalid positions */

@@ -5,13 +5,14 @@
 
 import {
   type ReadArchive,
+  type ReadFile,
   type ReadMember,
   type ReadTable,
   SCAN_MEDIA_TYPES,
   type ScanImage,
   type SourceFile,
 } from '../../core/domain/ports/reading-ports.ts'
-import { type FileFormat, isFileFormat, type Recognized } from '../../core/domain/uploaded-file.ts'
+import { isFileFormat } from '../../core/domain/uploaded-file.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import { isCount, isObject } from '../../core/json.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
@@ -42,13 +43,8 @@ export type ReadingAnswer =
     }
 
 /** The result without the documents. */
-export interface ReadingSummary {
-  readonly format: FileFormat
-  readonly recognized: Recognized
-  readonly warnings: readonly string[]
-  readonly tables: readonly ReadTable[]
+export interface ReadingSummary extends Omit<ReadFile, 'documents' | 'scans'> {
   readonly documentCount: number
-  readonly archive: ReadArchive | null
   readonly scans: readonly ScanImage[]
 }
 

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal } from '../../core/domain/names.ts'
+import { counted } from '../../core/short-text.ts'
 import { CELL_KINDS, type CellKind, IS_NULL_MARKER, NULL_MARKERS } from './cell-kinds.ts'
 import type { SampleRow } from './csv-layout.ts'
 
@@ -323,10 +324,6 @@ function chosenKind(
     return null
   }
   return first
-}
-
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`
 }
 
 const SHOWN_CHARS = 40

@@ -108,7 +108,7 @@ export class CsvRows {
     const sign = quote === null ? '' : String.fromCharCode(quote)
     const closed = isOdd ? oddlyQuoted(text, sign) : text
     if (escapedBy === BACKSLASH)
-      return closed.replace(/\\(.)/gs, (_, letter: string) => unescapedLetter(letter))
+      return closed.replace(/\\(.)/gs, (_, letter: string) => LETTERS[letter] ?? letter)
     return closed.replaceAll(sign + sign, sign)
   }
 
@@ -282,10 +282,6 @@ export class CsvRows {
 const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
 
 const LETTERS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
-
-function unescapedLetter(letter: string): string {
-  return LETTERS[letter] ?? letter
-}
 
 function oddlyQuoted(text: string, sign: string): string {
   const closing = text.indexOf(sign, 1)

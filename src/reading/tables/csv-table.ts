@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { distinctNames, quote } from '../../core/domain/names.ts'
 import type { ReadingOptions, ReadTable } from '../../core/domain/ports/reading-ports.ts'
+import { counted } from '../../core/short-text.ts'
 import { couldNotRead, type ReadingNotes, unreadable } from '../document-format.ts'
-import { columnPlans, counted, shown } from './column-types.ts'
+import { columnPlans, shown } from './column-types.ts'
 import { type CsvLayout, layoutOf, type SampleRow } from './csv-layout.ts'
 import {
   CARRIAGE_RETURN,

@@ -65,7 +65,10 @@ export class PostingLists {
   constructor(reader: ColumnReader, limits: PostingListLimits = LIST_CACHE_LIMITS) {
     this.#reader = reader
     this.#limits = limits
-    this.#lists = new LruMap({ sizeMax: limits.bytesMax, sizeOf: listBytes })
+    this.#lists = new LruMap({
+      sizeMax: limits.bytesMax,
+      sizeOf: ({ list }) => LIST_BYTES + 8 * (list?.keys.length ?? 0),
+    })
   }
 
   /** The bytes of all lists in memory. */
@@ -218,10 +221,6 @@ function nameOfSearch({ ids, terms, revision }: TermsSearch): string {
 
 function listName({ id }: TableIds, term: bigint): string {
   return `${id} ${term}`
-}
-
-function listBytes({ list }: KnownList): number {
-  return LIST_BYTES + 8 * (list?.keys.length ?? 0)
 }
 
 /** The most removed keys to remember per knowledge base. */

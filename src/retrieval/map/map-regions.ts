@@ -3,17 +3,10 @@
  * Arthur and Vassilvitskii, 2007). For views from farther away, regions are joined by Ward's method
  * (1963).
  */
+import type { ChunkMap } from '../../core/domain/ports/search-ports.ts'
 import type { SeededRandom } from './layout/principal-components.ts'
 
-export interface MapRegion {
-  /** 0 is the view from farthest away. */
-  readonly level: number
-  /** The index of the region that contains it; null at level 0. */
-  readonly parent: number | null
-  readonly x: number
-  readonly y: number
-  readonly pointCount: number
-}
+export type MapRegion = Omit<ChunkMap['regions'][number], 'words'>
 
 export interface MapRegions {
   /** Level by level, larger regions first. */

@@ -326,14 +326,11 @@ function momentOf(text: string): string | null {
   return `${date} ${time}:${seconds}.${fraction.padEnd(6, '0')}`
 }
 
-function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
-}
-
 /** Returns a fitting value in the form for the file of staged rows. */
 function fileValue(type: SqliteType, value: SqliteValue): string {
   if (value === null) return ''
-  if (value instanceof Uint8Array) return `"${hexOf(value)}"`
+  if (value instanceof Uint8Array)
+    return `"${Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString('hex')}"`
   switch (type) {
     case 'BOOLEAN':
       return value === 1n ? 'true' : 'false'

@@ -95,10 +95,6 @@ function asBytes(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }
 
-function isDated(type: string): boolean {
-  return type === 'DATE' || type.startsWith('TIMESTAMP')
-}
-
 /** Whether the date has a zero part, such as `0000-00-00` or `2024-00-10`. */
 function hasZeros(text: string): boolean {
   return text.startsWith('0000') || text.slice(5, 7) === '00' || text.slice(8, 10) === '00'
@@ -113,7 +109,7 @@ export function fileWriter(field: MysqlField): (bytes: Uint8Array) => string {
   const type = fieldType(field)
   if (type === 'BLOB') return (bytes) => `"${Buffer.from(bytes).toString('hex')}"`
   if (field.columnType === BIT) return (bytes) => bitsOf(bytes).toString()
-  if (isDated(type)) {
+  if (type === 'DATE' || type.startsWith('TIMESTAMP')) {
     const zone = type === 'TIMESTAMP' || type === 'DATE' ? '' : '+00'
     return (bytes) => {
       const text = asBytes(bytes)

@@ -374,3 +374,9 @@ export function boundNode(
   const children = [callNode('list_transform', list, lambda), integerNode(1)]
   return { ...common, class: 'OPERATOR', type: 'ARRAY_EXTRACT', children }
 }
+
+/** Returns the operands of an AND, including nested ones. */
+export function conjunctsOf(where: TreeValue | undefined): readonly TreeNode[] {
+  if (!isNode(where)) return []
+  return where.type === 'CONJUNCTION_AND' ? nodesOf(where.children).flatMap(conjunctsOf) : [where]
+}

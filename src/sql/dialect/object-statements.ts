@@ -2,6 +2,7 @@
  * CREATE, ALTER, DROP, DESCRIBE and EVALUATE of knowledge bases, agents, jobs, views and vector
  * indexes.
  */
+import type { ScheduleDefinition } from '../../core/domain/ports/job-ports.ts'
 import { type Narrowing, narrowing } from './parse-show.ts'
 import { type SourceSelect, takeSourceSelect } from './source-select.ts'
 import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
@@ -67,14 +68,8 @@ export type IndexStatement =
     }
 
 export type JobStatement =
-  | (Named<'create_job'> & {
-      readonly ifNotExists: boolean
-      readonly query: string
-      readonly ifQuery: string | null
-      readonly start: string | null
-      readonly end: string | null
-      readonly every: string | null
-    })
+  | (Named<'create_job'> &
+      Omit<ScheduleDefinition, 'project' | 'name'> & { readonly ifNotExists: boolean })
   | Dropped<'drop_job'>
 
 export type ViewStatement =

@@ -93,7 +93,8 @@ function columnDefinition(read: StatementReader, checks: string[]): ColumnDefini
     const taken = takeKey(read)
     if (taken !== null) key = key === 'PRIMARY KEY' ? key : taken
     else if (read.takeWords('not', 'null')) isNotNull = true
-    else if (read.takeWords('default')) value = defaultOf(read)
+    else if (read.takeWords('default'))
+      value = read.takeWords('null') ? 'NULL' : read.textUntil(...AFTER_DEFAULT)
     else if (read.takeWords('check')) checks.push(read.enclosedText())
     else if (!read.takeWords('null')) {
       refuseForeign(read)
@@ -101,10 +102,6 @@ function columnDefinition(read: StatementReader, checks: string[]): ColumnDefini
     }
   }
   return { name, type, key, isNotNull, default: value }
-}
-
-function defaultOf(read: StatementReader): string {
-  return read.takeWords('null') ? 'NULL' : read.textUntil(...AFTER_DEFAULT)
 }
 
 /** @throws AppError `sql_not_supported` */

@@ -3,6 +3,7 @@ import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import {
   columnNames,
+  conjunctsOf,
   isColumn,
   isNode,
   nodesOf,
@@ -174,10 +175,4 @@ function sides(
     default:
       return { left: null, right: null }
   }
-}
-
-function conjunctsOf(condition: TreeValue | undefined): readonly TreeNode[] {
-  if (!isNode(condition)) return []
-  if (condition.type !== 'CONJUNCTION_AND') return [condition]
-  return nodesOf(condition.children).flatMap(conjunctsOf)
 }

@@ -9,6 +9,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
   columnNames,
   columnNode,
+  conjunctsOf,
   copyOf,
   emptySelect,
   isColumn,
@@ -26,7 +27,7 @@ import {
 } from '../ast/select-ast.ts'
 import { isVolatile } from '../guard/function-lists.ts'
 import { BOUND } from './plan-inputs.ts'
-import { conjunctionOf, conjunctsOf } from './predicate-pushdown.ts'
+import { conjunctionOf } from './predicate-pushdown.ts'
 import type { LateralRanking } from './ranking.ts'
 import { ownColumnName, type SearchSource } from './search-options.ts'
 

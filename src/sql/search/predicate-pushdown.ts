@@ -3,6 +3,7 @@ import { AppError } from '../../core/errors.ts'
 import {
   columnNames,
   columnNode,
+  conjunctsOf,
   constantNumber,
   constantTruth,
   copyOf,
@@ -144,12 +145,6 @@ export function thresholdOf(condition: TreeNode, alias: string): Threshold | nul
   if (cutsBy === undefined || comparison === undefined) return null
   if (cutsBy !== ownColumnName(column, { alias, isOnly: true })) return null
   return { column: cutsBy, comparison, value: fixed }
-}
-
-/** Returns the operands of an AND, including nested ones. */
-export function conjunctsOf(where: TreeValue): readonly TreeNode[] {
-  if (!isNode(where)) return []
-  return where.type === 'CONJUNCTION_AND' ? nodesOf(where.children).flatMap(conjunctsOf) : [where]
 }
 
 /** Whether a condition uses only columns of the chunks, and at least one. */

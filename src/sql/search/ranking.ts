@@ -2,7 +2,7 @@
  * What the `content` predicates of one SELECT mean. Search texts are numbered over the whole
  * statement, from 0.
  */
-import type { Fusion } from '../../core/domain/hybrid-search.ts'
+import type { SearchDefaults } from '../../core/domain/hybrid-search.ts'
 import { AppError } from '../../core/errors.ts'
 import type { TreeNode } from '../ast/select-ast.ts'
 
@@ -38,13 +38,7 @@ export interface Exclusion {
   readonly textIndexes: readonly number[]
 }
 
-export interface HybridSearch {
-  /** The weight of the vectors, from 0 to 1; null: chosen for the search text. */
-  readonly alpha: number | null
-  readonly fusion: Fusion
-  /** Moves the query vector towards the first results. Only with `convex`. */
-  readonly hasFeedback: boolean
-}
+export type HybridSearch = Omit<SearchDefaults, 'isHybrid'>
 
 export interface Search {
   readonly ranking: Ranking | null

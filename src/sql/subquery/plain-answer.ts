@@ -3,10 +3,17 @@
  * document.
  */
 import { KNOWLEDGE_BASE_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { isColumn, isNode, nodesOf, type TreeNode, textValue } from '../ast/select-ast.ts'
+import {
+  conjunctsOf,
+  isColumn,
+  isNode,
+  nodesOf,
+  type TreeNode,
+  textValue,
+} from '../ast/select-ast.ts'
 import { wordOf } from '../search/memory-condition.ts'
 import type { DocumentAnswer, PlainAnswer, PlainColumn } from '../search/plan-inputs.ts'
-import { conjunctsOf, type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
+import { type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
 import { metadataName, ownColumnName } from '../search/search-options.ts'
 import { countedLimitOf, isLimited, nearestCountOf } from '../search/top-k.ts'
 

@@ -7,6 +7,7 @@ import { AppError } from '../../core/errors.ts'
 import {
   columnNames,
   columnNode,
+  conjunctsOf,
   copyOf,
   isColumn,
   limitNode,
@@ -17,7 +18,7 @@ import {
 } from '../ast/select-ast.ts'
 import type { Surroundings } from '../search/lateral-search.ts'
 import { BOUND, type PlanInputs, type RerankedSearch } from '../search/plan-inputs.ts'
-import { conjunctionOf, conjunctsOf } from '../search/predicate-pushdown.ts'
+import { conjunctionOf } from '../search/predicate-pushdown.ts'
 import { CHUNK_KEY, excludedColumn, type Search, textIndexesOf } from '../search/ranking.ts'
 import { chunkColumnNames, ownColumnName, type SearchSource } from '../search/search-options.ts'
 import { listedChunks } from './hybrid-rows.ts'

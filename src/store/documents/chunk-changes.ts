@@ -8,7 +8,6 @@ import type { Row } from '../../core/domain/document.ts'
 import {
   areAlike,
   type ChunkChange,
-  type ChunkVector,
   chunkFacts,
   type DocumentChange,
   type EmbeddedChunk,
@@ -168,13 +167,7 @@ function* lookupBatches<T>(items: readonly T[]): Generator<readonly T[], void> {
 
 /** An UPDATE with new texts, prepared before its transaction begins. */
 
-interface PreparedText {
-  readonly content: string
-  readonly vector: ChunkVector
-  readonly terms: TermCounts
-  readonly context: string
-  readonly isCut: boolean
-}
+type PreparedText = Pick<ChunkRow, 'content' | 'vector' | 'terms' | 'context' | 'isCut'>
 
 interface PreparedChunk {
   readonly chunkKey: bigint

@@ -45,12 +45,15 @@ export interface Incoming {
   readonly dimensions: number | null
 }
 
-/** Before the write begins. @throws AppError `provider_failed`, `dimension_mismatch` */
-export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promise<{
-  readonly documentIds: readonly string[]
+export interface PreparedInsert {
   readonly rows: readonly ChunkRow[]
+  /** Document ids without duplicates. */
+  readonly documentIds: readonly string[]
   readonly incoming: Incoming
-}> {
+}
+
+/** Before the write begins. @throws AppError `provider_failed`, `dimension_mismatch` */
+export async function chunkRowsOf(documents: readonly EmbeddedDocument[]): Promise<PreparedInsert> {
   const rows: ChunkRow[] = []
   let dimensions: number | null = null
   for (const { document, chunks } of documents) {

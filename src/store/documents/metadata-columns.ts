@@ -67,6 +67,12 @@ export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumn
 export class SeenColumns {
   readonly #byKey = new Map<string, { readonly name: string; readonly values: SeenValues }>()
 
+  /** As if each column had a value of its type, so that the tables get matching columns. */
+  static of(columns: readonly { readonly name: string; readonly type: string }[]): SeenColumns {
+    const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
+    return new SeenColumns().add(Object.fromEntries(row))
+  }
+
   /** Columns by name key, each spelled as in the first row with a value. */
   get byKey(): ReadonlyMap<string, { readonly name: string; readonly values: SeenValues }> {
     return this.#byKey

@@ -27,7 +27,7 @@ import {
   preparedDocuments,
 } from './chunk-changes.ts'
 import { contextsOf, cutCounts, readTablesOf } from './chunk-columns.ts'
-import { type ChunkRow, chunkRowsOf, type Incoming } from './chunk-rows.ts'
+import { chunkRowsOf, type Incoming, type PreparedInsert } from './chunk-rows.ts'
 import { ChunkWrites, type JobMarks, NOTHING_COMES, type RowsWritten } from './chunk-writes.ts'
 import { DocumentIds, keysOfDocuments, storedTexts } from './document-ids.ts'
 import { fitValues } from './fitted-values.ts'
@@ -214,16 +214,12 @@ function staleOutcome(error: unknown): { readonly kind: 'stale' } {
   throw error
 }
 
-interface PreparedInsert {
-  readonly rows: readonly ChunkRow[]
-  /** Document ids without duplicates. */
-  readonly documentIds: readonly string[]
-  readonly incoming: Incoming
+interface MarkedInsert extends PreparedInsert {
   /** The progress mark of the job that inserts these rows, written in the same transaction. */
   readonly mark?: JobMark
 }
 
-interface WaitingInsert extends PreparedInsert {
+interface WaitingInsert extends MarkedInsert {
   readonly outcome: PromiseWithResolvers<WriteOutcome>
 }
 
@@ -249,7 +245,7 @@ class GroupedInserts {
   }
 
   /** Resolves after the commit. If another insert of the group fails, this one is still stored. */
-  insert(kb: KnowledgeBase, prepared: PreparedInsert): Promise<WriteOutcome> {
+  insert(kb: KnowledgeBase, prepared: MarkedInsert): Promise<WriteOutcome> {
     const waiting = { ...prepared, outcome: Promise.withResolvers<WriteOutcome>() }
     if (prepared.rows.length > ROWS_OF_SMALL_MAX) void this.#writeAlone(kb, waiting)
     else this.#wait(kb, waiting)
@@ -305,7 +301,7 @@ class GroupedInserts {
     }
   }
 
-  async #replace(tables: OpenTables, inserts: readonly PreparedInsert[]) {
+  async #replace(tables: OpenTables, inserts: readonly MarkedInsert[]) {
     const documentIds = inserts.flatMap((insert) => insert.documentIds)
     const newRows = inserts.flatMap((insert) => insert.rows)
     const possible = await this.#documentIds.comeWith(tables.connection, tables, documentIds)
@@ -345,7 +341,7 @@ function changesTables({ metadata, dimensions }: Incoming, row: KnowledgeBaseRow
 }
 
 /** Returns what the tables must have room for to store all of these inserts. */
-function incomingOf(inserts: readonly PreparedInsert[]): Incoming {
+function incomingOf(inserts: readonly MarkedInsert[]): Incoming {
   const [only] = inserts
   if (only !== undefined && inserts.length === 1) return only.incoming
   const dimensions = inserts.find(({ incoming }) => incoming.dimensions !== null)

@@ -107,32 +107,20 @@ function closeAfterFailure(appender: DuckDBAppender): void {
 /** The columns of a DuckDB chunk as views of its memory, valid until the chunk is released. */
 export function columnBatchOf(chunk: DuckDBDataChunk): ColumnBatch {
   const { rowCount } = chunk
-  const itemsOf = (column: number) => partOf(chunk.getColumnVector(column), 'items')
+  const vectorOf = (column: number) => chunk.getColumnVector(column)
   return {
     rowCount,
-    keys: (column) => {
-      const items = itemsOf(column)
-      if (!(items instanceof BigInt64Array)) throw new Error('the library keeps keys elsewhere now')
-      return items.subarray(0, rowCount)
-    },
-    ints: (column) => {
-      const items = itemsOf(column)
-      if (!(items instanceof Int32Array)) throw new Error('the library keeps numbers elsewhere now')
-      return items.subarray(0, rowCount)
-    },
-    doubles: (column) => {
-      const items = itemsOf(column)
-      if (!(items instanceof Float64Array)) {
-        throw new Error('the library keeps numbers elsewhere now')
-      }
-      return items.subarray(0, rowCount)
-    },
-    floats: (column) => {
-      const items = partOf(partOf(chunk.getColumnVector(column), 'childData'), 'items')
-      if (items instanceof Float32Array) return items
-      throw new Error('the library keeps vectors elsewhere now')
-    },
+    keys: (column) => itemsOf(vectorOf(column), BigInt64Array).subarray(0, rowCount),
+    ints: (column) => itemsOf(vectorOf(column), Int32Array).subarray(0, rowCount),
+    doubles: (column) => itemsOf(vectorOf(column), Float64Array).subarray(0, rowCount),
+    floats: (column) => itemsOf(partOf(vectorOf(column), 'childData'), Float32Array),
   }
+}
+
+function itemsOf<T>(vector: unknown, kind: abstract new (length: number) => T): T {
+  const items = partOf(vector, 'items')
+  if (items instanceof kind) return items
+  throw new Error('the library keeps numbers elsewhere now')
 }
 
 /** Reads a property that the library's types do not declare. */

@@ -6,6 +6,7 @@ import { isInvalidated, resourceError, unusable } from './database-error.ts'
 import {
   connectTo,
   exportsDirectoryOf,
+  type InstanceOptions,
   type LockNote,
   lockConflict,
   lockedInstance,
@@ -34,14 +35,7 @@ const IDLE_CONNECTIONS_MAX = 32
 /** A write of one row has eight short statements. One that takes longer has long ones. */
 const LONG_WRITE_MS = 50
 
-interface DatabaseOptions {
-  /** The folder of the database file; null keeps the database in memory. */
-  readonly directory: string | null
-  /** For example `512MB`, `4GiB` or `60%`. */
-  readonly memoryLimit: string
-  readonly threads: number
-  /** How much data statements may spill to disk, for example `10GiB`. */
-  readonly spillLimit: string
+interface DatabaseOptions extends InstanceOptions {
   readonly note: LockNote
   /** Called once when DuckDB has shut the database down and only a restart helps. */
   readonly onFatal?: (error: AppError) => void

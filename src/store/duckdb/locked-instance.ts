@@ -36,17 +36,22 @@ const WRONG_OPTIMIZERS = [
   'late_materialization',
 ] as const
 
+export interface InstanceOptions {
+  /** The folder of the database file; null keeps the database in memory. */
+  readonly directory: string | null
+  /** For example `512MB`, `4GiB` or `60%`. */
+  readonly memoryLimit: string
+  readonly threads: number
+  /** How much data statements may spill to disk, for example `10GiB`. */
+  readonly spillLimit: string
+}
+
 /** Accesses only its own files and exports, loads no extensions, cannot be reconfigured. */
 export async function lockedInstance(
   path: string,
-  given: {
-    /** The folder of the database file; null keeps the database in memory. */
-    readonly directory: string | null
+  given: InstanceOptions & {
     /** The only folder where SQL statements may write files. */
     readonly exportsDirectory: string
-    readonly memoryLimit: string
-    readonly threads: number
-    readonly spillLimit: string
   },
 ): Promise<DuckDBInstance> {
   const { exportsDirectory, ...options } = given

@@ -33,7 +33,7 @@ export interface StagedSelect {
 export function stagingOf(select: BoundSql, shape?: string): SessionSql {
   const create = `CREATE OR REPLACE TEMP TABLE ${STAGED} AS`
   if (shape === undefined) return { ...select, sql: `${create} ${select.sql}` }
-  const sql = `INSERT INTO ${STAGED_ROWS} ${withoutList(select.sql)}`
+  const sql = `INSERT INTO ${STAGED_ROWS} ${VALUES_LIST.exec(select.sql)?.[1] ?? select.sql}`
   return { ...select, before: `${create} ${shape} LIMIT 0`, sql }
 }
 
@@ -41,10 +41,6 @@ export function stagingOf(select: BoundSql, shape?: string): SessionSql {
  * `VALUES …` as DuckDB prints it. Without the outer SELECT, values get the types of their columns.
  */
 const VALUES_LIST = /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/
-
-function withoutList(sql: string): string {
-  return VALUES_LIST.exec(sql)?.[1] ?? sql
-}
 
 /** @param connection the one on which `stagingOf(select)` has run */
 export async function stagedSelect(

@@ -1,5 +1,5 @@
 /** Reads chunk rows from PostgreSQL and writes them there. */
-import { type CellValue, TypedValue } from '../../core/domain/document.ts'
+import type { CellValue } from '../../core/domain/document.ts'
 import type { Language } from '../../core/domain/language.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type { ContentCounts } from '../../core/domain/ports/document-ports.ts'
@@ -292,8 +292,7 @@ function typedValues(
 
 /** Returns what the copy must have columns and types for. */
 export function incomingOf({ columns, dimensions }: RemoteState): Incoming {
-  const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
-  return { metadata: new SeenColumns().add(Object.fromEntries(row)), dimensions }
+  return { metadata: SeenColumns.of(columns), dimensions }
 }
 
 /** Returns the keys of chunks removed since a revision, or null if that is no longer recorded. */

@@ -11,7 +11,7 @@ import {
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
-import type { RunLimits, SourceSelect } from '../../core/domain/ports/engine-ports.ts'
+import type { RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import type {
   KeywordHits,
   NearestChunk,
@@ -31,17 +31,11 @@ import {
   nearestStatement,
   rowsStatement,
   type ScaledRelevance,
+  type Searched,
 } from './search-statements.ts'
 
-export interface RemotePlace {
-  readonly place: StoragePlace
+export interface RemotePlace extends Omit<Searched, 'condition'> {
   readonly run: RunRemote
-  /** Whether the vectors have a pgvector index. */
-  readonly isIndexed: boolean
-  /** The tables of the chunks, if they are spread over several nodes. */
-  readonly parts: readonly string[]
-  /** From which all of them are selected. */
-  readonly chunks: string
   /** Makes the rows of these chunks available here while the work runs. */
   withRows<T>(keys: readonly bigint[], work: () => Promise<T>, chunks?: string): Promise<T>
 }
@@ -54,9 +48,8 @@ export interface SearchEnd {
   readonly nearCount?: number
 }
 
-interface RemoteQuery extends RemotePlace {
+interface RemoteQuery extends RemotePlace, Searched {
   readonly search: NearestSearch
-  readonly condition: SourceSelect | null
   readonly measure: Measure
   /** All that its statements have found. */
   readonly known: FoundRows

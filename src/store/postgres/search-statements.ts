@@ -33,10 +33,13 @@ class Statement implements SourceSelect {
   }
 }
 
-interface Searched {
+export interface Searched {
   readonly place: StoragePlace
+  /** Whether the vectors have a pgvector index. */
   readonly isIndexed: boolean
+  /** The tables of the chunks, if they are spread over several nodes. */
   readonly parts: readonly string[]
+  /** From which all of them are selected. */
   readonly chunks: string
   readonly condition: SourceSelect | null
 }

@@ -87,14 +87,11 @@ export class StoredJobs implements JobStore {
     const { database, now, secrets } = this.#options
     // The id comes first: it names the file of items, which must be on disk before the job exists.
     const id = await database.write((connection) => nextId(queriesOver(connection), 'job'))
-    const { items, request, kind, projectName, knowledgeBase, title } = draft
+    const { items, request, ...own } = draft
     if (items !== undefined) await this.#items.keep(id, items)
     const row: JobRow = {
+      ...own,
       id,
-      kind,
-      projectName,
-      knowledgeBase,
-      title,
       sealedRequest: secrets.seal(JSON.stringify(request)),
       itemCount: items?.length ?? null,
       createdAt: begun?.startedAt ?? timestampOfMillis(now()),
@@ -212,7 +209,7 @@ export class StoredJobs implements JobStore {
 
   #known(id: number): Entry {
     const entry = this.#entries.get(id)
-    if (entry === undefined) throw jobNotFound(id)
+    if (entry === undefined) throw new AppError('job_not_found', `There is no job ${id}`)
     return entry
   }
 
@@ -245,10 +242,6 @@ function atWork(
   return { ...marked(queued, { ...onDisk, jobId }), state: 'running', startedAt, startCount: 1 }
 }
 
-function jobNotFound(id: number | string): AppError {
-  return new AppError('job_not_found', `There is no job ${id}`)
-}
-
 function marked(state: StateRow, { progress, checkpoint, leftOut }: JobMark): StateRow {
   return {
     ...state,
@@ -271,23 +264,10 @@ async function writeState(connection: DuckDBConnection, state: StateRow): Promis
 }
 
 function jobOf(row: JobRow, state: StateRow): StoredJob {
-  const { id, kind, projectName, knowledgeBase, title, createdAt } = row
+  const { sealedRequest, itemCount, ...own } = row
   const { startedAt, finishedAt, error, errors, errorCount, total } = state
   const { rowCount: rows, documentCount: documents, chunkCount: chunks } = state
-  const { skippedCount: skipped } = state
-  return {
-    id,
-    kind,
-    state: state.state,
-    projectName,
-    knowledgeBase,
-    title,
-    createdAt,
-    startedAt,
-    finishedAt,
-    progress: { rows, documents, chunks, total, skipped },
-    error,
-    errors,
-    errorCount,
-  }
+  const progress = { rows, documents, chunks, total, skipped: state.skippedCount }
+  const outcome = { state: state.state, error, errors, errorCount }
+  return { ...own, ...outcome, startedAt, finishedAt, progress }
 }

@@ -1,4 +1,4 @@
-import { and, desc, eq, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
+import { and, desc, eq, getTableColumns, gte, inArray, lt, lte, type SQL, sql } from 'drizzle-orm'
 import { type FinishedRun, traceNotFound } from '../../core/domain/agents/completion-event.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type {
@@ -243,28 +243,14 @@ const STORED_BYTES = sql<number>`coalesce(sum(byte_count), 0)::BIGINT`
 
 const NO_FEEDBACK = { rating: null, comment: null, ratedAt: null }
 
+/** A list leaves out long texts and what only the store needs. */
+const { answer, citations, warnings, evidence, errorMessage, ...shortColumns } =
+  getTableColumns(traces)
+const { projectId, agentId, byteCount, ...shownColumns } = shortColumns
+
 const SUMMARY = {
-  number: traces.number,
-  traceId: traces.traceId,
-  projectName: traces.projectName,
-  agentName: traces.agentName,
-  conversationId: traces.conversationId,
-  askedBy: traces.askedBy,
-  provider: traces.provider,
-  modelName: traces.modelName,
-  purpose: traces.purpose,
+  ...shownColumns,
   question: sql<string>`left(${traces.question}, 1000)`,
-  outcome: traces.outcome,
-  errorCode: traces.errorCode,
-  startedAt: traces.startedAt,
-  endedAt: traces.endedAt,
-  tookMs: traces.tookMs,
-  turnCount: traces.turnCount,
-  stepCount: traces.stepCount,
-  inputTokens: traces.inputTokens,
-  outputTokens: traces.outputTokens,
-  cachedTokens: traces.cachedTokens,
-  cost: traces.cost,
   rating: traceFeedback.rating,
   comment: traceFeedback.comment,
   ratedAt: traceFeedback.createdAt,

@@ -20,8 +20,8 @@ export interface TraceRows {
 }
 
 export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
-  const { startedAtMs, endedAtMs, turns, steps, usage, traceId } = run
-  const own = { traceNumber: number, traceId }
+  const { startedAtMs, endedAtMs, turns, steps, usage, traceParent: _, ...plain } = run
+  const own = { traceNumber: number, traceId: run.traceId }
   const stepRows = [
     ...turns.map((turn) => ({ ...NO_TOOL, ...turnCells(turn), ...own })),
     ...steps.map((step) => ({ ...NO_TURN, ...step, kind: 'tool' as const, ...own })),
@@ -29,22 +29,8 @@ export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
     .sort((one, other) => one.startMs - other.startMs)
     .map((row, index) => ({ ...row, number: index + 1 }))
   const trace: Omit<TraceRow, 'byteCount'> = {
+    ...plain,
     number,
-    traceId,
-    projectId: run.projectId,
-    projectName: run.projectName,
-    agentId: run.agentId,
-    agentName: run.agentName,
-    conversationId: run.conversationId,
-    askedBy: run.askedBy,
-    provider: run.provider,
-    modelName: run.modelName,
-    purpose: run.purpose,
-    question: run.question,
-    answer: run.answer,
-    outcome: run.outcome,
-    errorCode: run.errorCode,
-    errorMessage: run.errorMessage,
     startedAt: timestampOfMillis(startedAtMs),
     endedAt: timestampOfMillis(endedAtMs),
     tookMs: Math.max(0, endedAtMs - startedAtMs),
@@ -53,10 +39,6 @@ export function rowsOfRun(run: FinishedRun, number: number): TraceRows {
     inputTokens: usage?.inputTokens ?? null,
     outputTokens: usage?.outputTokens ?? null,
     cachedTokens: usage?.cachedTokens ?? null,
-    cost: run.cost,
-    citations: run.citations,
-    warnings: run.warnings,
-    evidence: run.evidence,
   }
   const byteCount = rowBytes([trace, ...stepRows])
   return { trace: { ...trace, byteCount }, steps: stepRows }

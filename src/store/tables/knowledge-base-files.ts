@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
-import { chunkTables, TypedValue } from '../../core/domain/document.ts'
+import { chunkTables } from '../../core/domain/document.ts'
 import {
   EXPORT_COLUMNS,
   EXPORT_METADATA_PREFIX,
@@ -93,7 +93,7 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
       interruptible(connection, signal, () => checkRows(connection, source, dimensions)),
     )
     signal.throwIfAborted()
-    const incoming: Incoming = { metadata: seenColumns(columns), dimensions }
+    const incoming: Incoming = { metadata: SeenColumns.of(columns), dimensions }
     return chunks.copyChunks(kb, incoming, async (tables) => {
       const removedKeys = await this.#removeFormer(tables, source)
       const postingCount = await this.#indexRows(tables, source, signal)
@@ -210,12 +210,6 @@ const FIXED_TYPES: Readonly<Record<(typeof EXPORT_COLUMNS)[number], RegExp>> = {
 
 function unreadableFile(why: string): AppError {
   return new AppError('file_unreadable', `The file could not be imported: ${why}`)
-}
-
-/** Returns a value of each column's type, so that the tables get matching columns. */
-function seenColumns(columns: readonly ExportedColumn[]): SeenColumns {
-  const row = columns.map(({ name, type }) => [name, new TypedValue(type, null, null)] as const)
-  return new SeenColumns().add(Object.fromEntries(row))
 }
 
 /** @returns how many documents were imported. @throws AppError `insert_failed` */

@@ -39,10 +39,6 @@ export async function forgetJobs(state?: Job['state']): Promise<number> {
   return answer.deleted
 }
 
-export function isJobOver({ state }: Job): boolean {
-  return state === 'done' || state === 'failed' || state === 'cancelled'
-}
-
 /** A scheduled sync that found nothing to do, shown only with its source. */
 export function isUnchangedSync({ kind, state, documents, error_count: leftOut }: Job): boolean {
   return kind === 'sync' && state === 'done' && documents + leftOut === 0

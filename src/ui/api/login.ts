@@ -63,7 +63,7 @@ function entered(status: ServerStatus): void {
   const before = account.value
   // If the server required no login before, what was typed then belongs to this user.
   const wasSomebody = before !== undefined && before.kind !== 'open'
-  if (wasSomebody && principal !== undefined && !isSame(before, principal)) {
+  if (wasSomebody && principal !== undefined && nameOf(before) !== nameOf(principal)) {
     forgetKept()
     localStorage.setItem(OWNER, nameOf(principal))
     beginAfresh()
@@ -77,10 +77,6 @@ function own(principal: Account): void {
   const owner = localStorage.getItem(OWNER)
   if (owner !== null && owner !== nameOf(principal)) forgetKept()
   localStorage.setItem(OWNER, nameOf(principal))
-}
-
-function isSame(one: Account, other: Account): boolean {
-  return nameOf(one) === nameOf(other)
 }
 
 function nameOf({ kind, id, name }: Account): string {

@@ -180,7 +180,7 @@ export interface NamedTable {
   readonly columns: readonly { readonly name: string; readonly type: string }[]
 }
 
-type SqlFunction = Wire<typeof SQL_FUNCTION>
+export type SqlFunction = Wire<typeof SQL_FUNCTION>
 
 /** All tables, knowledge bases, views and files, with their columns. @throws ApiError, SqlError */
 export async function readTableNames(signal?: AbortSignal): Promise<readonly NamedTable[]> {

@@ -1,7 +1,9 @@
 /** Shows a job: its progress, rate, remaining time, skipped items and buttons. */
+
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { changeJob, isJobOver, readJob } from '../api/jobs.ts'
+import { isOver } from '../../core/domain/flow/job.ts'
+import { changeJob, readJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
 import { ApiError, asError } from '../api/request.ts'
 import { may } from '../api/session.ts'
@@ -150,7 +152,7 @@ export function LeftOut({ job }: { readonly job: Job }) {
   const { errors, error_count: count } = job
   if (count === 0) return null
   // If nothing was stored, only the reasons are shown.
-  const isAll = isJobOver(job) && job.documents === 0
+  const isAll = isOver(job) && job.documents === 0
   return (
     <details open={isAll}>
       <summary class="small bad">{counted(count, 'item')} left out</summary>
@@ -176,7 +178,7 @@ function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgress
   const show = (next: Job) => {
     setFailure(undefined)
     setJob(next)
-    if (isJobOver(next)) onOver?.(next)
+    if (isOver(next)) onOver?.(next)
   }
   useEffect(() => setJob(known), [known])
   const look = async () => {
@@ -192,7 +194,7 @@ function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgress
   // Renders again to update the elapsed time.
   const [, setTick] = useState(0)
   usePolling(() => {
-    if (isJobOver(job) || failure !== undefined) return
+    if (isOver(job) || failure !== undefined) return
     setTick((before) => before + 1)
     if (isWatched && !isAsking.current) void look()
   }, ASK_AGAIN_MS)

@@ -45,7 +45,7 @@ export async function knownCopy(given: Given, isFresh: boolean): Promise<KnownCo
   const files = await storedFiles(isFresh ? 0 : LIST_MS)
   const twins = await twinsOf(given, files)
   for (const { name } of twins) {
-    const id = documentIdOf(name, given)
+    const id = name.replace(suffixOf(given), '')
     if (ownName(id, given, files) !== name) continue
     if (await holds(given, id)) return { kind: 'document', id }
   }
@@ -110,10 +110,6 @@ function scopedName(name: string, of: Given): string {
 
 function suffixOf({ project, knowledgeBase }: Given): string {
   return ` (${project === DEFAULT_PROJECT ? '' : `${project}.`}${knowledgeBase})`
-}
-
-function documentIdOf(fileName: string, of: Given): string {
-  return fileName.replace(suffixOf(of), '')
 }
 
 /** The name of the file that a document of this knowledge base was made from. */

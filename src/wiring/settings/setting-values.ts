@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { Cron } from 'croner'
 import { isObject } from '../../core/json.ts'
+import type { ModelPrice } from '../../ops/telemetry/run-recorder.ts'
 
 export class BadValue extends Error {}
 
@@ -94,12 +95,7 @@ function decodedHeader(text: string): string | undefined {
 }
 
 /** Parses a JSON object keyed by model patterns, or reads it from a file. */
-export function modelPrices(text: string): readonly {
-  readonly pattern: string
-  readonly input: number
-  readonly output: number
-  readonly cached: number
-}[] {
+export function modelPrices(text: string): readonly ModelPrice[] {
   if (text === '') return []
   const table = parsedTable(text.trimStart().startsWith('{') ? text : fileText(text))
   return Object.entries(table).map(([pattern, price]) => {

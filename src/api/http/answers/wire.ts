@@ -134,6 +134,6 @@ export function answerRecord(answer: Answer): Wire<typeof ANSWER> {
   }
 }
 
-export function base64Of({ buffer, byteOffset, byteLength }: Float32Array): string {
+export function base64Of({ buffer, byteOffset, byteLength }: ArrayBufferView): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
 }

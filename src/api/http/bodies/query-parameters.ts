@@ -1,6 +1,8 @@
 /** Declares a route's query parameters, for reading and for the OpenAPI document. */
+
 import { type TSchema, t } from 'elysia'
 import { AppError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
 import { timestampOfMillis } from '../../../core/time.ts'
 import { momentMillis } from '../../../query/definitions/define-user.ts'
 import { integer } from '../request/schema-words.ts'
@@ -216,7 +218,7 @@ const DAY_AND_TIME_CHARS = '2026-05-01T12:00'.length
 export function filters(init: TextRules): QueryParameter<object | undefined> {
   return parsedText(init, (sent, name) => {
     const value = parsed(sent, name)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+    if (isObject(value)) return value
     throw wrongParameter(name, 'must be an object of conditions')
   })
 }
@@ -227,10 +229,4 @@ function parsed(sent: string, name: string): unknown {
   } catch (cause) {
     throw new AppError('invalid_json', `The parameter "${name}" is not JSON`, { cause })
   }
-}
-
-export function withoutUnset<T extends Readonly<Record<string, unknown>>>(values: T) {
-  const set = Object.entries(values).filter(([, value]) => value !== undefined)
-  // All remaining entries have values.
-  return Object.fromEntries(set) as { readonly [K in keyof T]?: Exclude<T[K], undefined> }
 }

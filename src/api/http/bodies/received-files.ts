@@ -1,9 +1,11 @@
 /** Writes the files of a request's body to disk as they arrive. */
+
 import { type TSchema, t } from 'elysia'
 import { OCR_WISHES } from '../../../core/domain/ports/reading-ports.ts'
 import type { IncomingFile, IncomingFolder } from '../../../core/domain/ports/store-ports.ts'
 import { FORMAT_NAMES } from '../../../core/domain/uploaded-file.ts'
 import { AppError } from '../../../core/errors.ts'
+import { isObject } from '../../../core/json.ts'
 import type { UploadField } from '../../../ingest/sources/upload-options.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import { isJsonType, limitedBody } from './body.ts'
@@ -91,8 +93,7 @@ async function addressAsked(
   const bytes = await Bun.file(file.path).bytes()
   if (!/^\s*\{[\s\S]*"source_type"\s*:/.test(new TextDecoder().decode(bytes))) return null
   const value = await parseJson(bytes, signal)
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
-  if (!('source_type' in value) || value.source_type === 'file') return null
+  if (!isObject(value) || !('source_type' in value) || value.source_type === 'file') return null
   return new Map(Object.entries(value).map(([name, one]) => [name, String(one)]))
 }
 

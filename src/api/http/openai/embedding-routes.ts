@@ -6,7 +6,7 @@ import {
   BUILTIN_PROVIDER,
   type ModelRef,
 } from '../../../core/domain/model-ref.ts'
-import { nameKey } from '../../../core/domain/names.ts'
+import { fullName, nameKey } from '../../../core/domain/names.ts'
 import type { EmbedderReach, TokenCounter } from '../../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
@@ -14,7 +14,7 @@ import { base64Of } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { integer, maybe, open } from '../request/schema-words.ts'
 import { resource } from '../routes/operation.ts'
-import { findReadable, idOf } from './named-models.ts'
+import { findReadable } from './named-models.ts'
 
 const TEXTS_MAX = 2048
 const DIMENSIONS_MAX = 1_000_000
@@ -182,7 +182,7 @@ function requireEmbeddingModel(
   if (BUILTIN_NAMES.has(nameKey(name))) return BUILTIN_EMBEDDINGS
   const kb = findReadable(snapshot, principal, name)
   if (kb !== undefined && mayName(principal, kb.projectName)) {
-    return { id: idOf(kb), ref: kb.embeddingModel, dimensions: kb.dimensions }
+    return { id: fullName(kb), ref: kb.embeddingModel, dimensions: kb.dimensions }
   }
   const known = `"${BUILTIN_EMBEDDING_MODEL}", or project.knowledge_base for the model of a knowledge base`
   const message = `The embedding model "${name.slice(0, 200)}" does not exist, or you may not use it; there are ${known}`

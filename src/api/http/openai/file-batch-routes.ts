@@ -2,6 +2,7 @@
 import { type Static, t } from 'elysia'
 import { isOver, type Job } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { fullName } from '../../../core/domain/names.ts'
 import { AppError, hasCode } from '../../../core/errors.ts'
 import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
 import { bodySchema } from '../bodies/body.ts'
@@ -20,7 +21,6 @@ import {
 } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA } from './attributes.ts'
 import { listSchema, POLL_AGAIN, pageOf, pageOrderOf, pageRecord, secondsOf } from './list-page.ts'
-import { idOf } from './named-models.ts'
 import { attachedRecord, STORE_FILE_SCHEMA } from './store-files.ts'
 import { CHUNKING_SCHEMA, storeAt } from './store-record.ts'
 import { howToAttach, readableFilesAt, STORE_FILES_QUERY } from './vector-store-file-routes.ts'
@@ -147,7 +147,7 @@ export function batchRecord(kb: KnowledgeBase, batch: Attachment) {
   return {
     id: batchIdOf(job.id),
     object: 'vector_store.file_batch',
-    vector_store_id: idOf(kb),
+    vector_store_id: fullName(kb),
     created_at: secondsOf(job.createdAt),
     status: statusOf(job, counts.in_progress),
     file_counts: { ...counts, total: files.length },

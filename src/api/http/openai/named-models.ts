@@ -4,7 +4,7 @@ import type { CatalogSnapshot } from '../../../core/domain/access/catalog-snapsh
 import { mayDo, mayName, type Principal } from '../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
-import { DEFAULT_PROJECT, nameKey } from '../../../core/domain/names.ts'
+import { DEFAULT_PROJECT, fullName, nameKey } from '../../../core/domain/names.ts'
 import { AppError } from '../../../core/errors.ts'
 
 export interface NamedModel {
@@ -16,11 +16,11 @@ export interface NamedModel {
 /** All models the principal may ask, agents first. */
 export function modelsFor(snapshot: CatalogSnapshot, principal: Principal): readonly NamedModel[] {
   const agents = snapshot.agents.map((agent): NamedModel => {
-    return { id: idOf(agent), kind: 'agent', agent }
+    return { id: fullName(agent), kind: 'agent', agent }
   })
   const taken = new Set(agents.map(({ id }) => nameKey(id)))
   const kbs = readableKnowledgeBases(snapshot, principal).filter(
-    (kb) => !taken.has(nameKey(idOf(kb))),
+    (kb) => !taken.has(nameKey(fullName(kb))),
   )
   const visible = mayDo(principal, 'ask')
     ? agents.filter(({ agent }) => mayName(principal, agent.projectName))
@@ -53,7 +53,7 @@ export function findModel(
     return kb === undefined ? undefined : modelOver(kb)
   }
   if (!mayName(principal, agent.projectName)) return undefined
-  return { id: idOf(agent), kind: 'agent', agent }
+  return { id: fullName(agent), kind: 'agent', agent }
 }
 
 /** By id, `project.name` or `name`; undefined if the principal may not read it. */
@@ -75,27 +75,20 @@ function readableKnowledgeBases(
 
 /** The default agent with these knowledge bases, in the project of the first one. */
 export function agentOver([first, ...others]: readonly [KnowledgeBase, ...KnowledgeBase[]]): Agent {
+  const { id, name, projectId, projectName, createdAt, updatedAt } = first
   return {
     // No stored agent has a negative id, so this agent shares no thread with one.
-    id: -first.id,
-    name: first.name,
-    projectId: first.projectId,
-    projectName: first.projectName,
+    id: -id,
+    ...{ name, projectId, projectName, createdAt, updatedAt },
     model: null,
-    data: { knowledgeBases: [first, ...others].map(idOf), tables: [], isExact: true },
+    data: { knowledgeBases: [first, ...others].map(fullName), tables: [], isExact: true },
     promptTemplate: null,
     params: {},
-    createdAt: first.createdAt,
-    updatedAt: first.updatedAt,
   }
 }
 
-export function idOf(thing: Named): string {
-  return `${thing.projectName}.${thing.name}`
-}
-
 function modelOver(kb: KnowledgeBase): NamedModel {
-  return { id: idOf(kb), kind: 'knowledge_base', agent: agentOver([kb]) }
+  return { id: fullName(kb), kind: 'knowledge_base', agent: agentOver([kb]) }
 }
 
 /** Names never contain dots, so the id can be split at the dot. */

@@ -18,10 +18,6 @@ export interface ResponseTerms
 
 export type Item = Readonly<Record<string, unknown>> & { readonly id: string }
 
-function responseIdOf(traceId: string): string {
-  return `resp_${traceId}`
-}
-
 /** The trace id in a response's or item's id; null if this server did not create that id. */
 export function traceIdIn(id: string): string | null {
   return /^(?:resp|msg)_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/.exec(id)?.[1] ?? null
@@ -31,7 +27,7 @@ export function traceIdIn(id: string): string | null {
 export function responseOf(traceId: string, terms: ResponseTerms, changes: object = {}) {
   const { body, created, isKept } = terms
   return {
-    id: responseIdOf(traceId),
+    id: `resp_${traceId}`,
     object: 'response',
     created_at: created,
     status: 'in_progress',

@@ -9,6 +9,7 @@ import {
 } from '../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
+import { fullName } from '../../../core/domain/names.ts'
 import type { StoredTrace } from '../../../core/domain/ports/conversation-ports.ts'
 import { AppError, hasCode } from '../../../core/errors.ts'
 import { definedFields } from '../../../core/json.ts'
@@ -19,7 +20,7 @@ import { resource } from '../routes/operation.ts'
 import { answerPieces } from './chat-answer.ts'
 import { wrong } from './chat-request.ts'
 import { citationTerms, failureLog, mayAsk, withIgnored } from './chat-routes.ts'
-import { agentOver, findModel, findReadable, idOf, requireModel } from './named-models.ts'
+import { agentOver, findModel, findReadable, requireModel } from './named-models.ts'
 import { type ResponseTerms, responseOfTrace, traceIdIn } from './response-answer.ts'
 import {
   RESPONSE,
@@ -144,7 +145,7 @@ function agentFor(
   if (first === undefined) return requireModel(snapshot, principal, model).agent
   if (found?.kind !== 'agent') return agentOver([first, ...others])
   // The agent's instructions and model, with knowledge bases that the caller may read.
-  return { ...found.agent, data: { knowledgeBases: kbs.map(idOf), tables: [], isExact: true } }
+  return { ...found.agent, data: { knowledgeBases: kbs.map(fullName), tables: [], isExact: true } }
 }
 
 interface Asking {

@@ -1,6 +1,7 @@
 /** Shows documents of a knowledge base as files of a vector store in OpenAI's API. */
 import { type Static, t } from 'elysia'
 import type { KnowledgeBase, Preprocessing } from '../../../core/domain/knowledge-base.ts'
+import { fullName } from '../../../core/domain/names.ts'
 import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import type { RouteContext } from '../request/route-context.ts'
@@ -8,7 +9,6 @@ import { integer, orNull } from '../request/schema-words.ts'
 import { type AttachedFile, attachedFiles, FILE_STATUS, findFileOfId } from './attached-files.ts'
 import { ATTRIBUTES_SCHEMA, attributesOf } from './attributes.ts'
 import { notListed, type Page, type PageOrder, pageOf, secondsOf } from './list-page.ts'
-import { idOf } from './named-models.ts'
 import { chunkingRecord, findDocument, SHOWN_CHUNKING_SCHEMA, vectorBytes } from './store-record.ts'
 
 export const STORE_FILE_SCHEMA = t.Object({
@@ -42,7 +42,7 @@ function fileRecord(
 ): StoreFileRecord {
   return {
     object: 'vector_store.file',
-    vector_store_id: idOf(kb),
+    vector_store_id: fullName(kb),
     status: 'completed',
     last_error: null,
     usage_bytes: 0,

@@ -5,7 +5,7 @@ import { findQualified } from '../../../core/domain/access/catalog-snapshot.ts'
 
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
 import type { KnowledgeBase, Preprocessing } from '../../../core/domain/knowledge-base.ts'
-import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
+import { DEFAULT_PROJECT, fullName } from '../../../core/domain/names.ts'
 import type { StoredDocument } from '../../../core/domain/ports/document-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
@@ -15,7 +15,6 @@ import type { Place } from '../routes/operation.ts'
 import { attachedFiles, FILE_COUNTS, fileCounts } from './attached-files.ts'
 import type { Attributes } from './attributes.ts'
 import { secondsOf } from './list-page.ts'
-import { idOf } from './named-models.ts'
 
 export const CHUNKING_SCHEMA = t.Union([
   open({ type: t.Literal('auto') }),
@@ -116,7 +115,7 @@ export async function storeRecord(
   const counts = { ...fileCounts(files.values()), completed: documents.total - countedTwice }
   const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
   return {
-    id: idOf(kb),
+    id: fullName(kb),
     object: 'vector_store',
     created_at: secondsOf(kb.createdAt),
     last_active_at: secondsOf(kb.updatedAt),

@@ -8,7 +8,7 @@ import {
   requireScope,
 } from '../../../core/domain/access/principal.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
-import { DEFAULT_PROJECT, FILES_DATABASE } from '../../../core/domain/names.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE, fullName } from '../../../core/domain/names.ts'
 import { AppError, hasCode } from '../../../core/errors.ts'
 import {
   alterKnowledgeBase,
@@ -31,7 +31,6 @@ import {
   pageRecord,
   wholePage,
 } from './list-page.ts'
-import { idOf } from './named-models.ts'
 import {
   CHUNKING_SCHEMA,
   preprocessingFieldOf,
@@ -82,7 +81,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
       const kbs = snapshot.knowledgeBases
         .filter(({ projectName }) => mayName(principal, projectName))
         .toSorted((one, other) => one.id - other.id)
-      const { items: shown, hasMore } = pageOf(kbs, idOf, pageOrderOf(query))
+      const { items: shown, hasMore } = pageOf(kbs, fullName, pageOrderOf(query))
       const items = []
       for (const kb of shown) {
         const record = await storeRecord(context, kb, signal).catch(goneAsNull)
@@ -147,7 +146,7 @@ export const vectorStoreOperations = resource('OpenAI', (api, context) => {
     find: storeAt,
     async run({ found: kb, principal }) {
       await dropKnowledgeBase(kb, context.deps.catalogFor(principal))
-      return { id: idOf(kb), object: 'vector_store.deleted', deleted: true }
+      return { id: fullName(kb), object: 'vector_store.deleted', deleted: true }
     },
   })
 })

@@ -1,8 +1,10 @@
 /** API keys, users, and the audit log of their changes. */
+
 import { t } from 'elysia'
 import { type Principal, ROLE_SCOPES, SCOPES } from '../../../core/domain/access/principal.ts'
 import type { AccessKey, AuditRecord } from '../../../core/domain/ports/access-ports.ts'
 import { AppError } from '../../../core/errors.ts'
+import { definedFields } from '../../../core/json.ts'
 import {
   checkedPassword,
   createKey,
@@ -23,7 +25,6 @@ import {
   paging,
   queryParameters,
   text,
-  withoutUnset,
 } from '../bodies/query-parameters.ts'
 import { integer, maybe, orNull, strict, TEXTS } from '../request/schema-words.ts'
 import { resource } from './operation.ts'
@@ -273,7 +274,7 @@ export const auditOperations = resource('Access', (api, { deps }) => {
         throw new AppError('forbidden', message)
       }
       const page = pageBefore({ limit, cursor })
-      const { items, next } = await deps.audit.list(withoutUnset(filter), page)
+      const { items, next } = await deps.audit.list(definedFields(filter), page)
       return { items: items.map(auditRecord), next: nextCursor(next) }
     },
   })

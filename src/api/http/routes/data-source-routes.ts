@@ -16,7 +16,6 @@ import {
   checkDatabase,
   createDatabase,
   type DatabaseCheck,
-  type DatabaseDefinition,
   databaseDraft,
   dropDatabase,
   dropProject,
@@ -76,7 +75,7 @@ export const dataSourceOperations = resource('Databases', (api, context) => {
       409: 'The name is already in use',
     },
     async run({ body: { database, check_connection }, signal }) {
-      const definition = definitionOf(database)
+      const definition = { ...database, parameters: databaseFields(database.parameters) }
       if (check_connection === true) {
         const check = await checkDraft(context, databaseDraft(definition), signal)
         // Existing clients expect the failure in the body.
@@ -190,14 +189,6 @@ interface Change {
   readonly snapshot: CatalogSnapshot
   readonly body: ReturnType<typeof CHANGE.check>
   readonly signal: AbortSignal
-}
-
-function definitionOf(sent: {
-  readonly name: string
-  readonly engine: string
-  readonly parameters?: unknown
-}): DatabaseDefinition {
-  return { ...sent, parameters: databaseFields(sent.parameters) }
 }
 
 function databaseFields(sent: unknown): Fields {

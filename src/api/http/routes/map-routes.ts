@@ -3,6 +3,7 @@ import type { ChunkMap, MapState } from '../../../core/domain/ports/search-ports
 import { AppError } from '../../../core/errors.ts'
 import type { MapValues } from '../../../query/documents/map-points.ts'
 import { MAP, MAP_CHUNKS, MAP_VALUES } from '../answers/records/knowledge-base-schemas.ts'
+import { base64Of } from '../answers/wire.ts'
 import {
   parsedText,
   queryParameters,
@@ -192,8 +193,4 @@ function valuesRecord(values: MapValues, map: ChunkMap) {
   const { version } = map
   if (kind !== 'categories') return { version, kind, numbers: base64Of(values.numbers) }
   return { version, kind, values: values.values, codes: base64Of(values.codes) }
-}
-
-function base64Of({ buffer, byteOffset, byteLength }: Float64Array | Uint32Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('base64')
 }

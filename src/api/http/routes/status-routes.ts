@@ -43,7 +43,8 @@ export const statusOperations = resource('Server', (api, { authentication, deps 
     async run({ request }) {
       const isConfirmed = await authentication.isConfirmed(request)
       const principal = isConfirmed ? (await authentication.identify(request)).principal : null
-      const isAdmin = principal !== null && mayAll(principal)
+      const isAdmin =
+        principal !== null && mayDo(principal, 'admin') && principal.namespaces === null
       return {
         mindsdb_version: API_VERSION,
         eider_version: deps.settings.version,
@@ -90,10 +91,6 @@ function stateRecord(state: ServerState) {
     ...state,
     backups: { ...state.backups, last: last === null ? null : backupRecord(last) },
   }
-}
-
-function mayAll(principal: Principal): boolean {
-  return mayDo(principal, 'admin') && principal.namespaces === null
 }
 
 export const backupOperations = resource('Backups', (api, { deps }) => {

@@ -17,6 +17,7 @@ import type {
   TraceSummary,
 } from '../../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../../core/errors.ts'
+import { definedFields } from '../../../core/json.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
   DELETED,
@@ -36,7 +37,6 @@ import {
   parsedText,
   queryParameters,
   truth,
-  withoutUnset,
 } from '../bodies/query-parameters.ts'
 import { maybe, strict } from '../request/schema-words.ts'
 import { resource } from './operation.ts'
@@ -170,7 +170,7 @@ function filterOf(sent: ReturnType<typeof TRACES_QUERY.read> | ReturnType<typeof
     to,
     questionPart,
   }
-  return withoutUnset(filter) satisfies TraceFilter
+  return definedFields(filter) satisfies TraceFilter
 }
 
 const summaryRecord = recordOf<TraceSummary>()(TRACE_SUMMARY, {

@@ -1,6 +1,6 @@
 import { AppError, type Named, notFound } from '../../errors.ts'
 import type { Agent } from '../agents/agent.ts'
-import type { Activity } from '../flow/job.ts'
+import type { Activity, Job } from '../flow/job.ts'
 import type { DataSource } from '../flow/source-parameters.ts'
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import { FILES_DATABASE, nameKey, type Project, type ProjectTable, type View } from '../names.ts'
@@ -123,6 +123,17 @@ export function requireKnowledgeBase(
 ): KnowledgeBase {
   const known = ofProject(snapshot.knowledgeBases, requireProject(snapshot, projectName))
   return required('knowledge_base', findNamed(known, name), name, known)
+}
+
+/** The knowledge base of a job's request. @throws AppError if it was dropped, even if replaced */
+export function requireJobTarget(
+  snapshot: CatalogSnapshot,
+  { projectName, knowledgeBase }: Pick<Job, 'projectName' | 'knowledgeBase'>,
+  id: number,
+): KnowledgeBase {
+  const kb = requireKnowledgeBase(snapshot, projectName, knowledgeBase ?? '')
+  if (kb.id !== id) throw notFound('knowledge_base', kb.name)
+  return kb
 }
 
 /** @throws AppError `project_not_found`, `agent_not_found` */

@@ -1,6 +1,6 @@
 import type { KnowledgeBase } from '../knowledge-base.ts'
 import type { ModelRef } from '../model-ref.ts'
-import { FILES_DATABASE, nameKey } from '../names.ts'
+import { FILES_DATABASE, nameKey, type ProjectObject } from '../names.ts'
 import { namesWithoutEnding } from '../uploaded-file.ts'
 
 /** What an agent may read: `<project>.<knowledge base>`, `<data source>.<table>`, or globs. */
@@ -31,17 +31,12 @@ export interface AgentParams {
   readonly returnContext?: boolean
 }
 
-export interface Agent {
-  readonly id: number
-  readonly name: string
-  readonly projectId: number
-  readonly projectName: string
+export interface Agent extends ProjectObject {
   /** null means the default from the settings, or the built-in model. */
   readonly model: ModelRef | null
   readonly data: AgentData | null
   readonly promptTemplate: string | null
   readonly params: AgentParams
-  readonly createdAt: string
   readonly updatedAt: string
 }
 

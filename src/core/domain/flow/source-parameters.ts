@@ -366,6 +366,11 @@ export interface SourceTableName {
   readonly name: string
 }
 
+/** The table's name as written after the name of its data source. */
+export function shownTableName({ schema, name }: SourceTableName): string {
+  return schema === null ? name : `${schema}.${name}`
+}
+
 export interface SourceTable extends SourceTableName {
   readonly kind: 'table' | 'view'
 }

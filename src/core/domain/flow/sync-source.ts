@@ -1,3 +1,4 @@
+import type { ProjectObject } from '../names.ts'
 import type { JobError } from './job.ts'
 
 export const SOURCE_KINDS = ['folder', 'url', 'sitemap', 'site', 'query', 'table'] as const
@@ -86,11 +87,7 @@ export interface SyncItem {
 export type SyncOutcome = 'added' | 'changed'
 
 /** Scheduled statements (`CREATE JOB`). Each run is a job of kind `schedule`. */
-export interface Schedule {
-  readonly id: number
-  readonly name: string
-  readonly projectId: number
-  readonly projectName: string
+export interface Schedule extends ProjectObject {
   /** As written. May contain secrets: answers show it through `withoutSecrets`. */
   readonly query: string
   /** Runs only if the last of these statements returns a row; null if it always runs. */
@@ -100,7 +97,6 @@ export interface Schedule {
   readonly endAt: string | null
   /** `2 hours`, or a cron expression; null if it runs once. */
   readonly every: string | null
-  readonly createdAt: string
 }
 
 export type ScheduleDraft = Omit<Schedule, 'id' | 'projectName' | 'createdAt'>

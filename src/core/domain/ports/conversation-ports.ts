@@ -178,14 +178,9 @@ export interface TraceSummary {
   readonly feedback: Feedback | null
 }
 
-export interface StoredTrace
-  extends TraceSummary,
-    Pick<FinishedRun, 'answer' | 'evidence' | 'errorMessage'> {
-  readonly citations: FinishedRun['citations']
-  readonly warnings: readonly string[]
-  readonly turns: readonly ModelTurn[]
-  readonly steps: readonly ToolStep[]
-}
+export type StoredTrace = TraceSummary &
+  Omit<RunEnd, 'errorCode'> &
+  Pick<FinishedRun, 'turns' | 'steps'>
 
 export interface Feedback {
   /** From -1 to 1. */

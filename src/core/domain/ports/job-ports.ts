@@ -198,15 +198,11 @@ export interface Schedules {
   drop(schedule: StoredSchedule): Promise<void>
 }
 
-export interface ScheduleDefinition {
+export interface ScheduleDefinition extends Pick<Schedule, 'name' | 'query' | 'ifQuery' | 'every'> {
   readonly project: Project
-  readonly name: string
-  readonly query: string
-  readonly ifQuery: string | null
   /** As written. A null start means now; a null end means never. */
   readonly start: string | null
   readonly end: string | null
-  readonly every: string | null
 }
 
 /**

@@ -244,6 +244,7 @@ export interface Reranker {
 export interface FoundPassage {
   readonly documentId: string
   readonly text: string
+  /** The document's headings above the chunk, outermost first. */
   readonly heading: string
   readonly relevance: number
   /** Cosine similarity of its vector and the question's; missing if not compared. */

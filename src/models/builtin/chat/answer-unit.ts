@@ -3,23 +3,14 @@
  * other ranks them.
  */
 import type { ChunkPages } from '../../../core/domain/agents/completion-event.ts'
-import type { Answerability } from '../../../core/domain/ports/model-ports.ts'
+import type { Answerability, FoundPassage } from '../../../core/domain/ports/model-ports.ts'
 import type { Span } from '../../../core/text/words.ts'
 
-/** A chunk as a search returned it. */
-export interface Passage {
+/** A chunk as a search returned it. The relevance is 0 and other facts are empty if unknown. */
+export interface Passage extends FoundPassage {
   /** Two knowledge bases may have chunks with the same id. */
   readonly knowledgeBase?: string
   readonly chunkId: string
-  readonly text: string
-  /** 0 if the search returned none. */
-  readonly relevance: number
-  /** Cosine similarity of its vector and the question's; missing if not compared. */
-  readonly cosine?: number
-  /** Empty if unknown. */
-  readonly documentId: string
-  /** The document's headings above the chunk, outermost first; empty if unknown. */
-  readonly heading: string
   readonly pages: ChunkPages | null
   /** The chunk's position in the document; null if unknown or if the text was truncated. */
   readonly place: ChunkPlace | null

@@ -279,10 +279,6 @@ function withNeighbours({ site }: RankedUnit, span: Span, units: readonly Ranked
   return whole
 }
 
-function withSingleSpaces(text: string): string {
-  return text.replace(/\s+/g, ' ')
-}
-
 function worthOfSpan({ start, end }: Span, { stretch }: UnitSite, units: readonly RankedUnit[]) {
   return units.reduce((best, { site, score }) => {
     const isThere = site.stretch === stretch && site.span.start < end && start < site.span.end
@@ -298,7 +294,7 @@ function repeats({ unit, span }: Quote, asked: ReadonlySet<string>): boolean {
 }
 
 function overlap(a: Quote, b: Quote): boolean {
-  const [first, second] = [quoteText(a), quoteText(b)].map(withSingleSpaces)
+  const [first, second] = [quoteText(a), quoteText(b)].map((text) => text.replace(/\s+/g, ' '))
   if (first === undefined || second === undefined) return false
   if (first.includes(second) || second.includes(first)) return true
   const isOneText = a.unit.site.stretch === b.unit.site.stretch

@@ -86,8 +86,11 @@ export function fence(code: string, language: string): string {
 function markdownOfTable(rows: readonly Cells[]): string {
   const filled = rows.filter((cells) => cells.length > 0)
   const texts = filled.map((cells) => cells.slice(0, TABLE_COLUMNS_SHOWN).map(flatText))
-  const width = Math.max(0, ...texts.map((cells) => lastFilled(cells)))
-  const isLayout = width < 2 || texts.some((cells) => cells.some(isLong)) || isWide(filled)
+  const width = Math.max(0, ...texts.map((cells) => cells.findLastIndex((cell) => cell !== '') + 1))
+  const isLayout =
+    width < 2 ||
+    texts.some((cells) => cells.some((cell) => cell.length > CELL_CHARS_MAX)) ||
+    filled.some((cells) => cells.length > TABLE_COLUMNS_SHOWN)
   if (isLayout) return markdownOfBlocks(filled.flat(2))
   const shown = texts.filter((cells) => cells.some((cell) => cell !== ''))
   const lines = shown.map((cells) => {
@@ -96,18 +99,6 @@ function markdownOfTable(rows: readonly Cells[]): string {
   })
   lines.splice(1, 0, `|${' --- |'.repeat(width)}`)
   return lines.join('\n')
-}
-
-function isLong(cell: string): boolean {
-  return cell.length > CELL_CHARS_MAX
-}
-
-function isWide(rows: readonly Cells[]): boolean {
-  return rows.some((cells) => cells.length > TABLE_COLUMNS_SHOWN)
-}
-
-function lastFilled(cells: readonly string[]): number {
-  return cells.findLastIndex((cell) => cell !== '') + 1
 }
 
 function flatText(blocks: readonly Block[]): string {

@@ -143,11 +143,11 @@ function writeScaled(digits: number, scale: number, out: ByteBuffer): true {
 
 class FixedColumn implements CellColumn {
   readonly #write: FixedWriter
-  readonly #slow: CellColumn & { writeValue(row: number, out: ByteBuffer): void }
+  readonly #slow: CellColumn
   #values: FixedValues = { bytes: new Uint8Array(), view: new DataView(new ArrayBuffer(0)) }
   #valid: Uint8Array | null = null
 
-  constructor(write: FixedWriter, slow: ValueColumn) {
+  constructor(write: FixedWriter, slow: CellColumn) {
     this.#write = write
     this.#slow = slow
   }
@@ -161,7 +161,7 @@ class FixedColumn implements CellColumn {
 
   write(row: number, out: ByteBuffer): void {
     if (!isValid(this.#valid, row) || !this.#write(this.#values, row, out)) {
-      this.#slow.writeValue(row, out)
+      this.#slow.write(row, out)
     }
   }
 }
@@ -184,10 +184,6 @@ class ValueColumn implements CellColumn {
   }
 
   write(row: number, out: ByteBuffer): void {
-    this.writeValue(row, out)
-  }
-
-  writeValue(row: number, out: ByteBuffer): void {
     const value = this.#vector?.getItem(row) ?? null
     const shown = value === null ? null : this.#convert(value)
     written(out, shown === null ? this.#format.nullText : this.#format.other(shown, this.#type))

@@ -1,4 +1,5 @@
 /** Configures CodeMirror for this page. Loaded when the first editor is shown. */
+
 import {
   acceptCompletion,
   autocompletion,
@@ -36,24 +37,14 @@ import {
   ViewPlugin,
   type ViewUpdate,
 } from '@codemirror/view'
+import type { NamedTable, SqlFunction } from '../../api/sql.ts'
 import { EDITOR_THEME } from './editor-theme.ts'
 import { endsInText, statementsOf } from './sql-code.ts'
 import { optionsAt, STATEMENTS } from './sql-words.ts'
 
 export interface SqlNames {
-  readonly tables: readonly {
-    readonly schema: string
-    readonly name: string
-    /** For example `KNOWLEDGE BASE`, `AGENT`, `VIEW` or `BASE TABLE`. */
-    readonly kind: string
-    readonly columns: readonly { readonly name: string; readonly type: string }[]
-  }[]
-  readonly functions: readonly {
-    readonly name: string
-    /** For example `round(x, precision) → DOUBLE`. */
-    readonly signatures: readonly string[]
-    readonly description: string | null
-  }[]
+  readonly tables: readonly NamedTable[]
+  readonly functions: readonly SqlFunction[]
 }
 
 /** An error and its position, as offsets in the text. */

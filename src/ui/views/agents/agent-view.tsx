@@ -1,8 +1,10 @@
 /** Asks an agent in a stored conversation. */
+
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
+import { isOver } from '../../../core/domain/flow/job.ts'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
-import { isJobOver, listJobs } from '../../api/jobs.ts'
+import { listJobs } from '../../api/jobs.ts'
 import type { ConversationList as ListedConversations } from '../../api/records.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
@@ -65,7 +67,7 @@ function useReading(knowledgeBases: readonly string[]) {
   const listed = last.data?.items ?? []
   const isListed = newest === undefined || listed.some(({ id }) => id >= newest.id)
   const jobs = [...(isListed ? [] : [newest]), ...listed].filter((job) => {
-    return !isJobOver(job) && isRead(job.project, job.knowledge_base)
+    return !isOver(job) && isRead(job.project, job.knowledge_base)
   })
   const sending = sendings().filter(({ project, knowledgeBase }) => isRead(project, knowledgeBase))
   const isGoing = sending.some(({ files }) => files > 0) || jobsToCome.value > 0

@@ -2,11 +2,13 @@
  * Loads the sample through the public API: a knowledge base, an agent for it, and questions for
  * measuring searches. Every step can be repeated, so loading can be restarted at any point.
  */
+
 import { signal } from '@preact/signals'
+import { isOver } from '../../../core/domain/flow/job.ts'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import { refreshCatalog, SAMPLE_NAME } from '../../api/catalog.ts'
 import { sendFile } from '../../api/files.ts'
-import { isJobOver, listJobs } from '../../api/jobs.ts'
+import { listJobs } from '../../api/jobs.ts'
 import {
   createKnowledgeBase,
   getKnowledgeBase,
@@ -110,7 +112,7 @@ function isThere(error: unknown, code: ApiError['code']): boolean {
 async function jobUnderWay(): Promise<Job | undefined> {
   const { project, knowledgeBase } = SAMPLE
   const { items } = await listJobs({ project, knowledgeBase, kind: 'insert', limit: 5 })
-  return items.find((job) => !isJobOver(job))
+  return items.find((job) => !isOver(job))
 }
 
 /** Shows the loading sample, and links to it once it is there. */

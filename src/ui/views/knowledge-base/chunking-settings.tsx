@@ -1,9 +1,12 @@
 /** Chunking settings with a preview, and re-chunking of stored documents. */
+
 import { useEffect, useState } from 'preact/hooks'
 import type { PREVIEW } from '../../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../../api/http/request/schema-words.ts'
+import { isOver } from '../../../core/domain/flow/job.ts'
+import { isObject } from '../../../core/json.ts'
 import { getDocument, listDocuments } from '../../api/documents.ts'
-import { isJobOver, listJobs } from '../../api/jobs.ts'
+import { listJobs } from '../../api/jobs.ts'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
@@ -150,9 +153,7 @@ function valuesOf(stored: Stored): Values {
 
 function configOf(stored: Stored, type: string): Stored {
   const config = stored[`${type}_config`]
-  return typeof config === 'object' && config !== null
-    ? Object.fromEntries(Object.entries(config))
-    : {}
+  return isObject(config) ? config : {}
 }
 
 /** Options without a field are kept as long as the type stays the same. */
@@ -184,7 +185,7 @@ function RechunkProgress(props: {
     [project, name, begun],
   )
   const job = data?.job
-  const isRunning = job !== undefined && !isJobOver(job)
+  const isRunning = job !== undefined && !isOver(job)
   const [isFollowed, setIsFollowed] = useState(false)
   useEffect(() => {
     onRunning(isRunning)

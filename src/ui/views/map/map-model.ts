@@ -147,7 +147,7 @@ export function visibleBox(view: Viewport): Selection {
   return { box: [...toMap(view, 0, 0), ...toMap(view, view.width, view.height)] }
 }
 
-interface PointsAndColours {
+export interface PointsAndColours {
   readonly points: MapPoints
   readonly regions: readonly MapRegion[]
   /** The palette index of each point. */

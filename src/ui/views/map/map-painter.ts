@@ -5,6 +5,7 @@
 import type { MapPoints, MapRegion } from '../../api/maps.ts'
 import { colourReader } from '../../components/theme-colours.ts'
 import {
+  type PointsAndColours,
   placeLabels,
   resized,
   SERIES,
@@ -15,10 +16,7 @@ import {
 } from './map-model.ts'
 import { FAINT, GRADIENT, GRADIENT_STEPS, OTHERS, PALETTE_SIZE } from './point-colours.ts'
 
-interface MapPicture {
-  readonly points: MapPoints
-  readonly regions: readonly MapRegion[]
-  readonly places: Uint8Array
+interface MapPicture extends PointsAndColours {
   readonly chosen: Uint8Array | null
   /** Points with a ring: the one under the pointer, and the best of a search. */
   readonly ringed: readonly number[]

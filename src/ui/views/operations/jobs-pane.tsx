@@ -2,7 +2,8 @@
 
 import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { forgetJob, forgetJobs, isJobOver, isUnchangedSync, listJobs } from '../../api/jobs.ts'
+import { isOver } from '../../../core/domain/flow/job.ts'
+import { forgetJob, forgetJobs, isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
 import { path } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
@@ -38,7 +39,7 @@ export function JobsPane() {
     tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
     jobs.reload()
   }
-  const canClear = may('write') && jobs.data?.items.some(isJobOver)
+  const canClear = may('write') && jobs.data?.items.some(isOver)
   return (
     <div class="stack">
       <div class="operations-filters">
@@ -83,9 +84,7 @@ export function JobsPane() {
                     isWatched={false}
                     about={`${shownProject(job.project)} · ${shownAge(job.created_at, Date.now())}`}
                   >
-                    {isJobOver(job) && may('write') && (
-                      <DeleteJob job={job} onDeleted={jobs.reload} />
-                    )}
+                    {isOver(job) && may('write') && <DeleteJob job={job} onDeleted={jobs.reload} />}
                   </JobProgress>
                 </div>
               ))}

@@ -1,16 +1,11 @@
 import { type Font, fragmentText, type Glyph, isJoinedSpace } from './fragment-text.ts'
 
 /** Part of a line without a wide gap: a line of a column, or a table cell. */
-export interface Fragment {
-  readonly text: string
-  readonly x0: number
-  readonly x1: number
+export interface Fragment extends Omit<Glyph, 'isAfterGap'> {
   readonly top: number
   readonly bottom: number
-  readonly baseline: number
   /** The most frequent font size of its characters. */
   readonly size: number
-  readonly font: Font
   /** Whether nearly all of its characters are monospaced. */
   readonly isMonospace: boolean
   /** The index of its first character in drawing order. */
@@ -55,13 +50,8 @@ function runsOf(glyphs: readonly Glyph[]): Run[] {
   for (const glyph of glyphs) {
     if (run !== null && continues(run, glyph)) add(run, glyph)
     else {
-      run = {
-        glyphs: [glyph],
-        x0: glyph.x0,
-        x1: glyph.x1,
-        baseline: glyph.baseline,
-        size: glyph.size,
-      }
+      const { x0, x1, baseline, size } = glyph
+      run = { glyphs: [glyph], x0, x1, baseline, size }
       runs.push(run)
     }
   }
@@ -295,16 +285,14 @@ function lineOf(found: readonly Fragment[]): Line {
   const isRtl =
     found.some(({ text }) => RTL.test(text)) && found.every(({ text }) => !LATIN.test(text))
   const cells = [...found].sort((a, b) => (isRtl ? b.x0 - a.x0 : a.x0 - b.x0))
-  const longest = cells.reduce((a, b) => (b.text.length > a.text.length ? b : a))
+  const { baseline, size, font } = cells.reduce((a, b) => (b.text.length > a.text.length ? b : a))
   return {
     text: cells.map(({ text }) => text).join(' '),
     x0: Math.min(...cells.map(({ x0 }) => x0)),
     x1: Math.max(...cells.map(({ x1 }) => x1)),
     top: Math.min(...cells.map(({ top }) => top)),
     bottom: Math.max(...cells.map(({ bottom }) => bottom)),
-    baseline: longest.baseline,
-    size: longest.size,
-    font: longest.font,
+    ...{ baseline, size, font },
     isMonospace: cells.every((cell) => cell.isMonospace),
     order: Math.min(...cells.map(({ order }) => order)),
     cells,

@@ -2,7 +2,9 @@
  * What an agent did before it answered: a folded summary, and inside it each tool call with input
  * and output.
  */
+
 import { useState } from 'preact/hooks'
+import { isObject, parsedJson } from '../../../../core/json.ts'
 import { readTrace } from '../../../api/agents.ts'
 import { Button, CopyButton } from '../../../components/button.tsx'
 import { counted, shownDuration } from '../../../components/numbers.ts'
@@ -150,16 +152,10 @@ export function ToolInput(props: { readonly input: string; readonly project: str
 /** The SQL in the input, which is a statement or an object with one; undefined if there is none. */
 function sqlOf(input: string): string | undefined {
   if (/^\s*(SELECT|WITH|EXPLAIN)\b/i.test(input)) return input
-  try {
-    const fields: unknown = JSON.parse(input)
-    if (typeof fields !== 'object' || fields === null) return undefined
-    const found = Object.values(fields).find(
-      (value) => typeof value === 'string' && /^\s*(SELECT|WITH|EXPLAIN)\b/i.test(value),
-    )
-    return typeof found === 'string' ? found : undefined
-  } catch {
-    return undefined
-  }
+  const fields = parsedJson(input)
+  if (!isObject(fields)) return undefined
+  const texts = Object.values(fields).filter((value) => typeof value === 'string')
+  return texts.find((text) => /^\s*(SELECT|WITH|EXPLAIN)\b/i.test(text))
 }
 
 const SHOWN_CHARS = 4000
