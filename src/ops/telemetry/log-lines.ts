@@ -33,8 +33,9 @@ export class LogLines {
     this.#writeRest(this.#taken())
   }
 
-  /** Before the process ends. */
+  /** Before the process ends. A reader that has not taken the last batch may never take more. */
   flushSync(): void {
+    if (this.#isWriting) return
     const bytes = this.#taken()
     let tries = 0
     for (let at = 0; at < bytes.length && tries < BUSY_TRIES_MAX; ) {

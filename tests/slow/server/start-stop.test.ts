@@ -195,21 +195,26 @@ test('a login survives a restart, a logout as well', async () => {
   })
 })
 
-test('a log on a full disk stops neither requests nor the end', async () => {
-  await withFolder(async (folder) => {
-    const other = Bun.serve({ port: 0, fetch: () => new Response() })
-    const { port } = other
-    await other.stop(true)
-    const main = join(import.meta.dir, '../../../src/main.ts')
-    const child = Bun.spawn([process.execPath, main, '--no-supervisor'], {
-      env: { ...process.env, EIDER_DATA_DIR: folder, EIDER_PORT: String(port) },
-      stdio: ['ignore', Bun.file('/dev/full'), 'pipe'],
+for (const how of ['is full', 'is never read'] as const) {
+  test(`a log that ${how} stops neither requests nor the end`, async () => {
+    await withFolder(async (folder) => {
+      const other = Bun.serve({ port: 0, fetch: () => new Response() })
+      const { port } = other
+      await other.stop(true)
+      const log = how === 'is full' ? '/dev/full' : join(folder, 'log')
+      if (how === 'is never read') await Bun.spawn(['mkfifo', log]).exited
+      const main = join(import.meta.dir, '../../../src/main.ts')
+      const program = [process.execPath, main, '--no-supervisor']
+      const child = Bun.spawn(['sh', '-c', 'exec "$@" 1<>"$0"', log, ...program], {
+        env: { ...process.env, EIDER_DATA_DIR: join(folder, 'data'), EIDER_PORT: String(port) },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+      const ping = () => fetch(`http://127.0.0.1:${port}/api/util/ping`).catch(() => null)
+      while ((await ping()) === null) await Bun.sleep(50)
+      for (let count = 0; count < 500; count += 1) expect((await ping())?.status).toBe(200)
+      child.kill('SIGTERM')
+      expect(await child.exited).toBe(0)
+      expect(await new Response(child.stderr).text()).toBe('')
     })
-    const ping = () => fetch(`http://127.0.0.1:${port}/api/util/ping`).catch(() => null)
-    while ((await ping()) === null) await Bun.sleep(50)
-    for (let count = 0; count < 200; count += 1) expect((await ping())?.status).toBe(200)
-    child.kill('SIGTERM')
-    expect(await child.exited).toBe(0)
-    expect(await new Response(child.stderr).text()).toBe('')
-  })
-}, 30_000)
+  }, 30_000)
+}
