@@ -94,11 +94,8 @@ async function chunkTexts(
     LIMIT ${options.count + SPARE_TEXTS}`
   const request = { sql, database: kb.projectName, params: { seed } }
   const { batches } = await runComposedSelect(request, deps, signal)
-  const texts: SourceText[] = []
-  for await (const batch of batches) {
-    texts.push(...batch.map(([id, text]) => ({ id: String(id), text: String(text) })))
-  }
-  return texts
+  const rows = (await Array.fromAsync(batches)).flat()
+  return rows.map(([id, text]) => ({ id: String(id), text: String(text) }))
 }
 
 async function selectedTexts(

@@ -189,10 +189,8 @@ export function quotedName({ projectName, name }: KnowledgeBase): string {
   return `${quote(projectName)}.${quote(name)}`
 }
 
-export async function readChunks(rows: RowStream): Promise<readonly FoundChunk[]> {
-  const chunks: FoundChunk[] = []
-  for await (const chunk of chunksOf(rows)) chunks.push(chunk)
-  return chunks
+export function readChunks(rows: RowStream): Promise<readonly FoundChunk[]> {
+  return Array.fromAsync(chunksOf(rows))
 }
 
 /** Yields chunks one by one, so that a caller can stop early. */
