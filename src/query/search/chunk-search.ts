@@ -9,6 +9,7 @@ import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/know
 import { quote } from '../../core/domain/names.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { hasCode, wrongField } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { canBeFedBack } from '../../retrieval/fusion.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { combinedSearch } from '../../sql/search/search-options.ts'
@@ -210,10 +211,8 @@ function foundChunk(row: readonly ResultValue[]): FoundChunk {
   }
 }
 
-function foundMetadata(value: ResultValue = null): Readonly<Record<string, unknown>> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  // The keys of a JSON object are always strings.
-  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
+function foundMetadata(value: ResultValue | undefined): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {}
 }
 
 /** Each by its best chunk, so that ten results are ten documents. */
