@@ -6,6 +6,7 @@ import { forbidFileWrites, MemoryCeiling } from './core/runtime/process-limits.t
 import { DAY_MS } from './core/time.ts'
 import { PLANNED_RESTART_CODE, type Restarts } from './ops/supervisor/restart-policy.ts'
 import { CrashReports } from './ops/supervisor/running-table.ts'
+import { LogLines } from './ops/telemetry/log-lines.ts'
 import { failureFields, type LogStyle, logStyleOf, logText } from './ops/telemetry/log-text.ts'
 import { DATABASE_FILE } from './store/duckdb/database.ts'
 import { releaseLocks } from './store/duckdb/locked-instance.ts'
@@ -25,9 +26,6 @@ interface ServeOptions {
   readonly replace: (() => Promise<boolean>) | null
 }
 
-/** Log lines are written in batches, at the latest after a tenth of a second. */
-const LOG_LINES = { dest: 1, sync: false, minLength: 8192, periodicFlush: 100 } as const
-
 /**
  * Runs the server until it is stopped, then lets running requests finish and closes the store.
  * Returns the exit code: 0, 1 if the database could not continue, or `PLANNED_RESTART_CODE` if only
@@ -38,7 +36,7 @@ export async function serve(
   settings: Settings,
   { version, stopSignals, restarts, onReady, replace }: ServeOptions,
 ): Promise<number> {
-  const destination = pino.destination(LOG_LINES)
+  const destination = new LogLines()
   process.on('exit', () => destination.flushSync())
   const style = logStyleOf(settings, Bun.env)
   const logger = loggerTo(destination, settings, style)

@@ -1,4 +1,5 @@
 /** Writes a command's output: results to stdout, everything else to stderr. */
+import { CommandError } from './command-error.ts'
 import { safeLine, truncated } from './terminal-text.ts'
 
 /** The program that reads the output has ended (as with `| head`), which is not a failure. */
@@ -37,13 +38,14 @@ export class Output {
     return this.isTerminal ? process.stdout.columns || COLUMNS_UNKNOWN : null
   }
 
-  /** Writes a result, and resolves when there is room for more. @throws ReaderLeft */
+  /** Writes a result, and resolves when there is room for more. @throws ReaderLeft, CommandError */
   async write(data: string | Uint8Array): Promise<void> {
     if (data.length === 0) return
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     process.stdout.write(data, (error) => {
       if (error === null || error === undefined) resolve()
-      else reject(isBrokenPipe(error) ? new ReaderLeft() : error)
+      else if (isBrokenPipe(error)) reject(new ReaderLeft())
+      else reject(new CommandError('file_failed', `Results cannot be written: ${error.message}`))
     })
     return promise
   }

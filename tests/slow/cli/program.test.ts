@@ -301,6 +301,16 @@ test('--watch follows a folder until it is interrupted', async () => {
   expect(await child.exited).toBe(0)
 })
 
+test('results that cannot be written are reported without a stack trace', async () => {
+  const child = Bun.spawn([process.execPath, PROGRAM, '--version'], {
+    stdio: ['ignore', Bun.file('/dev/full'), 'pipe'],
+  })
+  expect(await new Response(child.stderr).text()).toMatch(
+    /^eider: Results cannot be written: .*\n$/,
+  )
+  expect(await child.exited).toBe(1)
+})
+
 async function* lines(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

@@ -194,3 +194,22 @@ test('a login survives a restart, a logout as well', async () => {
     await second.exited
   })
 })
+
+test('a log on a full disk stops neither requests nor the end', async () => {
+  await withFolder(async (folder) => {
+    const other = Bun.serve({ port: 0, fetch: () => new Response() })
+    const { port } = other
+    await other.stop(true)
+    const main = join(import.meta.dir, '../../../src/main.ts')
+    const child = Bun.spawn([process.execPath, main, '--no-supervisor'], {
+      env: { ...process.env, EIDER_DATA_DIR: folder, EIDER_PORT: String(port) },
+      stdio: ['ignore', Bun.file('/dev/full'), 'pipe'],
+    })
+    const ping = () => fetch(`http://127.0.0.1:${port}/api/util/ping`).catch(() => null)
+    while ((await ping()) === null) await Bun.sleep(50)
+    for (let count = 0; count < 200; count += 1) expect((await ping())?.status).toBe(200)
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(0)
+    expect(await new Response(child.stderr).text()).toBe('')
+  })
+}, 30_000)
