@@ -220,6 +220,11 @@ export function notFound(kind: keyof typeof NOUNS, name: string, known: readonly
   return new AppError(`${kind}_not_found`, `${NOUNS[kind]} with ${what} does not exist${hint}`)
 }
 
+/** For a field that a client sent. @param field its path, as in `filters.and[0]` */
+export function wrongField(field: string, what: string): AppError {
+  return new AppError('invalid_request', `Field "${field}" ${what}`)
+}
+
 export function hasCode(error: unknown, code: ErrorCode): error is AppError {
   return error instanceof AppError && error.code === code
 }

@@ -9,6 +9,7 @@ import type {
   ToolSpec,
 } from '../core/domain/ports/model-ports.ts'
 import { AppError } from '../core/errors.ts'
+import { isObject, parsedJson } from '../core/json.ts'
 import { type ChatConfig, FeatureRefused } from './chat-stream.ts'
 import { toolArguments, toolCallCount, toolCallOf, toolSchema } from './tool-arguments.ts'
 
@@ -229,14 +230,9 @@ function callWithin(text: string, request: ChatRequest): Found {
 }
 
 function parsedCall(json: string, request: ChatRequest): Found {
-  let value: unknown
-  try {
-    value = JSON.parse(json)
-  } catch {
-    return broken('The tool call is not valid JSON.')
-  }
-  // The text starts with a brace, so it is an object.
-  const { tool, input, ...rest } = value as Readonly<Record<string, unknown>>
+  const value = parsedJson(json)
+  if (!isObject(value)) return broken('The tool call is not valid JSON.')
+  const { tool, input, ...rest } = value
   const names = request.tools.map(({ name }) => name)
   const spec = request.tools.find(({ name }) => name === tool)
   if (spec === undefined) return broken(`There are these tools only: ${names.join(', ')}.`)

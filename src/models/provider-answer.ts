@@ -1,6 +1,6 @@
 import type { FinishReason, TokenUsage } from '../core/domain/agents/completion-event.ts'
 import type { ChatDelta } from '../core/domain/ports/model-ports.ts'
-import { isCount } from '../core/json.ts'
+import { isCount, parsedJson } from '../core/json.ts'
 import { type Guard, pinnedFetch } from '../core/runtime/address-policy.ts'
 
 /** How much of a failed answer's body is read; its message is short. */
@@ -30,16 +30,12 @@ export function providerFetch(guard: Guard | null, bytesMax: number): typeof fet
 
 /** Clients read only `error`. Gemini wraps it in a list; Mistral and older vLLM send `message`. */
 function withError(text: string): string {
-  try {
-    const parsed: unknown = JSON.parse(text)
-    const body = Array.isArray(parsed) ? parsed[0] : parsed
-    if (typeof body !== 'object' || body === null) return text
-    if (member(body, 'error') !== undefined) return JSON.stringify(body)
-    if (member(body, 'object') === 'error') return JSON.stringify({ error: body })
-    return JSON.stringify({ error: { unshown: body } })
-  } catch {
-    return text
-  }
+  const parsed = parsedJson(text)
+  const body: unknown = Array.isArray(parsed) ? parsed[0] : parsed
+  if (typeof body !== 'object' || body === null) return text
+  if (member(body, 'error') !== undefined) return JSON.stringify(body)
+  if (member(body, 'object') === 'error') return JSON.stringify({ error: body })
+  return JSON.stringify({ error: { unshown: body } })
 }
 
 function sent(url: string, init: RequestInit, guard: Guard | null): Promise<Response> {

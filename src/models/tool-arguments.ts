@@ -5,7 +5,7 @@ import type {
   ToolCall,
   ToolSpec,
 } from '../core/domain/ports/model-ports.ts'
-import { parsedArguments } from '../core/json.ts'
+import { isObject, parsedArguments } from '../core/json.ts'
 
 type ToolSchema = JsonSchema & { readonly type: 'object' }
 
@@ -139,9 +139,8 @@ const SCHEMA_DEPTH_MAX = 32
 function isStrict(node: unknown, depth: number): boolean {
   if (depth > SCHEMA_DEPTH_MAX) return false
   if (Array.isArray(node)) return node.every((item) => isStrict(item, depth + 1))
-  if (typeof node !== 'object' || node === null) return true
-  // Properties of any object can be read by name.
-  const { properties, required, additionalProperties } = node as Readonly<Record<string, unknown>>
+  if (!isObject(node)) return true
+  const { properties, required, additionalProperties } = node
   if (typeof properties === 'object' && properties !== null) {
     const names = Array.isArray(required) ? required : []
     const areAll = Object.keys(properties).every((name) => names.includes(name))

@@ -1,5 +1,6 @@
 import type { ScanMediaType } from '../core/domain/ports/reading-ports.ts'
 import type { FileFormat } from '../core/domain/uploaded-file.ts'
+import { isObject, parsedJson } from '../core/json.ts'
 import { unreadable } from './document-format.ts'
 import { languageOfName, languageOfShebang } from './programming-languages.ts'
 import { markedEncoding, wideEncoding } from './text-encoding.ts'
@@ -148,15 +149,7 @@ function isJson(bytes: Uint8Array): boolean {
 /** Whether the first two lines are separate objects. */
 function jsonLines(begin: string): FileFormat | null {
   const [first = '', second = ''] = begin.split('\n')
-  return isObject(first) && isObject(second) ? 'jsonl' : null
-}
-
-function isObject(line: string): boolean {
-  try {
-    return line.trim().startsWith('{') && typeof JSON.parse(line) === 'object'
-  } catch {
-    return false
-  }
+  return isObject(parsedJson(first)) && isObject(parsedJson(second)) ? 'jsonl' : null
 }
 
 const MAIL_HEADER =

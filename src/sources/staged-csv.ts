@@ -155,7 +155,7 @@ export class StagedCsv {
   }
 }
 
-const TOO_SMALL =
+export const TOO_SMALL =
   'The rows of a data source do not fit on the disk of the data folder; narrow the statement, or make room'
 
 async function requireRoom({ directory, reserveBytes }: StagingFolder): Promise<void> {

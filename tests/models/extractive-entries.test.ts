@@ -130,11 +130,29 @@ test('a year next to a mark is a date', async () => {
   expect(answer).toContain('**Montpellier fell to the army in 1622.**')
 })
 
+test('a German ordinal does not end a sentence', async () => {
+  const text = 'Bis zum 31. März ist der Urlaub des letzten Jahres zu nehmen.'
+  const answer = await answerFrom(`${text} Es sind fünf Tage.`, 'Bis wann ist Urlaub zu nehmen?')
+  expect(answer).toContain(`**${text}**`)
+})
+
 test('without the date that it asks for, a passage is only the closest', async () => {
   const question = 'When was Rooibos exported to Europe?'
   const text = 'Rooibos was exported to Europe in'
   expect(await answerFrom(`${text} 1904.`, question)).toContain('This is what I found')
   expect(await answerFrom(`${text} crates.`, question)).toContain('The closest passage is')
+})
+
+test('a passage about many things is only the closest, but not irrelevant', async () => {
+  const text = `# Handbook\n\n## Hours\n\nThe ovens are lit at 4 a.m.\n\n## Sick leave\n\nCall the shop if you are ill. From the third day on we need a doctor's note.\n\n## Pay\n\nWages are paid on the 25th.`
+  const answerTo = async (question: string) => {
+    const observe = () => rows(['d:content:1of1:0to300', text, 0.22])
+    return (await played({ messages: asked(question), listed: '["mindsdb.docs"]', observe })).answer
+  }
+  const close = await answerTo("Do I need a doctor's note on the second day?")
+  expect(close).toContain('The closest passage is')
+  expect(close).toContain("**From the third day on we need a doctor's note.**")
+  expect(await answerTo('Is there a gym in the hotel?')).toContain('I found nothing relevant')
 })
 
 const ORDERS = ['3', '54', '375'].map((id, at) => {

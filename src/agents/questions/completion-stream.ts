@@ -20,6 +20,7 @@ import type {
 } from '../../core/domain/ports/model-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { definedFields, isObject } from '../../core/json.ts'
+import { uriDecoded } from '../../core/short-text.ts'
 import { failureToSend } from '../actors/worker-messages.ts'
 import type { AgentEvent } from '../loop/assignment.ts'
 
@@ -288,11 +289,7 @@ class SchemaCheck {
 
 /** A part of a JSON Pointer, with URL escapes. */
 function partName(part: string): string {
-  try {
-    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
-  } catch {
-    return part
-  }
+  return uriDecoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 function refused(message: string): AppError {

@@ -5,6 +5,7 @@ import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
 import { fullName, nameKey, quotedPath } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { type DataReader, namedKnowledgeBases } from '../data/agent-data.ts'
 
 /** Labels and markers used in prompts of other systems. */
@@ -51,15 +52,9 @@ function fencedIn(text: string): string {
 
 /** Reads `{"sql_query": "SELECT …"}`, or a statement as a JSON string. */
 function textOfJson(input: string): string | null {
-  const text = input.trim()
-  if (!/^\{.*\}$/s.test(text)) return null
-  try {
-    const values: unknown[] = Object.values(JSON.parse(text))
-    const [only] = values
-    return values.length === 1 && typeof only === 'string' ? only : null
-  } catch {
-    return null
-  }
+  const object = parsedJson(input)
+  const [only, ...others] = isObject(object) ? Object.values(object) : []
+  return others.length === 0 && typeof only === 'string' ? only : null
 }
 
 /** Functions of other databases, and their DuckDB equivalents. */

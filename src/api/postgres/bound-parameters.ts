@@ -1,6 +1,5 @@
 /** The values and types of `$1`, `$2`, …: as sent, and as the server describes them. */
 import { literal } from '../../core/domain/names.ts'
-import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import {
   arrayElements,
@@ -91,8 +90,7 @@ export async function columnOids({ columns }: RunResult): Promise<readonly numbe
 }
 
 export async function describedColumns({ batches }: RunResult): Promise<readonly AnswerColumn[]> {
-  const rows: (readonly ResultValue[])[] = []
-  for await (const batch of batches) rows.push(...batch)
+  const rows = (await Array.fromAsync(batches)).flat()
   return rows.map(([name, type]) => ({ name: String(name), type: String(type) }))
 }
 

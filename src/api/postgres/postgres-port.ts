@@ -2,7 +2,7 @@
 import { type CatalogSnapshot, findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Principal } from '../../core/domain/access/principal.ts'
 import { DEFAULT_PROJECT, FILES_DATABASE, literal } from '../../core/domain/names.ts'
-import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
+import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError, ERRORS, type ErrorCode, toAppError } from '../../core/errors.ts'
 import { setCaller, setStatement } from '../../core/runtime/cancellation.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
@@ -180,9 +180,7 @@ export class PostgresPort {
     const rows = async (sql: string) => {
       const request = { sql, db: DEFAULT_PROJECT, params: {} }
       const { batches } = shownResult(await deps.query(request, principal, signal), false)
-      const all: (readonly ResultValue[])[] = []
-      for await (const batch of batches) all.push(...batch)
-      return all
+      return (await Array.fromAsync(batches)).flat()
     }
     const caller = { database, project, username: userNameOf(principal) }
     const settings = KNOWN_SETTINGS

@@ -1,5 +1,6 @@
 import type { SEARCH_ANSWER } from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { namedObject, pathOf, type RunCommand } from '../command.ts'
 import { usageError } from '../command-error.ts'
 import type { Output } from '../output.ts'
@@ -68,23 +69,16 @@ function filterOf(condition: string): Readonly<Record<string, unknown>> {
 }
 
 function jsonObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text)
-    // The text starts with a brace, so if it parses, it is an object.
-    return value as Readonly<Record<string, unknown>>
-  } catch {
-    throw usageError(`--filter: this is not JSON: ${truncated(safeLine(text), 60)}`)
-  }
+  const value = parsedJson(text)
+  if (isObject(value)) return value
+  throw usageError(`--filter: this is not JSON: ${truncated(safeLine(text), 60)}`)
 }
 
 /** Reads `8` as a number, `true` as a boolean, and `"8"` and everything else as a string. */
 export function plainValue(text: string): unknown {
   if (/^(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null|".*"|\[.*\])$/s.test(text)) {
-    try {
-      return JSON.parse(text)
-    } catch {
-      return text
-    }
+    const value = parsedJson(text)
+    return value === undefined ? text : value
   }
   return text
 }

@@ -7,6 +7,7 @@ import type { INSERT_FILES_RESULT } from '../../api/http/answers/records/knowled
 import type { Wire } from '../../api/http/request/schema-words.ts'
 import { quote } from '../../core/domain/names.ts'
 import { errorText } from '../../core/errors.ts'
+import { sleep } from '../../core/runtime/cancellation.ts'
 import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import type { HttpClient } from '../http-client.ts'
@@ -199,20 +200,9 @@ export async function postFiles(
       if (isOnce || !isPassing || attempt === SENDS_MAX) throw error
       const pauseMs = FIRST_PAUSE_MS * 2 ** (attempt - 1)
       output.say(`${error.message.split(':')[0]}; again in ${pauseMs / 1000} s`)
-      await pause(pauseMs, signal)
+      await sleep(pauseMs, signal)
     }
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const timer = setTimeout(resolve, ms)
-  const onAbort = () => {
-    clearTimeout(timer)
-    reject(signal.reason)
-  }
-  signal.addEventListener('abort', onAbort, { once: true })
-  return promise.finally(() => signal.removeEventListener('abort', onAbort))
 }
 
 // Builds a `multipart/form-data` body. Files are read from disk while it is sent.

@@ -216,11 +216,9 @@ export const ABBREVIATIONS: ReadonlySet<string> = new Set(
 /** A blank line, or punctuation of Latin, Arabic, Hindi, Armenian, Khmer, … and quotes. */
 const SENTENCE_END =
   /(?<![.!?…])[.!?…]+["'”’»)\]*_]*(?=\s+[^\s\p{Ll}])|[؟۔।॥։።፧។៕။]["'”’»)\]]*(?=\s)|[。！？｡][」』”’）]*|\n\s*\n/gu
-/** Words, abbreviations and single letters whose dot does not end a sentence. */
-const SHORTENED = new RegExp(
-  `(?:^|[\\s(])(?:\\p{L}|e\\.g|i\\.e|etc|al|dept|inc|ltd|co|${[...ABBREVIATIONS].join('|')})\\.$`,
-  'iu',
-)
+/** Abbreviations, single letters and ordinals (`31. März`) whose dot does not end a sentence. */
+const SHORT = ['\\p{L}', '\\d{1,2}', 'e\\.g', 'i\\.e', 'etc', 'al', 'dept', 'inc', 'ltd', 'co']
+const SHORTENED = new RegExp(`(?:^|[\\s(])(?:${[...SHORT, ...ABBREVIATIONS].join('|')})\\.$`, 'iu')
 
 /** The sentences of a text, trimmed. A line break does not end a sentence. */
 export function* sentenceSpans(text: string, span: Span): Generator<Span> {

@@ -1,4 +1,5 @@
 /** Turns uploaded files into one document each, in the background and across restarts. */
+
 import { requireJobTarget } from '../../core/domain/access/catalog-snapshot.ts'
 import { type Row, shownValue } from '../../core/domain/document.ts'
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
@@ -11,6 +12,7 @@ import {
   type UploadedFile,
 } from '../../core/domain/uploaded-file.ts'
 import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import {
   columnMappingOf,
@@ -65,14 +67,12 @@ export function mayBeAttachJob({ kind, title }: Pick<Job, 'kind' | 'title'>): bo
 }
 
 export function isStoredAttach(request: unknown): request is StoredAttach {
-  const isObject = typeof request === 'object' && request !== null
-  return isObject && 'source' in request && request.source === 'attach'
+  return isObject(request) && request.source === 'attach'
 }
 
 /** Returns the indexes of failed files from a job's checkpoint. */
 export function failedPlacesOf(checkpoint: unknown): readonly number[] {
-  const isObject = typeof checkpoint === 'object' && checkpoint !== null
-  const failed: unknown = isObject && 'failed' in checkpoint ? checkpoint.failed : []
+  const failed = isObject(checkpoint) ? checkpoint.failed : []
   return Array.isArray(failed) ? failed.filter((place) => typeof place === 'number') : []
 }
 

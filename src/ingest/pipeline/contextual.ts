@@ -2,10 +2,11 @@ import { embeddedText } from '../../core/domain/document.ts'
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { ContextualChunking, KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../../core/domain/model-ref.ts'
-import type {
-  ChatModel,
-  ChatModels,
-  EmbedderRegistry,
+import {
+  type ChatModel,
+  type ChatModels,
+  type EmbedderRegistry,
+  replyText,
 } from '../../core/domain/ports/model-ports.ts'
 import type { DocumentStore } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
@@ -165,20 +166,10 @@ function instruction({ template }: ContextualChunking): string {
 /** @throws AppError `provider_failed` for an answer without text; errors of the model */
 async function reply(
   model: ChatModel,
-  { system, user }: { readonly system: string; readonly user: string },
+  prompt: { readonly system: string; readonly user: string },
   signal: AbortSignal,
 ): Promise<string> {
-  const messages = [
-    { role: 'system', content: system },
-    { role: 'user', content: user },
-  ] as const
-  let said = ''
-  for await (const delta of model.respond({ messages, tools: [] }, signal)) {
-    signal.throwIfAborted()
-    if (delta.kind === 'text') said += delta.text
-    if (said.length > REPLY_CHARS_MAX) break
-  }
-  signal.throwIfAborted()
+  const said = await replyText(model, prompt, { charsMax: REPLY_CHARS_MAX, signal })
   const context = oneLine(said).slice(0, CONTEXT_CHARS_MAX).toWellFormed()
   if (context !== '') return context
   throw new AppError('provider_failed', 'The chat model wrote no context for a chunk')

@@ -3,6 +3,7 @@ import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type { DocumentReading, ReadFile } from '../../core/domain/ports/reading-ports.ts'
 import type { FileBytes } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { isOfPage, PageError } from '../crawl/left-out-pages.ts'
 import { Robots } from '../crawl/robots.ts'
@@ -149,18 +150,11 @@ function stampOf(stamp: string | null | undefined):
       readonly lastmod: string | null
     })
   | null {
-  if (stamp === null || stamp === undefined) return null
-  try {
-    const read: unknown = JSON.parse(stamp)
-    if (typeof read !== 'object' || read === null) return null
-    const text = (name: string) => {
-      const value: unknown = Reflect.get(read, name)
-      return typeof value === 'string' ? value : null
-    }
-    return { etag: text('etag'), lastModified: text('lastModified'), lastmod: text('lastmod') }
-  } catch {
-    return null
-  }
+  const read = parsedJson(stamp ?? '')
+  if (!isObject(read)) return null
+  const text = (value: unknown) => (typeof value === 'string' ? value : null)
+  const { etag, lastModified, lastmod } = read
+  return { etag: text(etag), lastModified: text(lastModified), lastmod: text(lastmod) }
 }
 
 /** Answers of a page that no longer exists. */

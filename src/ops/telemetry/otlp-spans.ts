@@ -28,6 +28,7 @@ import type {
   ToolStep,
 } from '../../core/domain/agents/completion-event.ts'
 import type { RunSink } from '../../core/domain/ports/conversation-ports.ts'
+import { settlesWithin } from '../../core/runtime/cancellation.ts'
 
 interface OtlpOptions {
   readonly url: string
@@ -96,11 +97,7 @@ export class OtlpSpans implements RunSink {
   }
 
   async close(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    const timer = setTimeout(resolve, CLOSE_MS)
-    const closing = this.#provider.shutdown().catch(() => {})
-    await Promise.race([closing, promise])
-    clearTimeout(timer)
+    await settlesWithin(this.#provider.shutdown(), CLOSE_MS)
   }
 
   #runAttributes(run: FinishedRun): Attributes {

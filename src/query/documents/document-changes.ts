@@ -2,7 +2,7 @@
 import { chunkFacts, ownMetadata, type Row } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { StoredChunk, StoredDocument } from '../../core/domain/ports/document-ports.ts'
-import { AppError, notFound } from '../../core/errors.ts'
+import { AppError, notFound, wrongField } from '../../core/errors.ts'
 import { SingleFlight, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { refuseHugeMetadata, storeRows } from '../../ingest/pipeline/store-rows.ts'
 import { columnMappingOf, findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
@@ -90,10 +90,6 @@ function metadataEntries(kb: KnowledgeBase, metadata: Row): readonly [string, Ro
     const columns = metadataColumns?.join(', ') || 'none'
     throw wrongField(`metadata.${name}`, `is not a metadata column: ${columns}`)
   })
-}
-
-function wrongField(field: string, what: string): AppError {
-  return new AppError('invalid_request', `Field "${field}" ${what}`)
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { Citation } from '../../core/domain/agents/completion-event.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { mapConcurrent, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
@@ -110,12 +110,8 @@ function shownCitation({ knowledge_base, document_id, chunk_id, text }: Citation
 /** From a stored row, which a user may have edited. @throws AppError `invalid_request` */
 function citationsIn(text: unknown): readonly ShownCitation[] {
   if (typeof text !== 'string') return []
-  try {
-    const list: unknown = JSON.parse(text)
-    if (Array.isArray(list) && list.every(isShownCitation)) return list
-  } catch {
-    // Falls through to the error below.
-  }
+  const list = parsedJson(text)
+  if (Array.isArray(list) && list.every(isShownCitation)) return list
   throw new AppError(
     'invalid_request',
     'The column citations of a saved answer was changed and cannot be read',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
 import { quote } from '../../core/domain/names.ts'
-import type { ChatModel } from '../../core/domain/ports/model-ports.ts'
+import { type ChatModel, replyText } from '../../core/domain/ports/model-ports.ts'
 import type { ResultColumn } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { textOfValue } from '../../core/json.ts'
@@ -94,11 +94,8 @@ async function chunkTexts(
     LIMIT ${options.count + SPARE_TEXTS}`
   const request = { sql, database: kb.projectName, params: { seed } }
   const { batches } = await runComposedSelect(request, deps, signal)
-  const texts: SourceText[] = []
-  for await (const batch of batches) {
-    texts.push(...batch.map(([id, text]) => ({ id: String(id), text: String(text) })))
-  }
-  return texts
+  const rows = (await Array.fromAsync(batches)).flat()
+  return rows.map(([id, text]) => ({ id: String(id), text: String(text) }))
 }
 
 async function selectedTexts(
@@ -187,7 +184,7 @@ export class EvaluationModel {
 
   /** @returns null for a reply of another form @throws AppError after too many */
   async ask<T>(prompt: EvaluationPrompt<T>, signal: AbortSignal): Promise<T | null> {
-    const reply = await this.#reply(prompt, signal)
+    const reply = await replyText(this.#model, prompt, { charsMax: REPLY_CHARS_MAX, signal })
     const said = reply.length > REPLY_CHARS_MAX ? null : prompt.read(reply)
     if (said === null) this.#countBadReply()
     return said
@@ -200,22 +197,6 @@ export class EvaluationModel {
       // Ends at last, because too many bad replies throw an error.
       if (said !== null) return said
     }
-  }
-
-  async #reply({ system, user }: EvaluationPrompt<unknown>, signal: AbortSignal): Promise<string> {
-    const messages = [
-      { role: 'system', content: system },
-      { role: 'user', content: user },
-    ] as const
-    let reply = ''
-    for await (const delta of this.#model.respond({ messages, tools: [] }, signal)) {
-      signal.throwIfAborted()
-      if (delta.kind === 'text') reply += delta.text
-      if (reply.length > REPLY_CHARS_MAX) break
-    }
-    // OpenAI's library ends an aborted stream without an error.
-    signal.throwIfAborted()
-    return reply
   }
 
   #countBadReply(): void {

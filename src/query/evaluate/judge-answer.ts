@@ -1,6 +1,7 @@
 import type { Citation } from '../../core/domain/agents/completion-event.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { UNSPACED } from '../../core/text/words.ts'
 import type { Judge } from './evaluate-options.ts'
 import { type AnswerJudgment, answerPrompt } from './evaluation-prompts.ts'
 import type { EvaluationModel } from './generate-questions.ts'
@@ -180,10 +181,6 @@ export function containsAnswer(answer: string, accepted: readonly string[]): boo
 function partedAnswer(text: string): string {
   return withoutArticles(text.normalize('NFKC').toLowerCase().replace(PUNCTUATION, ' '))
 }
-
-/** Scripts without spaces between words. */
-const UNSPACED =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
 function holdsWords(text: string, wanted: string): boolean {
   if (wanted === '') return false

@@ -105,9 +105,7 @@ async function unknownDocumentCount(
     WHERE id NOT IN (SELECT id FROM ${quote(kb.projectName)}.${quote(kb.name)})`
   const request = { sql, database: kb.projectName, params: { ids: JSON.stringify(ids) } }
   const { batches } = await runComposedSelect(request, deps, signal)
-  const rows: (readonly unknown[])[] = []
-  for await (const batch of batches) rows.push(...batch)
-  const [missing, example] = rows[0] ?? []
+  const [[missing, example] = []] = (await Array.fromAsync(batches)).flat()
   if (ids.length === 0 || Number(missing) < ids.length) return Number(missing)
   const what = `None of the ${ids.length} relevant documents of ${testSet.shownName} is in ${kb.name}`
   throw new AppError('invalid_request', `${what}: it has no id '${example}', for one`)

@@ -13,7 +13,7 @@ import { shownTableName } from '../../core/domain/flow/source-parameters.ts'
 import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { SourceKeeping } from '../../core/domain/ports/job-ports.ts'
 import { AppError, hasCode, toAppError } from '../../core/errors.ts'
-import { startDeadline } from '../../core/runtime/cancellation.ts'
+import { abortable, startDeadline } from '../../core/runtime/cancellation.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { sourceRecord } from '../definitions/define-source.ts'
 import type { LiveRows, SchemaRow } from './schema-table.ts'
@@ -53,7 +53,8 @@ export async function allSourceRows(
     const found = await mapConcurrent(snapshot.dataSources, bounds, async (source) => {
       try {
         deadline.signal.throwIfAborted()
-        return await settledBy(read(source, sources, deadline.signal), deadline.signal)
+        // A read may ignore the signal.
+        return await abortable(read(source, sources, deadline.signal), deadline.signal)
       } catch (error) {
         signal.throwIfAborted()
         const why = toAppError(deadline.signal.aborted ? deadline.signal.reason : error).message
@@ -71,18 +72,6 @@ function firstOf(warnings: readonly string[]): readonly string[] {
   const rest = warnings.length - WARNINGS_MAX
   if (rest <= 0) return warnings
   return [...warnings.slice(0, WARNINGS_MAX), `${rest} more databases are left out`]
-}
-
-/** Rejects when the signal aborts, even if the work ignores the signal. */
-async function settledBy<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>()
-  const abort = () => aborted.reject(signal.reason)
-  signal.addEventListener('abort', abort, { once: true })
-  try {
-    return await Promise.race([work, aborted.promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }
 
 /** @throws AppError like `DataSources` */

@@ -8,7 +8,8 @@ import type { Fusion, SearchMode } from '../../core/domain/hybrid-search.ts'
 import { type KnowledgeBase, rerankCandidateCount } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
-import { AppError, hasCode } from '../../core/errors.ts'
+import { hasCode, wrongField } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 import { canBeFedBack } from '../../retrieval/fusion.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import { combinedSearch } from '../../sql/search/search-options.ts'
@@ -54,19 +55,19 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
   const isText = typeof query === 'string'
   // A very long text is refused later, so do not scan all of it here.
   const isEmpty = isText ? !/\S/.test(query.slice(0, BLANK_CHARS_MAX)) : query.length === 0
-  if (isEmpty) throw wrongSearch('query', 'must not be empty')
+  if (isEmpty) throw wrongField('query', 'must not be empty')
   const mode = search.mode ?? (isText ? 'hybrid' : 'vector')
   if (!isText && mode !== 'vector') {
-    throw wrongSearch(
+    throw wrongField(
       'mode',
       `"${mode}" needs a text to search for; a vector is searched by "vector"`,
     )
   }
   if (mode !== 'hybrid' && (alpha !== undefined || fusion !== undefined)) {
-    throw wrongSearch(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
+    throw wrongField(alpha === undefined ? 'fusion' : 'alpha', 'is for the mode "hybrid"')
   }
   if (mode !== 'hybrid' && hasFeedback !== undefined) {
-    throw wrongSearch('feedback', 'is for the mode "hybrid"')
+    throw wrongField('feedback', 'is for the mode "hybrid"')
   }
   const filter = searchFilter(kb, filters)
   return { ...search, knowledgeBase: kb, mode, filter, isReranked: isRerankedSearch(kb, search) }
@@ -75,13 +76,9 @@ export function checkedSearch(kb: KnowledgeBase, search: ChunkSearch): CheckedSe
 function isRerankedSearch(kb: KnowledgeBase, { query, rerank }: ChunkSearch): boolean {
   const isText = typeof query === 'string'
   if (rerank !== true) return rerank !== false && isText && kb.rerankingModel !== null
-  if (!isText) throw wrongSearch('rerank', 'needs a text to search for')
+  if (!isText) throw wrongField('rerank', 'needs a text to search for')
   if (kb.rerankingModel !== null) return true
-  throw wrongSearch('rerank', `is not possible: ${kb.name} has no reranking model`)
-}
-
-function wrongSearch(field: string, what: string): AppError {
-  return new AppError('invalid_request', `Field "${field}" ${what}`)
+  throw wrongField('rerank', `is not possible: ${kb.name} has no reranking model`)
 }
 
 export interface FoundChunk {
@@ -193,10 +190,8 @@ export function quotedName({ projectName, name }: KnowledgeBase): string {
   return `${quote(projectName)}.${quote(name)}`
 }
 
-export async function readChunks(rows: RowStream): Promise<readonly FoundChunk[]> {
-  const chunks: FoundChunk[] = []
-  for await (const chunk of chunksOf(rows)) chunks.push(chunk)
-  return chunks
+export function readChunks(rows: RowStream): Promise<readonly FoundChunk[]> {
+  return Array.fromAsync(chunksOf(rows))
 }
 
 /** Yields chunks one by one, so that a caller can stop early. */
@@ -216,10 +211,8 @@ function foundChunk(row: readonly ResultValue[]): FoundChunk {
   }
 }
 
-function foundMetadata(value: ResultValue = null): Readonly<Record<string, unknown>> {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  // The keys of a JSON object are always strings.
-  return isObject ? (value as Readonly<Record<string, unknown>>) : {}
+function foundMetadata(value: ResultValue | undefined): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {}
 }
 
 /** Each by its best chunk, so that ten results are ten documents. */

@@ -1,5 +1,5 @@
 import { isNumberType, parseColumnType } from '../../core/domain/column-type.ts'
-import { AppError } from '../../core/errors.ts'
+import { type AppError, wrongField } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 
 export type Scalar = string | number | boolean
@@ -21,7 +21,7 @@ export function scalarOf(value: unknown, path: string): Scalar {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     return value
   }
-  throw wrongValue(path, 'must be a string, a number, true or false')
+  throw wrongField(path, 'must be a string, a number, true or false')
 }
 
 /** Text columns compare texts; others take texts with a number. @throws AppError with types */
@@ -52,14 +52,14 @@ export function valueList(
 ): { readonly values: readonly Scalar[]; readonly hasNull: boolean } {
   const valuesMax = isOfTexts(column) ? TEXTS_MAX : LIST_VALUES_MAX
   if (!Array.isArray(value) || value.length > valuesMax) {
-    throw wrongValue(path, `must be a list of at most ${valuesMax} values`)
+    throw wrongField(path, `must be a list of at most ${valuesMax} values`)
   }
   const values = value.flatMap((one: unknown, index) => {
     const place = `${path}[${index}]`
     return one === null ? [] : [comparable(scalarOf(one, place), column, place)]
   })
   if (new Set(values.map((one) => typeof one)).size > 1) {
-    throw wrongValue(path, 'must be a list of values of one kind')
+    throw wrongField(path, 'must be a list of values of one kind')
   }
   return { values, hasNull: value.includes(null) }
 }
@@ -153,9 +153,5 @@ function unfit(value: Scalar, { name, type }: TypedColumn, path: string): AppErr
   const found =
     typeof value === 'boolean' ? value : `a ${typeof value === 'string' ? 'text' : 'number'}`
   const held = type === null ? 'nothing' : HELD[columnKind(type)]
-  return wrongValue(path, `is ${found}, which cannot be compared so: ${name} holds ${held}`)
-}
-
-function wrongValue(path: string, what: string): AppError {
-  return new AppError('invalid_request', `Field "${path}" ${what}`)
+  return wrongField(path, `is ${found}, which cannot be compared so: ${name} holds ${held}`)
 }

@@ -1,7 +1,7 @@
 import { itemType } from '../../core/domain/column-type.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { literal, quote } from '../../core/domain/names.ts'
-import { AppError } from '../../core/errors.ts'
+import { wrongField } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { shortened } from '../../core/short-text.ts'
 import { isTakenName } from '../../sql/search/search-options.ts'
@@ -68,10 +68,10 @@ function allOf(filters: unknown, { path, depth, building }: Place): string {
   if (!isObject(filters)) {
     const isColumn = path.endsWith('.not') && building.columns.has(`${METADATA_PREFIX}not`)
     const hint = isColumn ? `; the column is "${METADATA_PREFIX}not"` : ''
-    throw wrongFilter(path, `must be an object of conditions${hint}`)
+    throw wrongField(path, `must be an object of conditions${hint}`)
   }
   if (depth > FILTER_DEPTH_MAX)
-    throw wrongFilter('filters', `may be nested ${FILTER_DEPTH_MAX} levels deep`)
+    throw wrongField('filters', `may be nested ${FILTER_DEPTH_MAX} levels deep`)
   const parts = Object.entries(filters).map(([name, value]) => {
     const inner = {
       path: `${path}.${shortened(name, SHOWN_NAME_CHARS_MAX)}`,
@@ -91,7 +91,7 @@ function joinedFilters(operator: 'and' | 'or', value: unknown, place: Place): st
   if (!Array.isArray(value) || value.length === 0) {
     const isColumn = place.building.columns.has(`${METADATA_PREFIX}${operator}`)
     const hint = isColumn ? `; the column is "${METADATA_PREFIX}${operator}"` : ''
-    throw wrongFilter(path, `must be a list of at least one object of conditions${hint}`)
+    throw wrongField(path, `must be a list of at least one object of conditions${hint}`)
   }
   const parts = value.map((one, index) => allOf(one, { ...place, path: `${path}[${index}]` }))
   return `(${parts.join(operator === 'and' ? ' AND ' : ' OR ')})`
@@ -105,7 +105,7 @@ function columnNamed(name: string, { path, building: { columns } }: Place): Filt
   )
   const shown = [...names].slice(0, SHOWN_NAMES_MAX).join(', ')
   const more = names.size > SHOWN_NAMES_MAX ? ', …' : ''
-  throw wrongFilter(path, `names no column. There are: ${shown}${more}`)
+  throw wrongField(path, `names no column. There are: ${shown}${more}`)
 }
 
 function columnCondition(column: FilterColumn, value: unknown, place: Place): string {
@@ -114,7 +114,7 @@ function columnCondition(column: FilterColumn, value: unknown, place: Place): st
     const path = `${place.path}.${shortened(operator, SHOWN_NAME_CHARS_MAX)}`
     return comparison(column, operator, operand, { ...place, path })
   })
-  if (parts.length === 0) throw wrongFilter(place.path, `needs an operator: ${OPERATORS}`)
+  if (parts.length === 0) throw wrongField(place.path, `needs an operator: ${OPERATORS}`)
   return `(${parts.join(' AND ')})`
 }
 
@@ -129,7 +129,7 @@ function comparison(
 ): string {
   building.conditionCount += 1
   if (building.conditionCount > CONDITIONS_MAX) {
-    throw wrongFilter('filters', `may have ${CONDITIONS_MAX} conditions`)
+    throw wrongField('filters', `may have ${CONDITIONS_MAX} conditions`)
   }
   const bind = (bound: unknown) => boundName(bound, building)
   const bindTyped = (bound: Scalar) => {
@@ -156,7 +156,7 @@ function comparison(
   if (value === null && operator === '=') return `${name} IS NULL`
   if (value === null && operator === 'not') return `${name} IS NOT NULL`
   if (operator === 'like' || operator === 'not_like') {
-    if (typeof value !== 'string') throw wrongFilter(path, 'must be a string')
+    if (typeof value !== 'string') throw wrongField(path, 'must be a string')
     const like = `CAST(${name} AS VARCHAR) LIKE ${bind(value)}`
     return operator === 'like' ? like : `(NOT coalesce(${like}, FALSE))`
   }
@@ -172,7 +172,7 @@ function comparison(
     const side = isNumber ? `TRY_CAST(${name} AS DOUBLE)` : name
     return `${side} ${operator} ${isNumber ? bind(bound) : bindTyped(bound)}`
   }
-  throw wrongFilter(path, `is not an operator. There are: ${OPERATORS}`)
+  throw wrongField(path, `is not an operator. There are: ${OPERATORS}`)
 }
 
 /** Passes the list as one JSON text, because binding values one by one blocks the main thread. */
@@ -194,7 +194,7 @@ function containing(
   if (kind === null || (type === 'JSON' && kind === 'json')) return asJson
   const item = type === null ? null : itemType(type)
   if (item === null)
-    throw wrongFilter(path, `needs a column of lists or texts; ${column.name} is ${type}`)
+    throw wrongField(path, `needs a column of lists or texts; ${column.name} is ${type}`)
   const typed = comparable(value, { name: `an item of ${column.name}`, type: item }, path)
   return `list_contains(${sql}, CAST(${bind(typed)} AS ${item}))`
 }
@@ -212,10 +212,6 @@ function literalOf(value: unknown): string {
 }
 
 const SHOWN_NAME_CHARS_MAX = 60
-
-function wrongFilter(path: string, what: string): AppError {
-  return new AppError('invalid_request', `Field "${path}" ${what}`)
-}
 
 interface FilterColumn extends TypedColumn {
   readonly sql: string

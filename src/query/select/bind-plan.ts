@@ -8,7 +8,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { AgentAnswer, AgentAnswers } from '../../core/domain/ports/model-ports.ts'
 import { AppError, dimensionMismatch } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/placeholders.ts'
@@ -342,11 +342,8 @@ function jsonIn(answer: string): unknown {
     const start = answer.indexOf(open)
     const end = answer.lastIndexOf(close)
     if (start === -1 || end < start) continue
-    try {
-      return JSON.parse(answer.slice(start, end + 1))
-    } catch {
-      // These brackets were not JSON; try the other kind.
-    }
+    const value = parsedJson(answer.slice(start, end + 1))
+    if (value !== undefined) return value
   }
   return undefined
 }

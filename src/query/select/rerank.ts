@@ -56,8 +56,7 @@ async function reranked(
   if (plan === undefined) throw new Error('the candidates of a reranking must be planned')
   const bound = await bindPlan(plan, { ...binding, options: null })
   const { rows, isFromMemory } = await runPlan(plan, bound, binding)
-  const candidates: Candidate[] = []
-  for await (const batch of rows.batches) candidates.push(...batch.map(candidateOf))
+  const candidates = (await Array.fromAsync(rows.batches)).flat().map(candidateOf)
   const { rerankingIndex } = request
   if (request.rerankedCount === null) {
     const score = await judged(candidates, request, binding)

@@ -6,7 +6,8 @@ import { AppError } from '../../core/errors.ts'
 import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { lineAndColumn } from '../../core/text/shown-statement.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { plainTokens } from '../../sql/lexer/statement-shape.ts'
+import type { Token } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 
 /**
@@ -129,11 +130,7 @@ function lastHint(name: string): string | undefined {
 const UNKNOWN_COLUMN = /(?:Referenced column|have a column named) "([^"]+)"/
 
 function nameTokens(sql: string): readonly Token[] {
-  try {
-    return tokenize(sql).filter(({ kind }) => kind === 'word' || kind === 'name')
-  } catch {
-    return []
-  }
+  return plainTokens(sql).filter(({ kind }) => kind === 'word' || kind === 'name')
 }
 
 /** The columns of every relation with one of these names, in any project. */

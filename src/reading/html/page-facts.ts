@@ -1,5 +1,6 @@
 import type { Row } from '../../core/domain/document.ts'
 import type { PageFacts } from '../../core/domain/ports/reading-ports.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { READING_LIMITS } from '../reading-limits.ts'
 import { all, oneLine } from './elements.ts'
 
@@ -164,11 +165,11 @@ function articleData(document: Document): {
 } {
   for (const script of all(document, 'script[type="application/ld+json"]').slice(0, 10)) {
     const text = script.textContent ?? ''
-    const found = text.length > DATA_CHARS_MAX ? null : parsedJsonLd(text)
+    const found = text.length > DATA_CHARS_MAX ? null : parsedJson(text)
     for (const item of [found].flat().slice(0, 20)) {
-      if (!isRecord(item) || !/Article|BlogPosting|WebPage/.test(String(item['@type']))) continue
+      if (!isObject(item) || !/Article|BlogPosting|WebPage/.test(String(item['@type']))) continue
       const [author] = [item.author].flat()
-      const name = isRecord(author) ? author.name : author
+      const name = isObject(author) ? author.name : author
       const published = item.datePublished
       return {
         ...(typeof name === 'string' ? { author: oneLine(name) } : {}),
@@ -177,16 +178,4 @@ function articleData(document: Document): {
     }
   }
   return {}
-}
-
-function parsedJsonLd(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return null
-  }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null
 }

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
 import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import type { AppError } from '../../core/errors.ts'
-import { isCount, isObject, isShallow } from '../../core/json.ts'
+import { isCount, isObject, isShallow, parsedJson } from '../../core/json.ts'
 import { couldNotRead, unreadable } from '../document-format.ts'
 import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
@@ -154,7 +154,7 @@ async function nextContent(file: FileHandle, sizeBytes: number, signal: AbortSig
 }
 
 function documentLine(bytes: Uint8Array): DocumentLine {
-  const value = parsedRow(bytes)
+  const value = parsedJson(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
   if (!isObject(value)) throw nonsense()
   const { id, content, title, syntax, parts, columns, links } = value
   if (!isTextOrNull(id) || !isTextOrNull(title) || !isSyntax(syntax)) throw nonsense()
@@ -163,14 +163,6 @@ function documentLine(bytes: Uint8Array): DocumentLine {
   if (!isRow(columns) || !Array.isArray(links)) throw nonsense()
   const texts = links.filter((link: unknown) => typeof link === 'string')
   return { id, content, title, syntax, parts, columns, links: texts }
-}
-
-function parsedRow(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes))
-  } catch {
-    return null
-  }
 }
 
 function nonsense(): AppError {

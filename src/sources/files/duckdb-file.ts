@@ -10,10 +10,10 @@ import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { typeName } from '../../core/domain/shown-values.ts'
 import { tablesOf } from '../source-engine.ts'
 import {
-  COLUMNS_MAX,
   columnTypeHere,
   type FileJob,
   type OpenedFile,
+  requireColumnCount,
   STAGED_FILES,
   type StagedAnswer,
 } from './file-messages.ts'
@@ -146,10 +146,4 @@ function describedColumn(name: string, type: string): SourceColumn {
 
 function stagedPath({ folder }: FileJob): string {
   return join(folder, STAGED_FILES.duckdb)
-}
-
-function requireColumnCount(count: number): void {
-  if (count === 0) throw new Error('the statement gives no rows')
-  if (count <= COLUMNS_MAX) return
-  throw new Error(`the statement gives more than ${COLUMNS_MAX} columns; name those you need`)
 }

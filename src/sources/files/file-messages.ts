@@ -190,4 +190,10 @@ export interface OpenedFile {
   close(): void
 }
 
-export const COLUMNS_MAX = 2000
+const COLUMNS_MAX = 2000
+
+export function requireColumnCount(count: number): void {
+  if (count === 0) throw new Error('the statement gives no rows')
+  if (count <= COLUMNS_MAX) return
+  throw new Error(`the statement gives more than ${COLUMNS_MAX} columns; name those you need`)
+}

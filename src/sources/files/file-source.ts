@@ -20,7 +20,7 @@ import {
   type SourceEngine,
   type SourceWork,
 } from '../source-engine.ts'
-import { csvSelect, type StagingFolder, stagedColumn } from '../staged-csv.ts'
+import { csvSelect, type StagingFolder, stagedColumn, TOO_SMALL } from '../staged-csv.ts'
 import {
   columnsOf,
   type FileAsk,
@@ -218,10 +218,7 @@ async function causeOfEnd({ folder, limits }: FileJob): Promise<Error> {
     return new FileFailure('source_failed', message)
   }
   if (reason === 'output') {
-    return new AppError(
-      'storage_full',
-      'The rows of a data source do not fit on the disk of the data folder; narrow the statement, or make room',
-    )
+    return new AppError('storage_full', TOO_SMALL)
   }
   return new FileFailure(
     'source_failed',

@@ -10,9 +10,9 @@ import { quote } from '../../core/domain/names.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import { StagedCsv } from '../staged-csv.ts'
 import {
-  COLUMNS_MAX,
   type FileJob,
   type OpenedFile,
+  requireColumnCount,
   STAGED_FILES,
   type StagedAnswer,
 } from './file-messages.ts'
@@ -108,10 +108,7 @@ export class SqliteFile implements OpenedFile {
   #cursor({ sql, values }: SourceSelect): SqliteCursor {
     const statement = this.#database.prepare(sql)
     const names = statement.columnNames
-    if (names.length === 0) throw new Error('the statement gives no rows')
-    if (names.length > COLUMNS_MAX) {
-      throw new Error(`the statement gives more than ${COLUMNS_MAX} columns; name those you need`)
-    }
+    requireColumnCount(names.length)
     const declared = statement.declaredTypes
     statement.finalize()
     // Rows come as objects, so each column needs a unique name.

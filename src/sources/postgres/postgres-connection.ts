@@ -2,7 +2,7 @@
 import pg from 'pg'
 import type { SourceValue } from '../../core/domain/ports/engine-ports.ts'
 import type { Guard } from '../../core/runtime/address-policy.ts'
-import { abortable, silence } from '../../core/runtime/cancellation.ts'
+import { abortable, settlesWithin, silence } from '../../core/runtime/cancellation.ts'
 import { addressOf, type Endpoint, pinnedSocket, tlsOptions } from '../server-endpoint.ts'
 import { broken, checkedFields, WireMessages, type WireStream } from '../wire-messages.ts'
 import { CANCEL_MS, type CopySink, PostgresMessages, sendCancel } from './postgres-messages.ts'
@@ -246,9 +246,7 @@ export class PostgresConnection {
 
   async close(): Promise<void> {
     this.#hasEnded = true
-    const over = this.#client.end().catch(() => {})
-    const waited = Promise.race([over, Bun.sleep(CANCEL_MS)])
-    await waited
+    await settlesWithin(this.#client.end(), CANCEL_MS)
     connectionOf(this.#client).stream.destroy()
   }
 }

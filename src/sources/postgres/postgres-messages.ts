@@ -1,5 +1,6 @@
 /** Splits PostgreSQL's stream into messages and decides which of them reach the client library. */
 import { connect } from 'node:net'
+import { settlesWithin } from '../../core/runtime/cancellation.ts'
 import { broken, checkedSize, type WireFormat } from '../wire-messages.ts'
 
 const HEADER_BYTES = 5
@@ -145,12 +146,10 @@ export async function sendCancel(
   request.writeInt32BE(secretKey, 12)
   const { promise, resolve } = Promise.withResolvers<void>()
   const socket = connect({ host, port }, () => socket.end(request))
-  const timer = setTimeout(resolve, CANCEL_MS)
   // The server closes the socket once it has sent the signal.
   socket.on('close', () => resolve())
   socket.on('error', () => resolve())
   socket.resume()
-  await promise
-  clearTimeout(timer)
+  await settlesWithin(promise, CANCEL_MS)
   socket.destroy()
 }

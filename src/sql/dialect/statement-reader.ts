@@ -1,5 +1,6 @@
 import { FILES_DATABASE } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { lineAndColumn, mayHoldSecrets } from '../../core/text/shown-statement.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { closeOf, endOfText } from '../lexer/brackets.ts'
@@ -298,8 +299,9 @@ export class StatementReader {
       if (token.text === '{') depth += 1
       if (token.text === '}') depth -= 1
       if (depth > 0) continue
-      const object = jsonObject(this.#sql.slice(first?.start, token.end))
-      if (object !== undefined) this.#at = at + 1
+      const object = parsedJson(this.#sql.slice(first?.start, token.end))
+      if (!isObject(object)) return undefined
+      this.#at = at + 1
       return object
     }
     return undefined
@@ -359,15 +361,6 @@ const CONSTANTS: Readonly<Record<string, unknown>> = {
   true: true,
   false: false,
   null: null,
-}
-
-function jsonObject(text: string): Options | undefined {
-  try {
-    // The text starts with a brace, so the value is an object.
-    return JSON.parse(text) as Options
-  } catch {
-    return undefined
-  }
 }
 
 function shownToken({ kind, text }: Token, isSecret: boolean): string {

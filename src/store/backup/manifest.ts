@@ -1,8 +1,10 @@
 /** Reads and checks `manifest.json`, which describes a backup. */
+
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
+import { isObject } from '../../core/json.ts'
 
 export const MANIFEST_FILE = 'manifest.json'
 
@@ -61,22 +63,18 @@ export async function readManifest(folder: string): Promise<Manifest> {
 }
 
 function isManifest(value: unknown): value is Manifest {
-  if (typeof value !== 'object' || value === null) return false
-  // The cast is safe because each field is checked below.
-  const { format, eiderVersion, createdAt, folderId, contents, tables, files } = value as Readonly<
-    Record<string, unknown>
-  >
+  if (!isObject(value)) return false
+  const { format, eiderVersion, createdAt, folderId, contents, tables, files } = value
   const isText = [eiderVersion, createdAt, folderId].every((one) => typeof one === 'string')
-  const isObject = typeof contents === 'object' && contents !== null
-  if (format !== MANIFEST_FORMAT || !isText || !isObject) return false
+  if (format !== MANIFEST_FORMAT || !isText || !isObject(contents)) return false
   if (!Array.isArray(tables) || !Array.isArray(files)) return false
   return files.every(isManifestFile) && tables.every((table) => Number.isInteger(table?.rowCount))
 }
 
 /** Accepts only file names in the folder itself or in its `files` folder, never paths out of it. */
 function isManifestFile(value: unknown): value is ManifestFile {
-  if (typeof value !== 'object' || value === null) return false
-  const { name, sizeBytes, sha256 } = value as Readonly<Record<string, unknown>>
+  if (!isObject(value)) return false
+  const { name, sizeBytes, sha256 } = value
   return (
     typeof name === 'string' &&
     /^(files\/)?[\w-]+(\.[\w-]+)*$/.test(name) &&

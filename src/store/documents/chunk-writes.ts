@@ -11,6 +11,7 @@ import {
 import type { JobMark } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkChanges } from '../../core/domain/ports/retrieval-ports.ts'
 import { dimensionMismatch, notFound } from '../../core/errors.ts'
+import { SingleFlight } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf } from '../catalog/catalog-rows.ts'
@@ -74,8 +75,8 @@ export class ChunkWrites {
   readonly #marks: JobMarks
   readonly #rows = new KnownRows()
   readonly #postings = new PostingSorter({ sort: (kb) => this.#sortPostings(kb) })
-  /** By knowledge base id: a promise that new writes wait for. */
-  readonly #held = new Map<number, Promise<void>>()
+  /** By knowledge base id: the work that new writes wait for. */
+  readonly #held = new SingleFlight()
   #remote = NOTHING_REMOTE
 
   constructor(parts: StoreParts, languages: KeywordLanguages, marks: JobMarks) {
@@ -100,7 +101,7 @@ export class ChunkWrites {
       return asked
     }
     for (;;) {
-      await this.#held.get(kb.id)
+      await this.#held.of(String(kb.id))
       const { vectorsNumber } = kb
       const now = { ...this.#parts.state.current(kb), vectorsNumber }
       try {
@@ -113,15 +114,8 @@ export class ChunkWrites {
   }
 
   /** Makes new writes to a locally stored knowledge base wait until `work` is done. */
-  async holding<T>({ id }: KnowledgeBase, work: () => Promise<T>): Promise<T> {
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#held.set(id, promise)
-    try {
-      return await work()
-    } finally {
-      this.#held.delete(id)
-      resolve()
-    }
+  holding<T>({ id }: KnowledgeBase, work: () => Promise<T>): Promise<T> {
+    return this.#held.run(String(id), work)
   }
 
   async #writeThere<T>(

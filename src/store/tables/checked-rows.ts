@@ -5,7 +5,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { CELL_CHARS_MAX, STANDARD_METADATA_KEYS } from '../../core/domain/document.ts'
 import { AppError } from '../../core/errors.ts'
-import { isCount, isShallow, parsedJson } from '../../core/json.ts'
+import { isCount, isObject, isShallow, parsedJson } from '../../core/json.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 
 const ID_CHARS_MAX = 4096
@@ -91,10 +91,8 @@ const SOURCES: ReadonlySet<unknown> = new Set([
   'MarkdownChunkingPreprocessor',
 ])
 
-function isOfChunk(value: unknown, documentId: string): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
-  // The cast is safe, because each field is checked.
-  const metadata = value as Readonly<Record<string, unknown>>
+function isOfChunk(metadata: unknown, documentId: string): boolean {
+  if (!isObject(metadata)) return false
   if (![...STANDARD_METADATA_KEYS].every((key) => Object.hasOwn(metadata, key))) return false
   const { chunk_index: index, start_char: start, end_char: end } = metadata
   return (

@@ -29,23 +29,24 @@ export interface Rows {
 export class SqlError extends ApiError {}
 
 /** Of a short result; empty if it returns none. @throws SqlError, ApiError */
-export async function runSql({ sql, project, params, session, signal }: Statement): Promise<
+export async function runSql(statement: Statement): Promise<
   Rows & {
     /** Problems that affected the result, such as a reranking model that failed. */
     readonly warnings: readonly string[]
   }
 > {
+  const { sql, project, params } = statement
   const json = { query: sql, context: { db: project }, params }
-  const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', {
-    method: 'POST',
-    json,
-    headers: session === undefined ? {} : { 'x-session': session },
-    signal,
-  })
+  const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', sent(json, statement))
   if (answer.type === 'error') throw sqlError(answer.error_message, answer.error_code)
   const warnings = answer.warnings ?? []
   if (answer.type === 'ok') return { columns: [], rows: [], warnings }
   return { columns: answer.column_names, rows: answer.data, warnings }
+}
+
+function sent(json: object, { session, signal }: Statement) {
+  const headers = session === undefined ? {} : { 'x-session': session }
+  return { method: 'POST', json, headers, signal } as const
 }
 
 /** The error number of `sql_not_a_query`. */
@@ -110,7 +111,7 @@ export interface RowReader {
 
 /** As they arrive. Aborting ends the statement on the server. @throws SqlError; ApiError */
 export async function streamSql(statement: Statement, reader: RowReader): Promise<void> {
-  const { sql, project, params, signal, session, isReadOnly } = statement
+  const { sql, project, params, isReadOnly } = statement
   const json = {
     query: sql,
     context: { db: project },
@@ -119,12 +120,7 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
     exact: true,
     ...(isReadOnly ? { read_only: true } : {}),
   }
-  const response = await requestStream('/api/sql/query', {
-    method: 'POST',
-    json,
-    headers: session === undefined ? {} : { 'x-session': session },
-    signal,
-  })
+  const response = await requestStream('/api/sql/query', sent(json, statement))
   await bodyOf(response, async () => {
     for await (const text of linesOf(response)) {
       // The server's lines have this form.

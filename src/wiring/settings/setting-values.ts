@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { Cron } from 'croner'
-import { isObject } from '../../core/json.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import type { ModelPrice } from '../../ops/telemetry/run-recorder.ts'
 
 export class BadValue extends Error {}
@@ -110,12 +110,8 @@ export function modelPrices(text: string): readonly ModelPrice[] {
 }
 
 function parsedTable(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const table: unknown = JSON.parse(text)
-    if (isObject(table)) return table
-  } catch {
-    // The message below says what is wrong.
-  }
+  const table = parsedJson(text)
+  if (isObject(table)) return table
   throw new BadValue('expected JSON such as {"gpt-*": {"input": 2, "output": 8}}, or a file of it')
 }
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto'
+import { isObject, parsedJson } from '../../../core/json.ts'
 import { LruMap } from '../../../core/runtime/lru-map.ts'
 
 export interface TokenSession {
@@ -75,14 +76,8 @@ export class SessionTokens {
 }
 
 function hasSubject(token: string): boolean {
-  try {
-    const claims: unknown = JSON.parse(
-      Buffer.from(token.split('.')[1] ?? '', 'base64url').toString(),
-    )
-    return typeof claims === 'object' && claims !== null && 'sub' in claims
-  } catch {
-    return false
-  }
+  const claims = parsedJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+  return isObject(claims) && 'sub' in claims
 }
 
 interface TokenSigner {

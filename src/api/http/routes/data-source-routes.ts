@@ -229,11 +229,7 @@ export async function statusRows(
 ): Promise<readonly (readonly ResultValue[])[]> {
   const { principal, signal } = context.scopeOf(request)
   const result = await context.deps.query({ sql, db: 'files', params: {} }, principal, signal)
-  const rows: (readonly ResultValue[])[] = []
-  if (result.kind === 'table') {
-    for await (const batch of result.rows.batches) rows.push(...batch)
-  }
-  return rows
+  return result.kind === 'table' ? (await Array.fromAsync(result.rows.batches)).flat() : []
 }
 
 function tableType(kind: ResultValue | undefined): string {

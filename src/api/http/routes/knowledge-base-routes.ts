@@ -12,7 +12,7 @@ import type { Row } from '../../../core/domain/document.ts'
 import { type Job, lastInsertInto } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE } from '../../../core/domain/names.ts'
-import { AppError } from '../../../core/errors.ts'
+import { AppError, wrongField } from '../../../core/errors.ts'
 import type {
   CrawlRequest,
   InsertOutcome,
@@ -158,14 +158,14 @@ function refuseWithoutInsert(sent: SentUpdate): void {
   const ofPages = Object.entries({ limit, crawl_depth, filters })
   const [unread] = isSet(sent.urls) ? [] : ofPages.filter(([, value]) => isSet(value))
   if (unread !== undefined) {
-    throw new AppError('invalid_request', `Field "${unread[0]}" needs "urls" as well`)
+    throw wrongField(unread[0], 'needs "urls" as well')
   }
   if (hasInsert(sent)) return
   const isUnused = background === true && rechunk !== true
   if (!isSet(error) && !isUnused) return
   const name = isSet(error) ? 'error' : 'background'
   const how = 'send "rows", "files", "urls" or a "query" with it'
-  throw new AppError('invalid_request', `Field "${name}" needs an insert: ${how}`)
+  throw wrongField(name, `needs an insert: ${how}`)
 }
 
 /** The definition first: rows sent with a chunk size get it. @returns the job, if any */

@@ -1,6 +1,6 @@
 import { type Static, t } from 'elysia'
 import { FUSIONS, SEARCH_MODES } from '../../../core/domain/hybrid-search.ts'
-import { AppError } from '../../../core/errors.ts'
+import { AppError, wrongField } from '../../../core/errors.ts'
 import { definedFields } from '../../../core/json.ts'
 import type { FoundChunk } from '../../../query/search/chunk-search.ts'
 import type { SearchAnswer, SearchOrder, SearchResult } from '../../../query/search/run-search.ts'
@@ -120,13 +120,13 @@ function oneOf<T extends string>(
   const found = known.find((one) => one === sent)
   if (found !== undefined) return found
   const expected = known.map((one) => `"${one}"`).join(', ')
-  throw new AppError('invalid_request', `Field "${field}" must be one of ${expected}`)
+  throw wrongField(field, `must be one of ${expected}`)
 }
 
 function unitNumber(field: string, sent: number | null | undefined): number | undefined {
   if (sent === null || sent === undefined) return undefined
   if (sent >= 0 && sent <= 1) return sent
-  throw new AppError('invalid_request', `Field "${field}" must be a number from 0 to 1`)
+  throw wrongField(field, 'must be a number from 0 to 1')
 }
 
 /** @param columns the metadata keys to show, ignoring case; null means all */

@@ -7,7 +7,7 @@ import { requireKnowledgeBase } from '../../../core/domain/access/catalog-snapsh
 import { requireNamespace } from '../../../core/domain/access/principal.ts'
 import type { Row } from '../../../core/domain/document.ts'
 import { FILES_DATABASE } from '../../../core/domain/names.ts'
-import { AppError } from '../../../core/errors.ts'
+import { AppError, wrongField } from '../../../core/errors.ts'
 import type { InsertFilesOutcome, SentDocumentFile } from '../../../ingest/pipeline/insert-files.ts'
 import type { Preview, PreviewedChunk, PreviewRequest } from '../../../ingest/pipeline/preview.ts'
 import { chunkingDefinition } from '../../../query/definitions/define-knowledge-base.ts'
@@ -203,7 +203,7 @@ function sourceOf(sent: Static<typeof PREVIEWED>): PreviewRequest['source'] {
   if (source !== undefined && sources.length === 1) {
     if (source.kind === 'text' || (syntax ?? title ?? null) === null) return source
     const name = syntax == null ? 'title' : 'syntax'
-    throw new AppError('invalid_request', `Field "${name}" needs "text" as well`)
+    throw wrongField(name, 'needs "text" as well')
   }
   throw new AppError('missing_parameter', 'Must provide exactly one of "text", "rows" and "file"')
 }

@@ -178,6 +178,27 @@ export interface ChatModel {
   respond(request: ChatRequest, signal: AbortSignal): AsyncIterable<ChatDelta>
 }
 
+/** Stops reading soon after this many characters. @throws like `respond`; the signal's reason */
+export async function replyText(
+  model: ChatModel,
+  { system, user }: { readonly system: string; readonly user: string },
+  { charsMax, signal }: { readonly charsMax: number; readonly signal: AbortSignal },
+): Promise<string> {
+  const messages = [
+    { role: 'system', content: system },
+    { role: 'user', content: user },
+  ] as const
+  let reply = ''
+  for await (const delta of model.respond({ messages, tools: [] }, signal)) {
+    signal.throwIfAborted()
+    if (delta.kind === 'text') reply += delta.text
+    if (reply.length > charsMax) break
+  }
+  // OpenAI's library ends an aborted stream without an error.
+  signal.throwIfAborted()
+  return reply
+}
+
 /** Chat models for the server's own prompts; agents create theirs in worker threads. */
 export interface ChatModels {
   /**

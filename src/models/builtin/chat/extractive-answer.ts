@@ -6,7 +6,7 @@ import type { Passage, RankedUnit, Ranking, StretchPiece, UnitSite } from './ans
 import { keywords } from './keywords.ts'
 import { csvIn } from './observed-passages.ts'
 import type { RowAnswer } from './row-questions.ts'
-import { POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
+import { hasThreeWords, isQuestion, POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
 import { bare, COMPARES, optionPattern, optionsIn } from './wanted-form.ts'
 
 export interface Findings {
@@ -331,13 +331,15 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   }
 }
 
-/** The sentence with most words of the question; among equal ones the last, which adds more. */
+/** The sentence with most words of the question, but not a label such as `Rent.` or a question. */
 function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
   const { span, stretch } = unit.site
-  const sentences = [...sentenceSpans(stretch.text, span)]
   const worth = ({ start, end }: Span) => {
-    return new Set(keywords(stretch.text.slice(start, end)).filter((word) => asked.has(word))).size
+    const text = stretch.text.slice(start, end)
+    const held = new Set(keywords(text).filter((word) => asked.has(word))).size
+    return hasThreeWords(text) && !isQuestion(text) ? held : held - text.length
   }
+  const sentences = [...sentenceSpans(stretch.text, span)]
   const [best = span] = sentences.toSorted((a, b) => worth(b) - worth(a))
   return best
 }

@@ -1,6 +1,7 @@
 import { pagesIn } from '../../../core/domain/agents/completion-event.ts'
 import { literal, quotedPath } from '../../../core/domain/names.ts'
 import type { ToolCall } from '../../../core/domain/ports/model-ports.ts'
+import { parsedJson } from '../../../core/json.ts'
 import { parseCsv } from '../../../core/text/csv.ts'
 import type { ChunkPlace, Passage } from './answer-unit.ts'
 import type { ObservedCall } from './asked-question.ts'
@@ -81,13 +82,9 @@ export function listedNames(observation: string): readonly string[] {
   const start = observation.indexOf('[')
   const end = observation.lastIndexOf(']')
   if (start === -1 || end < start) return []
-  try {
-    const value: unknown = JSON.parse(observation.slice(start, end + 1))
-    if (!Array.isArray(value)) return []
-    return value.filter((name) => typeof name === 'string' && name !== '')
-  } catch {
-    return []
-  }
+  const value = parsedJson(observation.slice(start, end + 1))
+  if (!Array.isArray(value)) return []
+  return value.filter((name) => typeof name === 'string' && name !== '')
 }
 
 /** Removes the note at the end of a truncated cell. */

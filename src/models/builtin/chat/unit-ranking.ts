@@ -81,6 +81,9 @@ function shownUnits(scored: readonly ScoredUnit[]): Ranking['units'] {
     .map(({ unit, score, hasWords }) => ({ ...unit, score, hasWords }))
 }
 
+/** The share of the question, by weight of its words, in a sentence that may be about it. */
+const PART_HELD_MIN = 0.3
+
 interface Judged {
   readonly terms: QuestionTerms
   readonly passages: readonly Passage[]
@@ -99,9 +102,14 @@ function judgement(
   const relevance = Math.max(...passages.map((passage) => passage.relevance))
   const unknownNames = unknownNamesOf(question, passages, terms.kind)
   const { closest, answer } = WEIGHTS.thresholds
-  const isOffTopic = relevance < WEIGHTS.floors[terms.kind] || score < closest
-  if (isOffTopic) return { score: Math.min(score, closest), evidence: 'none', unknownNames }
+  const isFar = relevance < WEIGHTS.floors[terms.kind]
+  // A chunk about many things has a low relevance for each of them.
+  const isPart = score >= answer && (features?.held ?? 0) >= PART_HELD_MIN
+  if (score < closest || (isFar && !isPart)) {
+    return { score: Math.min(score, closest), evidence: 'none', unknownNames }
+  }
   const isAnswer =
+    !isFar &&
     score >= answer &&
     unknownNames.length === 0 &&
     !(terms.kind === 'english' && lacksFigure(question, scored))

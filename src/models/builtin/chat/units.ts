@@ -79,7 +79,7 @@ class UnitCutter {
   #prose(block: Span): void {
     const sentences = [...sentenceSpans(this.#text, block)]
     const [only] = sentences
-    if (only !== undefined && sentences.length === 1 && this.#isQuestion(only)) {
+    if (only !== undefined && sentences.length === 1 && isQuestion(this.#textOf(only))) {
       // The text below answers it, so it is a heading without heading markup.
       this.#enter(7, plainTitle(this.#textOf(only)))
       return
@@ -89,7 +89,7 @@ class UnitCutter {
     for (const [index, sentence] of sentences.entries()) {
       if (leads && sentence === last) continue
       const next = sentences[index + 1]
-      if (this.#isQuestion(sentence)) {
+      if (isQuestion(this.#textOf(sentence))) {
         if (next === undefined) continue
         this.#add('sentence', { start: sentence.start, end: next.end }, block)
       } else {
@@ -100,10 +100,6 @@ class UnitCutter {
     }
     this.#lead = last
     if (!leads && last !== null && last.end - last.start > LEAD_CHARS_MAX) this.#lead = null
-  }
-
-  #isQuestion(span: Span): boolean {
-    return /[?？][*_"'”’)]*$/.test(this.#textOf(span))
   }
 
   #item(block: Span): void {
@@ -244,8 +240,12 @@ class UnitCutter {
   }
 }
 
+export function isQuestion(sentence: string): boolean {
+  return /[?？][*_"'”’)]*$/.test(sentence)
+}
+
 /** In scripts without spaces, two characters count as one word. */
-function hasThreeWords(text: string): boolean {
+export function hasThreeWords(text: string): boolean {
   const words = text.replace(MARKUP, ' ').match(/[\p{L}\p{N}][\p{L}\p{N}'’-]*/gu) ?? []
   const ideographs = text.match(/\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}/gu) ?? []
   return words.length >= 3 || ideographs.length >= 6

@@ -51,11 +51,13 @@ export class WantedForm {
 
   /** The score of a list below a heading or sentence that names what the question asks for. */
   #worthOfList({ site }: AnswerUnit, isHeaded: boolean): number {
-    if (!this.#asksForAll || site.kind !== 'list') return 0
-    const { lead, stretch } = site
-    const above = lead === null ? '' : stretch.text.slice(lead.start, lead.end)
-    const isLed = keywords(above).some((word) => this.#asked.has(word))
-    return isHeaded || isLed ? WORTH.list : 0
+    if (site.kind !== 'list') return 0
+    const { lead, stretch, heading } = site
+    const names = (above: string) => keywords(above).some((word) => this.#asked.has(word))
+    const isLed = lead !== null && names(stretch.text.slice(lead.start, lead.end))
+    if (this.#asksForAll) return isHeaded || isLed ? WORTH.list : 0
+    // Of a list about many things, one item answers.
+    return isLed || this.#asksHow || names(heading) ? 0 : -WORTH.others
   }
 
   /** Whether the unit explains an option that the question names. */
@@ -105,7 +107,7 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 /** On the same scale as the other parts of a unit's score. */
 const WORTH = {
   ...{ option: 24, entry: 8, mention: 1, definition: 8, opening: 9 },
-  ...{ named: 4, headed: 3, list: 12, code: 3, fragment: 2, shown: 1 },
+  ...{ named: 4, headed: 3, list: 12, others: 1, code: 3, fragment: 2, shown: 1 },
 } as const
 const SUBJECT_WORDS_MAX = 3
 

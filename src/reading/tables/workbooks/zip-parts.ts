@@ -46,9 +46,7 @@ export class ZipParts {
   /** A small part as a whole; undefined if it is missing. @throws AppError `file_unreadable` */
   async tree(name: string): Promise<XmlElement | undefined> {
     if (!this.has(name)) return undefined
-    const pieces: Uint8Array[] = []
-    for await (const piece of this.#pieces(name)) pieces.push(piece)
-    return parseXml(Buffer.concat(pieces))
+    return parseXml(Buffer.concat(await Array.fromAsync(this.#pieces(name))))
   }
 
   /** @throws AppError `file_unreadable` if it is missing, damaged or too large */

@@ -43,12 +43,11 @@ export function Field(
   )
 }
 
-interface SelectFieldProps
-  extends FieldWords,
-    Omit<
-      SelectHTMLAttributes<HTMLSelectElement>,
-      'label' | 'id' | 'role' | 'children' | 'onChange'
-    > {
+/** The attributes of a control, without those that its field sets. */
+type Labelled<Attributes, Own extends string> = FieldWords &
+  Omit<Attributes, 'label' | 'id' | 'role' | 'children' | Own>
+
+interface SelectFieldProps extends Labelled<SelectHTMLAttributes<HTMLSelectElement>, 'onChange'> {
   /** Values with their labels. A value without a label is shown as it is. */
   readonly options: Iterable<string | number | readonly [value: string, words: string]>
   readonly onChoose: (value: string) => void
@@ -86,9 +85,7 @@ export function SelectField({
 
 type InputProps = InputHTMLAttributes<HTMLInputElement>
 
-interface TextFieldProps
-  extends FieldWords,
-    Omit<InputProps, 'label' | 'id' | 'role' | 'type' | 'children' | 'onInput'> {
+interface TextFieldProps extends Labelled<InputProps, 'type' | 'onInput'> {
   readonly type?:
     | 'text'
     | 'number'
@@ -125,11 +122,7 @@ export function TextField({
 }
 
 interface TextAreaFieldProps
-  extends FieldWords,
-    Omit<
-      TextareaHTMLAttributes<HTMLTextAreaElement>,
-      'label' | 'id' | 'role' | 'children' | 'onInput'
-    > {
+  extends Labelled<TextareaHTMLAttributes<HTMLTextAreaElement>, 'onInput'> {
   readonly onText: (text: string) => void
 }
 

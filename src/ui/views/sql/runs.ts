@@ -2,7 +2,9 @@
  * The runs of each tab: rows as they arrive, time and failure. They continue while other views are
  * open.
  */
+
 import { signal } from '@preact/signals'
+import { parsedJson } from '../../../core/json.ts'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { asError } from '../../api/request.ts'
 import { type Cell, type Column, type Statement, streamSql } from '../../api/sql.ts'
@@ -240,11 +242,7 @@ export function clearHistory(): void {
 }
 
 function storedHistory(): readonly PastRun[] {
-  try {
-    const value: unknown = JSON.parse(remembered(HISTORY_KEY) ?? '[]')
-    // Only this page writes the history.
-    return Array.isArray(value) ? (value as readonly PastRun[]) : []
-  } catch {
-    return []
-  }
+  const value = parsedJson(remembered(HISTORY_KEY) ?? '')
+  // Only this page writes the history.
+  return Array.isArray(value) ? (value as readonly PastRun[]) : []
 }
