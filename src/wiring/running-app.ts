@@ -31,6 +31,8 @@ export interface AppListener extends Listener {
 
 const LATER_MS = 100
 
+/** How long jobs may take to end by themselves. Others continue after the restart. */
+const JOBS_GRACE_MS = 2_000
 /** How long to wait until questions ended by the shutdown are stored. They stop within a second. */
 const KEEPING_MS = 2_000
 
@@ -75,8 +77,8 @@ export function appOf(
       const listener = listening('EIDER_PORT', address, () => server.listen(address))
       const postgres = openPostgresPort(server.postgres, settings)
       const stop = async (graceMs: number) => {
-        const ended = [listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(graceMs)]
-        await Promise.all(ended)
+        const jobsMs = Math.min(graceMs, JOBS_GRACE_MS)
+        await Promise.all([listener.stop(graceMs), postgres?.stop(graceMs), jobs.close(jobsMs)])
       }
       const handOver = async (graceMs: number) => {
         await postgres?.stop(0)

@@ -129,6 +129,33 @@ describe('stop', () => {
     })
   })
 
+  test('a job that waits does not delay the end, and goes on afterwards', async () => {
+    const silent = Bun.serve({ port: 0, fetch: () => new Promise<Response>(() => {}) })
+    await withFolder(async (folder) => {
+      const environment = { EIDER_DATA_DIR: folder, EIDER_SHUTDOWN_MS: '100000' }
+      const server = await startServer(environment)
+      const embedding_model = {
+        ...{ provider: 'openai', model_name: 'none', api_key: 'none' },
+        ...{ base_url: `http://127.0.0.1:${silent.port}/v1`, dimensions: 3 },
+      }
+      await server.send('POST', KBS, { knowledge_base: { name: 'kb', embedding_model } })
+      const rows = [{ id: '1', content: 'tea' }]
+      const sent = await server.send('PUT', `${KBS}/kb`, {
+        knowledge_base: { rows, background: true },
+      })
+      const { id } = (await sent.json()) as { readonly id: number }
+      while (silent.pendingRequests === 0) await Bun.sleep(20)
+      server.kill('SIGTERM')
+      expect(await Promise.race([server.exited, Bun.sleep(60_000)])).toBe(0)
+      const next = await startServer(environment)
+      const job = await (await next.send('GET', `/api/jobs/${id}`)).json()
+      expect(job).toMatchObject({ error: null, finished_at: null })
+      next.kill('SIGKILL')
+      await next.exited
+    })
+    await silent.stop(true)
+  })
+
   test('what does not finish in time is ended, and the exit code is 0', async () => {
     await withFolder(async (folder) => {
       const server = await startServer({ EIDER_DATA_DIR: folder, EIDER_SHUTDOWN_MS: '300' })
