@@ -80,14 +80,14 @@ export async function serve(
   if (reason === PLANNED_RESTART_CODE && replace !== null && dataDirectory !== ':memory:') {
     const handover = await listener.handOver(HANDOVER_DRAIN_MS)
     await app.close()
-    destination.flushSync()
+    await destination.end()
     logger.level = 'silent'
     await handover.end(await isReplaced(dataDirectory, replace))
     return reason
   }
   await listener.stop(reason instanceof AppError ? 0 : settings.shutdownMs)
   await app.close()
-  destination.flushSync()
+  await destination.end()
   return exitCodeOf(reason)
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { failureFields, logStyleOf, logText } from '../../src/ops/telemetry/log-text.ts'
 
 const TIME = new Date(2026, 3, 30, 12, 3, 4).getTime()
@@ -91,4 +92,16 @@ describe('the form', () => {
       expect(logStyleOf({ logFormat }, environment, isTerminal)).toEqual(style)
     })
   }
+})
+
+test('a log ends with its last line, also while the lines before are being written', async () => {
+  const path = join(import.meta.dir, '../../src/ops/telemetry/log-lines.ts')
+  const script = `const { LogLines } = await import(${JSON.stringify(path)})
+    const lines = new LogLines()
+    lines.write('x'.repeat(9000) + '\\n')
+    lines.write('last\\n')
+    await lines.end()
+    process.exit(0)`
+  const child = Bun.spawn([process.execPath, '-e', script], { stdout: 'pipe' })
+  expect(await new Response(child.stdout).text()).toEndWith('x\nlast\n')
 })

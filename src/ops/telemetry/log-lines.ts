@@ -33,7 +33,15 @@ export class LogLines {
     this.#writeRest(this.#taken())
   }
 
-  /** Before the process ends. A reader that has not taken the last batch may never take more. */
+  /** Writes what waits, unless the last batch cannot be written within a second. */
+  async end(): Promise<void> {
+    for (let tries = 0; this.#isWriting && tries < BUSY_TRIES_MAX; tries += 1) {
+      await Bun.sleep(BUSY_MS)
+    }
+    this.flushSync()
+  }
+
+  /** For a process that ends at once. Without the last batch, a reader may never take more. */
   flushSync(): void {
     if (this.#isWriting) return
     const bytes = this.#taken()
