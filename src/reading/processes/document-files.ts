@@ -179,12 +179,12 @@ function isSyntax(value: unknown): value is TextSyntax {
   return SYNTAXES.includes(value)
 }
 
-const UNITS = ['page', 'slide', 'chapter', 'cell'] satisfies TextParts['unit'][]
+const PART_UNITS = ['page', 'slide', 'chapter', 'cell'] satisfies TextParts['unit'][]
 
 function isParts(value: unknown): value is TextParts {
   if (!isObject(value)) return false
   const { unit, starts } = value
-  return UNITS.some((known) => known === unit) && Array.isArray(starts) && starts.every(isCount)
+  return PART_UNITS.some((known) => known === unit) && Array.isArray(starts) && starts.every(isCount)
 }
 
 function isRow(value: unknown): value is Row {

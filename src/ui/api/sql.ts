@@ -37,14 +37,14 @@ export async function runSql(statement: Statement): Promise<
 > {
   const { sql, project, params } = statement
   const json = { query: sql, context: { db: project }, params }
-  const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', sent(json, statement))
+  const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', statementRequest(json, statement))
   if (answer.type === 'error') throw sqlError(answer.error_message, answer.error_code)
   const warnings = answer.warnings ?? []
   if (answer.type === 'ok') return { columns: [], rows: [], warnings }
   return { columns: answer.column_names, rows: answer.data, warnings }
 }
 
-function sent(json: object, { session, signal }: Statement) {
+function statementRequest(json: object, { session, signal }: Statement) {
   const headers = session === undefined ? {} : { 'x-session': session }
   return { method: 'POST', json, headers, signal } as const
 }
@@ -120,7 +120,7 @@ export async function streamSql(statement: Statement, reader: RowReader): Promis
     exact: true,
     ...(isReadOnly ? { read_only: true } : {}),
   }
-  const response = await requestStream('/api/sql/query', sent(json, statement))
+  const response = await requestStream('/api/sql/query', statementRequest(json, statement))
   await bodyOf(response, async () => {
     for await (const text of linesOf(response)) {
       // The server's lines have this form.
