@@ -184,7 +184,9 @@ const PART_UNITS = ['page', 'slide', 'chapter', 'cell'] satisfies TextParts['uni
 function isParts(value: unknown): value is TextParts {
   if (!isObject(value)) return false
   const { unit, starts } = value
-  return PART_UNITS.some((known) => known === unit) && Array.isArray(starts) && starts.every(isCount)
+  return (
+    PART_UNITS.some((known) => known === unit) && Array.isArray(starts) && starts.every(isCount)
+  )
 }
 
 function isRow(value: unknown): value is Row {

@@ -37,7 +37,10 @@ export async function runSql(statement: Statement): Promise<
 > {
   const { sql, project, params } = statement
   const json = { query: sql, context: { db: project }, params }
-  const answer = await request<Wire<typeof SQL_ANSWER>>('/api/sql/query', statementRequest(json, statement))
+  const answer = await request<Wire<typeof SQL_ANSWER>>(
+    '/api/sql/query',
+    statementRequest(json, statement),
+  )
   if (answer.type === 'error') throw sqlError(answer.error_message, answer.error_code)
   const warnings = answer.warnings ?? []
   if (answer.type === 'ok') return { columns: [], rows: [], warnings }
