@@ -337,7 +337,7 @@ function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
   const worth = ({ start, end }: Span) => {
     const text = stretch.text.slice(start, end)
     const held = new Set(keywords(text).filter((word) => asked.has(word))).size
-    return hasThreeWords(text) && !isQuestion(text) ? held : held - text.length
+    return hasThreeWords(text) && !isQuestion(text) ? held : -1
   }
   const sentences = [...sentenceSpans(stretch.text, span)]
   const [best = span] = sentences.toSorted((a, b) => worth(b) - worth(a))

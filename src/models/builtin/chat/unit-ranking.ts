@@ -81,7 +81,7 @@ function shownUnits(scored: readonly ScoredUnit[]): Ranking['units'] {
     .map(({ unit, score, hasWords }) => ({ ...unit, score, hasWords }))
 }
 
-/** The share of the question, by weight of its words, in a sentence that may be about it. */
+/** A sentence may answer if it holds this share of the question’s words, by their weight. */
 const PART_HELD_MIN = 0.3
 
 interface Judged {

@@ -53,11 +53,11 @@ export class WantedForm {
   #worthOfList({ site }: AnswerUnit, isHeaded: boolean): number {
     if (site.kind !== 'list') return 0
     const { lead, stretch, heading } = site
-    const names = (above: string) => keywords(above).some((word) => this.#asked.has(word))
-    const isLed = lead !== null && names(stretch.text.slice(lead.start, lead.end))
+    const isAbout = (title: string) => keywords(title).some((word) => this.#asked.has(word))
+    const isLed = lead !== null && isAbout(stretch.text.slice(lead.start, lead.end))
     if (this.#asksForAll) return isHeaded || isLed ? WORTH.list : 0
     // Of a list about many things, one item answers.
-    return isLed || this.#asksHow || names(heading) ? 0 : -WORTH.others
+    return isLed || this.#asksHow || isAbout(heading) ? 0 : -WORTH.mixed
   }
 
   /** Whether the unit explains an option that the question names. */
@@ -107,7 +107,7 @@ const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 /** On the same scale as the other parts of a unit's score. */
 const WORTH = {
   ...{ option: 24, entry: 8, mention: 1, definition: 8, opening: 9 },
-  ...{ named: 4, headed: 3, list: 12, others: 1, code: 3, fragment: 2, shown: 1 },
+  ...{ named: 4, headed: 3, list: 12, mixed: 1, code: 3, fragment: 2, shown: 1 },
 } as const
 const SUBJECT_WORDS_MAX = 3
 
