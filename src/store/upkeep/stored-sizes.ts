@@ -10,8 +10,6 @@ const DISK_BLOCK_BYTES = 262_144
 
 type Part = 'texts' | 'vectors' | 'keywords'
 
-type SizeReader = (kb: KnowledgeBase) => Promise<StoredSize | null>
-
 export class StoredSizes {
   readonly #database: Database
 
@@ -23,7 +21,7 @@ export class StoredSizes {
    * Lists the tables once, because DuckDB lists those of one knowledge base as slowly as all.
    * @returns a function that returns null if the knowledge base was dropped
    */
-  async reader(): Promise<SizeReader> {
+  async reader(): Promise<(kb: KnowledgeBase) => Promise<StoredSize | null>> {
     if (this.#database.file === null) return async () => NO_BYTES
     const listed = await this.#tables()
     // Its tables may have been renamed since.
@@ -34,8 +32,8 @@ export class StoredSizes {
     const found = await this.#database.lease((connection) => {
       return connection.runAndReadAll('SELECT schema_name, table_name FROM duckdb_tables()')
     })
-    const names = found.getRows().map(([schema, table]) => [String(schema), String(table)] as const)
-    return Map.groupBy(names, ([schema, table]) => `${schema}.${/^kb_\d+_/.exec(table)?.[0]}`)
+    const names = found.getRows().map((name) => name.map(String))
+    return Map.groupBy(names, ([schema, table = '']) => `${schema}.${/^kb_\d+_/.exec(table)?.[0]}`)
   }
 
   #size(kb: KnowledgeBase, listed: TableNames): Promise<StoredSize | null> {
@@ -59,16 +57,14 @@ export class StoredSizes {
 }
 
 /** By schema and by the prefix of a knowledge base's tables. */
-type TableNames = ReadonlyMap<string, readonly TableName[]>
-
-type TableName = readonly [schema: string, table: string]
+type TableNames = ReadonlyMap<string, readonly (readonly string[])[]>
 
 const NO_BYTES: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }
 
 /**
  * Counts a table's blocks. Small columns share a block; columns that are only in the log have none.
  */
-function tableBlocks([schema, table]: TableName): string {
+function tableBlocks([schema = '', table = '']: readonly string[]): string {
   const name = literal(`${quote(schema)}.${quote(table)}`)
   return `SELECT ${literal(table)}, count(DISTINCT block_id) + sum(len(additional_block_ids))
     FROM pragma_storage_info(${name}) WHERE persistent AND block_id >= 0`
