@@ -304,12 +304,10 @@ export function healthOf(given: {
   })
 }
 
-/** Adds up each knowledge base's size on disk, over all its tables and files. */
-
 /** Reads one entry after another, to not block the server. Entries that disappear are skipped. */
 export function diskUsage(given: {
   readonly documents: Pick<StoredDocuments, 'counts'>
-  readonly sizes: { of(kb: KnowledgeBase): Promise<StoredSize | null> }
+  readonly sizes: { reader(): Promise<(kb: KnowledgeBase) => Promise<StoredSize | null>> }
   readonly vectors: { copyOf(kb: KnowledgeBase): VectorCopy }
   readonly rows: { bytesOf(kb: KnowledgeBase): number }
   readonly indexes: Pick<VectorIndexStates, 'states'>
@@ -324,6 +322,7 @@ export function diskUsage(given: {
   ): Promise<readonly KnowledgeBaseUsage[]> => {
     const { signal, isDiskWanted } = given
     const used: KnowledgeBaseUsage[] = []
+    const sizeOf = isDiskWanted ? await sizes.reader() : null
     const states = new Map(
       indexes.states().map((one) => [knowledgeBaseKey(one.project, one.knowledgeBase), one]),
     )
@@ -332,7 +331,7 @@ export function diskUsage(given: {
       const index = states.get(knowledgeBaseKey(kb.projectName, kb.name))
       const counts = await unlessGone(documents.counts(kb))
       if (counts === null || index === undefined) continue
-      const disk = isDiskWanted ? await sizes.of(kb) : null
+      const disk = sizeOf === null ? null : await sizeOf(kb)
       if (isDiskWanted && disk === null) continue
       const { projectName: project, name: knowledgeBase, dimensions } = kb
       used.push({

@@ -1,6 +1,6 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
-import { DuckDBInstance } from '@duckdb/node-api'
+import { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { chunkTableName, projectSchema } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import { sortPostings } from '../../src/store/documents/keyword-index.ts'
@@ -94,4 +94,25 @@ test('a table grows by groups of 16 384 rows', async () => {
   const again = await openFolder()
   await again.close()
   expect(await read(groups)).toEqual(['16384', '616'])
+})
+
+test('the sizes of many knowledge bases need one list of tables', async () => {
+  const store = await openFolder()
+  const kbs = [await filled(store, 3)]
+  for (const name of ['other', 'gone']) {
+    kbs.push(await store.catalog.createKnowledgeBase(draftOf(name)))
+  }
+  const gone = kbs[2] as KnowledgeBase
+  await store.upkeep.vacuum(null, new AbortController().signal)
+  const read = spyOn(DuckDBConnection.prototype, 'runAndReadAll')
+  const sizeOf = await store.sizes.reader()
+  const sizes = await Promise.all(kbs.map(sizeOf))
+  const lists = () => read.mock.calls.filter(([sql]) => /duckdb_tables/.test(sql)).length
+  expect([sizes[0]?.texts, sizes[1]?.texts, lists()]).toEqual([expect.any(Number), 0, 1])
+  await store.catalog.dropKnowledgeBase(gone)
+  expect(await sizeOf(gone)).toBeNull()
+  const added = await store.catalog.createKnowledgeBase(draftOf('added'))
+  expect(await sizeOf(added)).toEqual({ texts: 0, vectors: 0, keywords: 0 })
+  read.mockRestore()
+  await store.close()
 })

@@ -1,5 +1,4 @@
 /** Measures the size of a knowledge base's tables in the database file. */
-import type { DuckDBConnection } from '@duckdb/node-api'
 import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { literal, quote } from '../../core/domain/names.ts'
@@ -18,11 +17,37 @@ export class StoredSizes {
     this.#database = database
   }
 
-  /** @returns null if the knowledge base was dropped */
-  of(kb: KnowledgeBase): Promise<StoredSize | null> {
+  /**
+   * Lists the tables once, because DuckDB lists those of one knowledge base as slowly as all.
+   * @returns a function that returns null if the knowledge base was dropped
+   */
+  async reader(): Promise<(kb: KnowledgeBase) => Promise<StoredSize | null>> {
+    if (this.#database.file === null) return async () => NO_BYTES
+    const listed = await this.#tables()
+    // Its tables may have been renamed since.
+    return async (kb) => (await this.#size(kb, listed)) ?? this.#size(kb, await this.#tables())
+  }
+
+  async #tables(): Promise<TableNames> {
+    const found = await this.#database.lease((connection) => {
+      return connection.runAndReadAll('SELECT schema_name, table_name FROM duckdb_tables()')
+    })
+    const names = found.getRows().map((name) => name.map(String))
+    return Map.groupBy(names, ([schema, table = '']) => `${schema}.${/^kb_\d+_/.exec(table)?.[0]}`)
+  }
+
+  #size(kb: KnowledgeBase, listed: TableNames): Promise<StoredSize | null> {
+    const prefix = knowledgeBaseTablePrefix(kb)
+    const tables = listed.get(`${projectSchema(kb.projectId)}.${prefix}`)
+    if (tables === undefined) return Promise.resolve(null)
     return this.#database.lease(async (connection) => {
       try {
-        return await storedSize(connection, kb, this.#database.file === null)
+        const blocks = await connection.runAndReadAll(tables.map(tableBlocks).join(' UNION ALL '))
+        const bytes: Record<Part, number> = { ...NO_BYTES }
+        for (const [name, count] of blocks.getRows()) {
+          bytes[tablePart(String(name).slice(prefix.length))] += Number(count) * DISK_BLOCK_BYTES
+        }
+        return bytes
       } catch (error) {
         if (error instanceof Error && /^Catalog Error/.test(error.message)) return null
         throw error
@@ -31,38 +56,18 @@ export class StoredSizes {
   }
 }
 
-async function storedSize(
-  connection: DuckDBConnection,
-  kb: KnowledgeBase,
-  isInMemory: boolean,
-): Promise<StoredSize> {
-  const schema = projectSchema(kb.projectId)
-  if (isInMemory) return NO_BYTES
-  const prefix = knowledgeBaseTablePrefix(kb)
-  const tables = await connection.runAndReadAll(
-    `SELECT table_name FROM duckdb_tables()
-      WHERE schema_name = ${literal(schema)} AND starts_with(table_name, ${literal(prefix)})`,
-  )
-  const names = tables.getRows().map(([name]) => String(name))
-  const blocks = await connection.runAndReadAll(names.map(tableBlocks(schema)).join(' UNION ALL '))
-  const bytes: Record<Part, number> = { ...NO_BYTES }
-  for (const [name, count] of blocks.getRows()) {
-    bytes[tablePart(String(name).slice(prefix.length))] += Number(count) * DISK_BLOCK_BYTES
-  }
-  return bytes
-}
+/** By schema and by the prefix of a knowledge base's tables. */
+type TableNames = ReadonlyMap<string, readonly (readonly string[])[]>
 
 const NO_BYTES: Readonly<Record<Part, number>> = { texts: 0, vectors: 0, keywords: 0 }
 
 /**
  * Counts a table's blocks. Small columns share a block; columns that are only in the log have none.
  */
-function tableBlocks(schema: string): (table: string) => string {
-  return (table) => {
-    const name = literal(`${quote(schema)}.${quote(table)}`)
-    return `SELECT ${literal(table)}, count(DISTINCT block_id) + sum(len(additional_block_ids))
-      FROM pragma_storage_info(${name}) WHERE persistent AND block_id >= 0`
-  }
+function tableBlocks([schema = '', table = '']: readonly string[]): string {
+  const name = literal(`${quote(schema)}.${quote(table)}`)
+  return `SELECT ${literal(table)}, count(DISTINCT block_id) + sum(len(additional_block_ids))
+    FROM pragma_storage_info(${name}) WHERE persistent AND block_id >= 0`
 }
 
 function tablePart(table: string): Part {
