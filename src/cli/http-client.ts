@@ -11,7 +11,10 @@ interface ClientOptions {
   readonly password?: string | undefined
 }
 
+const DEFAULT_HOST = '127.0.0.1'
 const DEFAULT_PORT = '47334'
+/** A server that listens on one of these also answers on this machine's own address. */
+const EVERY_ADDRESS = new Set(['0.0.0.0', '::', '[::]'])
 
 /** A login in EIDER_URL is moved out of the URL, so that no message shows it. */
 export function clientOptionsOf(
@@ -19,7 +22,10 @@ export function clientOptionsOf(
 ): ClientOptions {
   const given = environment.EIDER_URL || undefined
   const port = environment.EIDER_PORT || DEFAULT_PORT
-  const url = checkedAddress(given ?? `http://127.0.0.1:${port}`)
+  const listening = environment.EIDER_HOST || DEFAULT_HOST
+  const host = EVERY_ADDRESS.has(listening) ? DEFAULT_HOST : listening
+  const bracketed = /^[^[].*:/.test(host) ? `[${host}]` : host
+  const url = checkedAddress(given ?? `http://${bracketed}:${port}`)
   const username = environment.EIDER_USERNAME || uriDecoded(url.username) || undefined
   const password = environment.EIDER_PASSWORD || uriDecoded(url.password) || undefined
   const apiKey = environment.EIDER_API_KEY || undefined

@@ -97,9 +97,13 @@ test('a key is sent to no other address', async () => {
   expect(other.seen).toEqual([])
 })
 
-test('the address is EIDER_URL, else the port of this machine', () => {
+test('the address is EIDER_URL, else where a server with these settings listens', () => {
+  const url = (host: string) => clientOptionsOf({ EIDER_HOST: host, EIDER_PORT: '99' }).url
   expect(clientOptionsOf({}).url).toBe('http://127.0.0.1:47334')
   expect(clientOptionsOf({ EIDER_PORT: '99' }).url).toBe('http://127.0.0.1:99')
+  expect(url('192.168.1.5')).toBe('http://192.168.1.5:99')
+  expect([url('::1'), url('[fd00::1]')]).toEqual(['http://[::1]:99', 'http://[fd00::1]:99'])
+  expect(['0.0.0.0', '::', '[::]'].map(url)).toEqual(Array(3).fill('http://127.0.0.1:99'))
   expect(clientOptionsOf({ EIDER_URL: 'https://h/eider/' }).url).toBe('https://h/eider')
   expect(() => clientOptionsOf({ EIDER_URL: 'h:1' })).toThrow('EIDER_URL')
   expect(() => clientOptionsOf({ EIDER_USERNAME: 'ann' })).toThrow('EIDER_PASSWORD is missing')

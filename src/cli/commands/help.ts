@@ -4,7 +4,7 @@ import { COMMON_OPTIONS } from '../command-line.ts'
 import { COMMANDS, GROUPS } from './command-table.ts'
 
 const ENVIRONMENT: readonly (readonly [name: string, help: string])[] = [
-  ['EIDER_URL', "the server's URL (http://127.0.0.1:EIDER_PORT)"],
+  ['EIDER_URL', "the server's URL (http://EIDER_HOST:EIDER_PORT)"],
   ['EIDER_API_KEY', 'a key, sent as a bearer token'],
   ['EIDER_USERNAME', 'logs in, together with EIDER_PASSWORD, if there is no key'],
   ['EIDER_RELEASES_URL', 'URL of the releases, for "eider upgrade --check"'],
