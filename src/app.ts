@@ -261,7 +261,7 @@ export function createApp(options: AppOptions): App {
     ...{ wordPieces, jobStore: store.jobs },
   })
   const uses = { ...plainUses, query: auditedQueries(plainUses.query, store.audit) }
-  // A stop ends running requests, which is not a failure of theirs.
+  // A stop ends running requests, which is not their failure.
   const logError: ServerDeps['logError'] = (failed) => {
     if (!hasCode(failed.error, 'shutting_down')) log.failure(failed)
   }

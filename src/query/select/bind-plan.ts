@@ -5,7 +5,7 @@
 
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { type BoundValue, timeLeft } from '../../core/domain/ports/engine-ports.ts'
+import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { AgentAnswer, AgentAnswers } from '../../core/domain/ports/model-ports.ts'
 import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { isObject, parsedJson } from '../../core/json.ts'
@@ -21,7 +21,7 @@ import { liveTableOf, rowsJson } from '../information-schema/schema-table.ts'
 import type { ParameterValues } from '../sessions.ts'
 import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import { type RunContext, runLimits } from './query-deps.ts'
+import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
 /** The most distinct texts of a column to search for. */
 const COLUMN_TEXTS_MAX = 1000
@@ -252,14 +252,19 @@ async function unitVectors(
   kb: KnowledgeBase,
   { deps, signal, timer }: RunContext,
 ): Promise<readonly Float32Array[]> {
-  const { timeoutMs, timeoutError } = timeLeft(runLimits(deps))
-  const embedder = deps.embedders.embedder(kb.embeddingModel, timeoutMs)
+  const leftMs = Math.max(1, deps.queryMs - (deps.spentMs ?? 0))
+  const embedder = deps.embedders.embedder(kb.embeddingModel, leftMs)
   // A provider that is late says so itself.
-  const limits = { timeoutMs: timeoutMs + LATE_MS, signal, timeoutError }
+  const limits = { timeoutMs: leftMs + LATE_MS, signal, timeoutError: () => lateTexts(deps) }
   const vectors = await timer.time('embed', () => {
     return withDeadline(limits, (ended) => embedder.embed(texts, ended))
   })
   return vectors.map((vector) => unitVector(vector, kb))
+}
+
+function lateTexts({ queryMs }: Pick<QueryDeps, 'queryMs'>): AppError {
+  const what = 'The search texts were not embedded within the time limit of the statement'
+  return new AppError('timeout', `${what}, ${queryMs} ms (EIDER_QUERY_MS)`)
 }
 
 function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {

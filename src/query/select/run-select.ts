@@ -254,12 +254,11 @@ async function bind(
 ): Promise<BoundSelect> {
   if (readsOf(plan).length === 0) return bindHere(plan, binding)
   if (isDescribed) return bindHere(planWithoutRows(plan), binding)
-  const { deps } = binding
-  const startMs = deps.nowMs()
+  const startMs = binding.deps.nowMs()
   const rows = await SourceRows.stage(plan, binding)
   try {
-    const spent = { ...binding, deps: spentSince(startMs, deps) }
-    const bound = await bindHere(rows.planWith(plan), spent)
+    const deps = spentSince(startMs, binding.deps)
+    const bound = await bindHere(rows.planWith(plan), { ...binding, deps })
     return { ...bound, release: () => rows.release() }
   } catch (error) {
     await rows.release()
@@ -268,11 +267,11 @@ async function bind(
 }
 
 async function bindHere(plan: SelectPlan, given: Binding): Promise<BoundSelect> {
-  const { deps } = given
-  const startMs = deps.nowMs()
+  const startMs = given.deps.nowMs()
   const bound = await bindPlan(plan, given)
   // An agent's answer has a limit of its own.
-  const binding = plan.agents.length > 0 ? given : { ...given, deps: spentSince(startMs, deps) }
+  const deps = plan.agents.length > 0 ? given.deps : spentSince(startMs, given.deps)
+  const binding = { ...given, deps }
   const reranked = plan.rerankings.length === 0 ? null : await rerank(plan, binding)
   const values = reranked === null ? bound.values : { ...bound.values, ...reranked.values }
   return {

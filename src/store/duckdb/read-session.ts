@@ -5,7 +5,7 @@ import {
   type DuckDBPreparedStatement,
   type DuckDBResult,
 } from '@duckdb/node-api'
-import { type BoundSql, type RunLimits, timeLeft } from '../../core/domain/ports/engine-ports.ts'
+import type { BoundSql, RunLimits } from '../../core/domain/ports/engine-ports.ts'
 import { AppError, hasCode } from '../../core/errors.ts'
 import { type Deadline, onAbort, startDeadline } from '../../core/runtime/cancellation.ts'
 import { PROBE } from './columns.ts'
@@ -294,6 +294,20 @@ export class ReadSession {
 export type ChunkSource = Pick<ReadSession, 'next' | 'stop'>
 
 /** The time limit of one statement, covering waiting, running and reading its rows. */
-export function statementDeadline(limits: RunLimits, signal: AbortSignal): Deadline {
-  return startDeadline({ ...timeLeft(limits), signals: [signal] })
+export function statementDeadline(
+  { timeoutMs, spentMs = 0, setting }: RunLimits,
+  signal: AbortSignal,
+): Deadline {
+  const timeoutError = () => {
+    const name = setting === undefined ? '' : ` (${setting})`
+    return new AppError(
+      'timeout',
+      `The statement took longer than its limit of ${timeoutMs} ms${name}`,
+    )
+  }
+  return startDeadline({
+    timeoutMs: Math.max(1, timeoutMs - spentMs),
+    signals: [signal],
+    timeoutError,
+  })
 }

@@ -1,4 +1,3 @@
-import { AppError } from '../../errors.ts'
 import type { ColumnCondition } from '../column-condition.ts'
 import type {
   DataSource,
@@ -56,16 +55,6 @@ export interface RunLimits {
    * process rows as they arrive.
    */
   readonly readingMs?: number
-}
-
-/** What is left of a statement's time, and the error when it is over. */
-export function timeLeft({ timeoutMs, spentMs = 0, setting }: RunLimits) {
-  const name = setting === undefined ? '' : ` (${setting})`
-  const message = `The statement took longer than its limit of ${timeoutMs} ms${name}`
-  return {
-    timeoutMs: Math.max(1, timeoutMs - spentMs),
-    timeoutError: () => new AppError('timeout', message),
-  }
 }
 
 /** Parses SQL and runs guarded SELECTs in DuckDB. */
