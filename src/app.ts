@@ -10,6 +10,7 @@ import {
   type RunningWork,
 } from './core/domain/ports/engine-ports.ts'
 import type { EmbedderRegistry, RerankerRegistry } from './core/domain/ports/model-ports.ts'
+import { hasCode } from './core/errors.ts'
 import {
   addressPolicy,
   checkNamedAddress,
@@ -260,7 +261,10 @@ export function createApp(options: AppOptions): App {
     ...{ wordPieces, jobStore: store.jobs },
   })
   const uses = { ...plainUses, query: auditedQueries(plainUses.query, store.audit) }
-  const logError: ServerDeps['logError'] = (error) => log.failure(error)
+  // A stop ends running requests, which is not their failure.
+  const logError: ServerDeps['logError'] = (failed) => {
+    if (!hasCode(failed.error, 'shutting_down')) log.failure(failed)
+  }
   const { settled: questionsKept, ...asked } = askedAgents(agents, store, settings, log)
   const served = {
     ...countedStatements(uses, measurements),

@@ -77,3 +77,20 @@ test('the settings say what they are, and no secret', async () => {
   expect(text).not.toContain('sk-hidden')
   expect(text).not.toContain('word@')
 })
+
+test('a statement that the end of the server ends is not a failure in the log', async () => {
+  const failures: unknown[] = []
+  const log = { request() {}, failure: (failed: unknown) => failures.push(failed) }
+  const ending = await createTestApp({ log })
+  const formats = ['application/json', 'text/csv']
+  const answers = formats.map((accept) => {
+    return ending.send('POST', '/api/sql/query', { query: SLOW }, { accept })
+  })
+  for (let count = 0; count < formats.length; await Bun.sleep(5)) {
+    const { body } = await ending.send('GET', '/api/requests/running')
+    count = (body as readonly { statement: unknown }[]).filter((one) => one.statement).length
+  }
+  await ending.close()
+  for (const answer of answers) expect((await answer).text).toContain('shutting down')
+  expect(failures).toEqual([])
+})

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { setTimeout } from 'node:timers/promises'
+import { createTestApp, wordEmbedders } from '../support/test-app.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
 let fixture: SqlFixture
@@ -34,4 +36,48 @@ test('too deep nesting is reported without advice that cannot be followed', asyn
   expect(await fixture.answer(sql)).toBe(
     'error: A statement has at most 1000 expressions within one another',
   )
+})
+
+test('the time limit of a statement includes the embedding of its texts', async () => {
+  let embeddingMs = 0
+  const app = await createTestApp({
+    environment: { EIDER_QUERY_MS: '1000' },
+    embedders: {
+      ...wordEmbedders,
+      embedder: (model, withinMs) => {
+        const { embed } = wordEmbedders.embedder(model, withinMs)
+        return {
+          embed: async (texts, signal) => {
+            await setTimeout(embeddingMs, undefined, { signal })
+            return embed(texts, signal)
+          },
+        }
+      },
+    },
+  })
+  const rows = "INSERT INTO kb (id, content) VALUES ('a', 'green tea')"
+  for (const query of ['CREATE KNOWLEDGE_BASE kb', rows]) {
+    await app.send('POST', '/api/sql/query', { query })
+  }
+  const search = async (text: string) => {
+    const sql = `SELECT count(*) FROM kb WHERE content = '${text}'
+      AND relevance >= (SELECT count(*) FROM range(10000000) t(i) WHERE i % 7 > 6)`
+    const { body } = await app.send('POST', '/api/sql/query', { query: sql })
+    return Object(body).error_message ?? Object(body).data
+  }
+  expect(await search('tea')).toEqual([[1]])
+  // Only the rest of the statement is late; and the embedding itself, by far.
+  for (const [ms, late] of [
+    [1_005, 'The statement took longer than its limit of 1000 ms (EIDER_QUERY_MS)'],
+    [
+      9_000,
+      'The search texts were not embedded within the time limit of the statement, 1000 ms (EIDER_QUERY_MS)',
+    ],
+  ] as const) {
+    embeddingMs = ms
+    const startMs = performance.now()
+    expect(await search(`cup ${ms}`)).toBe(late)
+    expect(performance.now() - startMs).toBeLessThan(5_000)
+  }
+  await app.close()
 })

@@ -22,6 +22,19 @@ test('a table syncs by the ids of its rows', async () => {
   expect(await fixture.documents()).toEqual({ '1': 'green tea', '3': 'white tea' })
 })
 
+test('a table that is gone is named', async () => {
+  fixture = await syncFixture()
+  await fixture.app.send('POST', '/api/sql/query', {
+    query: "CREATE TABLE gone AS SELECT 1 AS id, 'a' AS content",
+  })
+  await fixture.addSource({ name: 'gone', kind: 'table', table: 'mindsdb.gone' })
+  await fixture.app.send('POST', '/api/sql/query', { query: 'DROP TABLE gone' })
+  expect(await fixture.run('gone')).toMatchObject({
+    state: 'failed',
+    error: "Reading the table mindsdb.gone failed: Table 'gone' not found in database: mindsdb",
+  })
+})
+
 test('a job of a source counts all that it left out, and names the first', async () => {
   fixture = await syncFixture()
   const { app } = fixture

@@ -162,7 +162,16 @@ export class MissingName extends AppError {
 
 function stateOf(error: AppError): string {
   if (error instanceof MissingName) return error.state
-  // Columns and tables share a code, but not a SQLSTATE.
-  if (error.code === 'sql_unknown_name' && error.message.startsWith('Column ')) return '42703'
-  return SQL_STATES[error.code] ?? 'XX000'
+  const [, state] = MESSAGE_STATES.find(([pattern]) => pattern.test(error.message)) ?? []
+  return state ?? SQL_STATES[error.code] ?? 'XX000'
 }
+
+/** Failures that share a code with others, but not their SQLSTATE. */
+const MESSAGE_STATES: readonly (readonly [RegExp, string])[] = [
+  [/^Column .* does not exist|^Table .* has no column /, '42703'],
+  [/^Constraint Error: NOT NULL/, '23502'],
+  [/^Constraint Error: CHECK/, '23514'],
+  [/^Conversion Error: (date|time|timestamp) field value out of range/, '22008'],
+  [/^Conversion Error: .*out of range/, '22003'],
+  [/^Conversion Error: Could not convert string/, '22P02'],
+]

@@ -163,8 +163,9 @@ export class PreparedStatements {
   }
 
   /** @throws AppError `sql_syntax`, `too_busy` */
-  add(name: string, sql: string, given: readonly number[]): void {
-    if (statementsOf(sql).length > 1) {
+  add(name: string, text: string, given: readonly number[]): void {
+    const [sql = '', ...others] = statementsOf(text)
+    if (others.length > 0) {
       const message = 'cannot insert multiple commands into a prepared statement'
       throw new AppError('sql_syntax', message)
     }

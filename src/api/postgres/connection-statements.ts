@@ -256,7 +256,7 @@ export class ConnectionStatements {
     const portal = this.#portals.get(name, 'portal')
     const { sql } = portal.prepared
     if (this.#session.state === 'E' && !ENDS.test(sql)) throw transactionFailed()
-    if (statementsOf(sql).length === 0) {
+    if (sql === '') {
       this.#out.begin('I').end()
       return
     }

@@ -133,6 +133,12 @@ function unquoted(text: string): string {
   return single?.replaceAll("''", "'") ?? double?.replaceAll('""', '"') ?? text
 }
 
+/** DuckDB does not know these, and would report a syntax error. */
+function refused(text: string): never {
+  const [word = ''] = text.split(/\s/)
+  throw new AppError('sql_not_supported', `${word.toUpperCase()} is not supported`)
+}
+
 const STATEMENTS: Readonly<
   Record<string, (this: PgSession, text: string) => SessionAnswer | undefined>
 > = {
@@ -158,13 +164,20 @@ const STATEMENTS: Readonly<
   },
   savepoint: () => ({ tag: 'SAVEPOINT' }),
   release: () => ({ tag: 'RELEASE' }),
-  discard() {
-    return { ...this.reset(), tag: 'DISCARD ALL' }
+  discard(text) {
+    const isAll = /^discard\s+all$/i.test(text)
+    return isAll ? { ...this.reset(), tag: 'DISCARD ALL' } : { tag: text.toUpperCase() }
   },
   reset() {
     return this.reset()
   },
   unlisten: () => ({ tag: 'UNLISTEN' }),
+  listen: refused,
+  notify: refused,
+  lock: refused,
+  grant: refused,
+  revoke: refused,
+  do: refused,
   set(text) {
     // `@name` is a variable of the engine.
     if (/^set\s+@/i.test(text)) return undefined

@@ -29,8 +29,9 @@ export function tagOf(
   if (word === 'INSERT') return `INSERT 0 ${affectedRows ?? rows}`
   if (word === 'UPDATE' || word === 'DELETE') return `${word} ${affectedRows ?? rows}`
   if (columns !== null) return `SELECT ${rows}`
-  const [, second = ''] = /^\s*\w+\s+(\w+)/.exec(sql) ?? []
-  return second === '' ? word : `${word} ${second.toUpperCase()}`
+  if (word === 'TRUNCATE') return 'TRUNCATE TABLE'
+  const [, object] = /^\s*(?:create|alter|drop)\s+(?:or\s+replace\s+)?(\w+)/i.exec(sql) ?? []
+  return object === undefined ? word : `${word} ${object.toUpperCase()}`
 }
 
 /** The first schema in a search path; undefined for the default. */

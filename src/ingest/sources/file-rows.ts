@@ -129,21 +129,25 @@ export async function* rowsOfQuery(
   given: {
     readonly kb: KnowledgeBase
     readonly query: string
+    /** The source's table, if the query is ours. */
+    readonly table?: string
     readonly rights?: Rights | null | undefined
   },
   deps: Pick<InsertDeps, 'select'>,
   signal: AbortSignal,
 ): AsyncGenerator<Row> {
-  const { kb, query, rights = null } = given
+  const { kb, query, table, rights = null } = given
   try {
     const stream = await deps.select(query, { projectName: kb.projectName, rights }, signal)
     yield* readAhead(rowsOfStream(stream), INGEST_LIMITS.queryReadAheadChars)
   } catch (error) {
     if (!(error instanceof AppError) || error === signal.reason) throw error
     if (SERVER_FAILURES.has(error.code)) throw error
-    const what = 'Needs to be a valid SELECT statement that returns data'
-    const message = `Executing "query" failed. ${what}: ${error.message}`
-    throw new AppError('invalid_select', message, { cause: error })
+    const what =
+      table === undefined
+        ? 'Executing "query" failed. Needs to be a valid SELECT statement that returns data'
+        : `Reading the table ${table} failed`
+    throw new AppError('invalid_select', `${what}: ${error.message}`, { cause: error })
   }
 }
 

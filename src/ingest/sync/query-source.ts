@@ -25,17 +25,21 @@ export async function readQuery(
 ): Promise<SyncReach> {
   const { parameters } = task.source
   const query = queryOf(task)
+  const read = task.source.kind === 'table' ? { kb, table: String(parameters.table) } : { kb }
   const column = typeof parameters.track_column === 'string' ? parameters.track_column : null
   if (column === null) {
-    return { found: await readRows(task, { kb, query }, deps, signal), mayHaveVanished: () => true }
+    const found = await readRows(task, { ...read, query }, deps, signal)
+    return { found, mayHaveVanished: () => true }
   }
-  const next = await greatest(column, { kb, query }, deps, signal)
+  const next = await greatest(column, { ...read, query }, deps, signal)
   const last = task.known.get(CURSOR_ITEM)?.stamp ?? null
   const tracked = `SELECT * FROM (${query}) AS tracked`
   const newer = `${tracked} WHERE ${quote(column)} >= ${literal(last ?? '')}`
-  await readRows(task, { kb, query: last === null ? tracked : newer }, deps, signal)
+  await readRows(task, { ...read, query: last === null ? tracked : newer }, deps, signal)
   return { found: 1, mayHaveVanished: () => false, cursor: next }
 }
+
+type QueryRead = Parameters<typeof rowsOfQuery>[0]
 
 function queryOf({ source }: SyncTask): string {
   if (source.kind === 'query') return String(source.parameters.query).replace(/[;\s]+$/, '')
@@ -49,20 +53,20 @@ function queryOf({ source }: SyncTask): string {
 
 async function greatest(
   column: string,
-  { kb, query }: { readonly kb: KnowledgeBase; readonly query: string },
+  { query, ...read }: QueryRead,
   deps: Pick<InsertDeps, 'select'>,
   signal: AbortSignal,
 ): Promise<CellValue> {
   const sql = `SELECT CAST(max(${quote(column)}) AS VARCHAR) AS greatest FROM (${query}) AS tracked`
   let found: CellValue = null
-  for await (const row of rowsOfQuery({ kb, query: sql }, deps, signal))
+  for await (const row of rowsOfQuery({ ...read, query: sql }, deps, signal))
     found = row.greatest ?? null
   return found
 }
 
 async function readRows(
   { known, mapping, sink }: SyncTask,
-  read: { readonly kb: KnowledgeBase; readonly query: string },
+  read: QueryRead,
   deps: Pick<InsertDeps, 'select'>,
   signal: AbortSignal,
 ): Promise<number> {

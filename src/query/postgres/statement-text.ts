@@ -2,12 +2,22 @@
  * Parses statements as PostgreSQL clients send them: several in one text, `$1` for values, cursors
  * and COPY.
  */
-export { statementsOf } from '../../sql/lexer/brackets.ts'
-
 import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { depthsOf } from '../../sql/lexer/brackets.ts'
+import { depthsOf, statementsOf as splitStatements } from '../../sql/lexer/brackets.ts'
 import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+
+/** Splits a text into statements, without the comments before them. @throws AppError `sql_syntax` */
+export function statementsOf(text: string): readonly string[] {
+  return splitStatements(text).flatMap((sql) => withoutLeadingComments(sql) ?? [])
+}
+
+/** Keeps their place, so that positions in the text stay the same. Null if nothing else is left. */
+function withoutLeadingComments(sql: string): string | null {
+  if (!/^\s*(--|\/\*)/.test(sql)) return sql
+  const start = tokenize(sql)[0]?.start
+  return start === undefined ? null : sql.slice(0, start).replaceAll(/\S/g, ' ') + sql.slice(start)
+}
 
 /** Returns the highest n of any `$n` in the statement. */
 export function parameterCount(sql: string): number {

@@ -9,6 +9,7 @@ import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { AgentAnswer, AgentAnswers } from '../../core/domain/ports/model-ports.ts'
 import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { isObject, parsedJson } from '../../core/json.ts'
+import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/placeholders.ts'
@@ -20,7 +21,7 @@ import { liveTableOf, rowsJson } from '../information-schema/schema-table.ts'
 import type { ParameterValues } from '../sessions.ts'
 import { type BoundKeywords, bindKeywords } from './bind-keywords.ts'
 import type { SelectPlan } from './plan-cache.ts'
-import type { RunContext } from './query-deps.ts'
+import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
 /** The most distinct texts of a column to search for. */
 const COLUMN_TEXTS_MAX = 1000
@@ -30,6 +31,8 @@ const BOUND_VALUES_MAX = 20_000
 
 /** The longest search text. Models read much less. */
 const SEARCH_TEXT_CHARS_MAX = 200_000
+
+const LATE_MS = 100
 
 export interface Binding extends RunContext {
   readonly params: ParameterValues
@@ -128,7 +131,7 @@ async function plannedTexts(
 async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<readonly string[]> {
   const { deps, signal, timer } = binding
   const { values } = await bindPlan(plan, { ...binding, options: null })
-  const limits = { timeoutMs: deps.queryMs }
+  const limits = runLimits(deps)
   const { batches } = await timer.time('rows', () => {
     return deps.engine.run({ sql: plan.sql, values }, limits, signal)
   })
@@ -249,9 +252,19 @@ async function unitVectors(
   kb: KnowledgeBase,
   { deps, signal, timer }: RunContext,
 ): Promise<readonly Float32Array[]> {
-  const embedder = deps.embedders.embedder(kb.embeddingModel, deps.queryMs)
-  const vectors = await timer.time('embed', () => embedder.embed(texts, signal))
+  const leftMs = Math.max(1, deps.queryMs - (deps.spentMs ?? 0))
+  const embedder = deps.embedders.embedder(kb.embeddingModel, leftMs)
+  // A provider that is late says so itself.
+  const limits = { timeoutMs: leftMs + LATE_MS, signal, timeoutError: () => lateTexts(deps) }
+  const vectors = await timer.time('embed', () => {
+    return withDeadline(limits, (ended) => embedder.embed(texts, ended))
+  })
   return vectors.map((vector) => unitVector(vector, kb))
+}
+
+function lateTexts({ queryMs }: Pick<QueryDeps, 'queryMs'>): AppError {
+  const what = 'The search texts were not embedded within the time limit of the statement'
+  return new AppError('timeout', `${what}, ${queryMs} ms (EIDER_QUERY_MS)`)
 }
 
 function unitVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {

@@ -73,7 +73,7 @@ export interface QueryDeps extends DatabaseDeps {
   readonly queryMs: number
   /** How long to wait for an insert before it becomes a job; 0 means until it ends. */
   readonly insertWaitMs: number
-  /** The part of `queryMs` that was spent on fetching remote rows. */
+  /** The part of `queryMs` that was spent on planning, embedding and fetching remote rows. */
   readonly spentMs?: number
   /** The longest statement text, in UTF-8 bytes. */
   readonly statementBytesMax: number
@@ -104,6 +104,11 @@ export function runLimits({
 }: Pick<QueryDeps, 'queryMs' | 'spentMs' | 'readingMs'>): RunLimits {
   const limits = { timeoutMs, spentMs, setting: 'EIDER_QUERY_MS' }
   return readingMs === undefined ? limits : { ...limits, readingMs }
+}
+
+/** Counts the time since then as a part of `queryMs`. */
+export function spentSince(startMs: number, deps: QueryDeps): QueryDeps {
+  return { ...deps, spentMs: (deps.spentMs ?? 0) + deps.nowMs() - startMs }
 }
 
 /** Returns dependencies without agents and rerankers, for plans that are only inspected. */

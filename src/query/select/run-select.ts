@@ -22,7 +22,13 @@ import { nativeNamed } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { hasChanged, isStillDescribed, planDescribed } from './plan-described.ts'
 import type { GivenRows } from './planning-protocol.ts'
-import { type QueryDeps, type RunContext, StageTimer, type StageTimes } from './query-deps.ts'
+import {
+  type QueryDeps,
+  type RunContext,
+  StageTimer,
+  type StageTimes,
+  spentSince,
+} from './query-deps.ts'
 import { rerank } from './rerank.ts'
 import { runPlan } from './run-plan.ts'
 import {
@@ -216,6 +222,7 @@ async function prepare(
   signal: AbortSignal,
 ): Promise<PreparedSelect> {
   checkStatementSize(request.sql, deps.statementBytesMax)
+  const startMs = deps.nowMs()
   const timer = new StageTimer(deps.nowMs)
   const named = { ...request, sql: nativeNamed(request.sql, deps.catalog.snapshot()) }
   const sql = await withPivotsResolved(named, deps, signal)
@@ -237,7 +244,7 @@ async function prepare(
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)
     }
   }
-  return { plan, binding: { deps, signal, timer, params, options } }
+  return { plan, binding: { deps: spentSince(startMs, deps), signal, timer, params, options } }
 }
 
 /** Fetches remote rows, then binds the plan over them. */
@@ -247,12 +254,11 @@ async function bind(
 ): Promise<BoundSelect> {
   if (readsOf(plan).length === 0) return bindHere(plan, binding)
   if (isDescribed) return bindHere(planWithoutRows(plan), binding)
-  const { deps } = binding
-  const startMs = deps.nowMs()
+  const startMs = binding.deps.nowMs()
   const rows = await SourceRows.stage(plan, binding)
   try {
-    const spent = { ...deps, spentMs: (deps.spentMs ?? 0) + deps.nowMs() - startMs }
-    const bound = await bindHere(rows.planWith(plan), { ...binding, deps: spent })
+    const deps = spentSince(startMs, binding.deps)
+    const bound = await bindHere(rows.planWith(plan), { ...binding, deps })
     return { ...bound, release: () => rows.release() }
   } catch (error) {
     await rows.release()
@@ -260,8 +266,12 @@ async function bind(
   }
 }
 
-async function bindHere(plan: SelectPlan, binding: Binding): Promise<BoundSelect> {
-  const bound = await bindPlan(plan, binding)
+async function bindHere(plan: SelectPlan, given: Binding): Promise<BoundSelect> {
+  const startMs = given.deps.nowMs()
+  const bound = await bindPlan(plan, given)
+  // An agent's answer has a limit of its own.
+  const deps = plan.agents.length > 0 ? given.deps : spentSince(startMs, given.deps)
+  const binding = { ...given, deps }
   const reranked = plan.rerankings.length === 0 ? null : await rerank(plan, binding)
   const values = reranked === null ? bound.values : { ...bound.values, ...reranked.values }
   return {

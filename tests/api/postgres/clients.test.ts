@@ -100,6 +100,47 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
+  test.each([
+    ["INSERT INTO kept VALUES (1, NULL, 1, '2026-01-01')", '23502'],
+    ["INSERT INTO kept VALUES (1, 'x', -1, '2026-01-01')", '23514'],
+    ["INSERT INTO kept VALUES ('x', 'x', 1, '2026-01-01')", '22P02'],
+    ['INSERT INTO kept (nothing) VALUES (1)', '42703'],
+    ['SELECT 300::TINYINT', '22003'],
+    ["SELECT '2026-13-01'::DATE", '22008'],
+    ['LISTEN news', '0A000'],
+    ['GRANT SELECT ON kept TO public', '0A000'],
+    ['DO $$ BEGIN END $$', '0A000'],
+  ])('reads the SQLSTATE of %s', async (sql, state) => {
+    await withClient(open, async (client) => {
+      const columns = 'a INTEGER, b VARCHAR NOT NULL, c INTEGER CHECK (c > 0), d DATE'
+      await client.query(`CREATE TABLE kept (${columns})`)
+      for (const config of [sql, { text: sql, values: [] }]) {
+        expect((await client.query(config).catch((e) => e)).code).toBe(state)
+      }
+      await client.query('DROP TABLE kept')
+    })
+  })
+
+  test('writes comments before its statements, as dbt does', async () => {
+    await withClient(open, async (client) => {
+      const results = await client.query('/* a */ SELECT 1 AS n; -- b\n/* c; */ SELECT 2 AS n')
+      expect(results).toMatchObject([{ rows: [{ n: 1 }] }, { rows: [{ n: 2 }] }])
+      for (const text of [
+        '/* a */ SELECT $1::INT AS n',
+        '-- a\n\n /* /* b */ */SELECT $1::INT AS n',
+      ]) {
+        expect((await client.query({ text, values: [7] })).rows).toEqual([{ n: 7 }])
+      }
+      const failure = await client.query('/* é\n */ SELECT 1 FROM nowhere').catch((e) => e)
+      expect(failure.position).toBe('24')
+      expect((await client.query('-- ping')).rows).toEqual([])
+      await client.query('/* a */ BEGIN')
+      await client.query('SELECT nothing').catch(() => {})
+      await client.query('/* a */ ROLLBACK')
+      expect((await client.query('/* a */ SHOW search_path')).command).toBe('SHOW')
+    })
+  })
+
   test('reads a result in portions, by a cursor', async () => {
     await withClient(open, async (client) => {
       await client.query('BEGIN')

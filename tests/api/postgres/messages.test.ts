@@ -60,6 +60,29 @@ test('messages split over many packets, and many in one packet, are the same mes
   client.close()
 })
 
+test('a statement ends with its tag', async () => {
+  const client = await RawClient.open(open.port)
+  client.send(START)
+  await client.until('Z')
+  for (const [sql, tag] of [
+    ['/* a */ CREATE TABLE tagged AS SELECT 1 AS a', 'CREATE TABLE'],
+    ['/* a */ INSERT INTO tagged VALUES (2), (3)', 'INSERT 0 2'],
+    ['CREATE OR REPLACE VIEW shown AS SELECT a FROM tagged', 'CREATE VIEW'],
+    ['DROP VIEW shown', 'DROP VIEW'],
+    ['ALTER TABLE tagged ADD COLUMN b INTEGER', 'ALTER TABLE'],
+    ['-- a\nDELETE FROM tagged WHERE a = 1', 'DELETE 1'],
+    ['TRUNCATE tagged', 'TRUNCATE TABLE'],
+    ['USE mindsdb', 'USE'],
+    ['DISCARD TEMP', 'DISCARD TEMP'],
+    ['DROP TABLE tagged', 'DROP TABLE'],
+  ] as const) {
+    client.send(query(sql))
+    const done = (await client.until('Z')).find(({ kind }) => kind === 'C')
+    expect([sql, done?.body.toString()]).toEqual([sql, `${tag}\0`])
+  }
+  client.close()
+})
+
 describe('the version of the protocol', () => {
   /** Returns the answer to a startup packet, without the settings. */
   async function answerTo(version: number, ...more: readonly string[]) {
