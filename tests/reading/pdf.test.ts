@@ -331,7 +331,9 @@ test('a number that begins the second line of an indented paragraph is no list i
   expect(await contentOf(drawn)).toContain('returns a status of 127. If a command is found')
   const items = ['1. Knead the dough until it', 'no longer sticks to the bowl', '2. Let it rise']
   const list = items.map((text, at) => line(text, at === 1 ? 88 : 72, 700 - at * 12)).join('')
-  expect(await contentOf(list)).toBe('1. Knead the dough until it no longer sticks to the bowl\n2. Let it rise')
+  expect(await contentOf(list)).toBe(
+    '1. Knead the dough until it no longer sticks to the bowl\n2. Let it rise',
+  )
 })
 
 test('the letters of a Korean syllable that are drawn over each other are one', async () => {
