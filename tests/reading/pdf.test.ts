@@ -321,7 +321,7 @@ test('the letters of a ligature that is wider than its font size are in one word
   expect((await read({ pages, unicodeMap: map })).content).toBe('offical')
 })
 
-test('a number that begins the second line of an indented paragraph is no list item', async () => {
+test('a number that begins the second line of an indented paragraph is not a list item', async () => {
   const words = [
     'The shell has several statuses for commands that it cannot run at all.',
     'If a command is not found, the child process returns a status of',
