@@ -4,11 +4,13 @@ import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
 import type { AnswerWriter } from './answer-writer.ts'
 import {
+  arrayValue,
   boundValues,
   columnOids,
   describedColumns,
   describing,
   knownColumns,
+  mayBeArray,
   PreparedStatements,
   typeQuestion,
   withColumnTypes,
@@ -16,7 +18,7 @@ import {
 import { CopyIn, copyOut } from './copy-rows.ts'
 import { type CursorStatement, cursorStatement } from './cursor-statements.ts'
 import { type Fields, ProtocolError } from './messages.ts'
-import { columnType } from './pg-types.ts'
+import { columnType, elementOf } from './pg-types.ts'
 import {
   type Portal,
   Portals,
@@ -207,10 +209,18 @@ export class ConnectionStatements {
     this.#out.begin('1').end()
   }
 
-  bind(fields: Fields): void {
+  async bind(fields: Fields): Promise<void> {
     const portalName = fields.text()
-    const prepared = this.#prepared.get(fields.text())
-    const { values, formats } = boundValues(fields, prepared.oids)
+    const name = fields.text()
+    const prepared = this.#prepared.get(name)
+    const { values: sent, formats } = boundValues(fields, prepared.oids)
+    const { oids } = sent.some(mayBeArray) ? await this.#typed(name) : prepared
+    const values = sent.map((value, index) => {
+      const oid = oids[index] ?? 0
+      return mayBeArray(value) && elementOf(oid) !== undefined
+        ? arrayValue(value.text ?? '', oid)
+        : value
+    })
     this.#portals.set(portalName, { prepared, values, formats, running: null })
     this.#out.begin('2').end()
   }

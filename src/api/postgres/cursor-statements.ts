@@ -3,6 +3,8 @@
  * drop prepared statements.
  */
 
+import { AppError } from '../../core/errors.ts'
+
 export type CursorStatement =
   | { readonly kind: 'declare'; readonly name: string; readonly select: string }
   | {
@@ -27,7 +29,7 @@ const FETCH = new RegExp(
 )
 const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${CURSOR_NAME}\\s*$`, 'i')
 
-/** Returns undefined for any other statement. */
+/** Returns undefined for any other statement. @throws AppError `sql_not_supported` */
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
   if (declared !== null) {
@@ -40,6 +42,10 @@ export function cursorStatement(sql: string): CursorStatement | undefined {
     const isAll = /all/i.test(`${word} ${number}`)
     const count = isAll ? null : Number(number === '' ? 1 : number)
     return { kind: 'fetch', name: cursorName(name), count, isMove: verb.toLowerCase() === 'move' }
+  }
+  if (/^\s*(fetch|move)\b/i.test(sql)) {
+    const message = 'A cursor moves forward only: FETCH or MOVE NEXT, ALL or a number of rows'
+    throw new AppError('sql_not_supported', message)
   }
   const ended = END.exec(sql)
   if (ended === null) return undefined

@@ -107,6 +107,8 @@ describe('a client of PostgreSQL', () => {
     ['INSERT INTO kept (nothing) VALUES (1)', '42703'],
     ['SELECT 300::TINYINT', '22003'],
     ["SELECT '2026-13-01'::DATE", '22008'],
+    ['FETCH BACKWARD 1 FROM c', '0A000'],
+    ['MOVE -3 FROM c', '0A000'],
     ['LISTEN news', '0A000'],
     ['GRANT SELECT ON kept TO public', '0A000'],
     ['DO $$ BEGIN END $$', '0A000'],
@@ -149,6 +151,13 @@ describe('a client of PostgreSQL', () => {
       expect((await client.query('FETCH ALL FROM c')).rows).toHaveLength(3)
       await client.query('CLOSE c')
       await client.query('COMMIT')
+    })
+  })
+
+  test('is reset by a pool of asyncpg', async () => {
+    await withClient(open, async (client) => {
+      const sql = 'SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;'
+      expect(await client.query(sql)).toHaveLength(4)
     })
   })
 
