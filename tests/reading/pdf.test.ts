@@ -314,6 +314,28 @@ test('a Cyrillic word has no Latin letters in it', async () => {
   expect((await read({ pages, unicodeMap: map })).content).toBe('д\u0456в \u0456 д\u0456\u0456д')
 })
 
+test('the letters of a ligature that is wider than its font size are in one word', async () => {
+  const map =
+    '/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange 5 beginbfchar <40> <006600660069> <61> <0061> <63> <0063> <6C> <006C> <6F> <006F> endbfchar endcmap end'
+  const pages = [line('o@cal', 72, 700, 'F4')]
+  expect((await read({ pages, unicodeMap: map })).content).toBe('offical')
+})
+
+test('a number that begins the second line of an indented paragraph is not a list item', async () => {
+  const words = [
+    'The shell has several statuses for commands that it cannot run at all.',
+    'If a command is not found, the child process returns a status of',
+    '127. If a command is found but is not executable, it is 126.',
+  ]
+  const drawn = words.map((text, at) => line(text, at === 1 ? 88 : 72, 700 - at * 12)).join('')
+  expect(await contentOf(drawn)).toContain('returns a status of 127. If a command is found')
+  const items = ['1. Knead the dough until it', 'no longer sticks to the bowl', '2. Let it rise']
+  const list = items.map((text, at) => line(text, at === 1 ? 88 : 72, 700 - at * 12)).join('')
+  expect(await contentOf(list)).toBe(
+    '1. Knead the dough until it no longer sticks to the bowl\n2. Let it rise',
+  )
+})
+
 test('the letters of a Korean syllable that are drawn over each other are one', async () => {
   const map =
     '/CIDInit /ProcSet findresource begin begincmap 1 begincodespacerange <00> <FF> endcodespacerange 3 beginbfchar <61> <1109> <62> <1161> <63> <11B7> endbfchar endcmap end'

@@ -216,10 +216,18 @@ function startsEntry(lines: readonly Line[], index: number): boolean {
   // A line that starts with a number by chance is aligned with the previous line.
   return (
     before === undefined ||
-    Math.abs(before.x0 - line.x0) > line.size * 0.5 ||
+    (Math.abs(before.x0 - line.x0) > line.size * 0.5 && !isBelowIndent(lines, index)) ||
     ENDS.test(before.text) ||
     startsEntry(lines, index - 1)
   )
+}
+
+/** Whether the line above is the indented first line of a paragraph. */
+function isBelowIndent(lines: readonly Line[], index: number): boolean {
+  const [above, before, line] = lines.slice(Math.max(0, index - 2), index + 1)
+  if (above === undefined || before === undefined || line === undefined) return false
+  const isAligned = Math.abs(above.x0 - line.x0) < line.size * 0.5
+  return isAligned && before.x0 > line.x0 && !startsEntry(lines, index - 2)
 }
 
 /** Whether the sentence continues in the next line. */

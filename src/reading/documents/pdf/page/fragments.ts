@@ -80,6 +80,8 @@ function continues(run: Run, glyph: Glyph): boolean {
   if (shift > size * 0.25 && !isRaised) return false
   const last = run.glyphs[run.glyphs.length - 1]
   if (last === undefined) return true
+  // The letters of a ligature share one position, so a wide one would look like a step back.
+  if (glyph.x0 === last.x0 && glyph.x1 === last.x1) return true
   const gap = glyph.x0 - last.x1
   const isBackwards = last.x0 - glyph.x1
   // From right to left, a character ends where the previous one starts.
