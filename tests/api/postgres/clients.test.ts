@@ -143,6 +143,34 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
+  test('stores an array of texts without a type, as psycopg sends it', async () => {
+    await withClient(open, async (client) => {
+      await client.query('CREATE TABLE lists (n INTEGER, tags VARCHAR[], doc VARCHAR)')
+      const row = [1, '{a,"b,c",NULL}', '{"a": 1}']
+      await client.query('INSERT INTO lists (n, tags, doc) VALUES ($1, $2, $3)', row)
+      await client.query('INSERT INTO lists VALUES ($1, $2, $3)', row)
+      const { rows } = await client.query('SELECT tags, doc FROM lists WHERE tags = $1', [row[1]])
+      const stored = { tags: ['a', 'b,c', null], doc: '{"a": 1}' }
+      expect(rows).toEqual([stored, stored])
+      await client.query('DROP TABLE lists')
+    })
+  })
+
+  test('is told that a parameter is an array of arrays, or none, instead of storing an empty one', async () => {
+    await withClient(open, async (client) => {
+      for (const [value, state] of [
+        ['{{1,2},{3,4}}', '0A000'],
+        ['{1,2', '22023'],
+        ['1', '22023'],
+      ] as const) {
+        const failure = await client.query('SELECT $1::INT[] AS v', [value]).catch((e) => e)
+        expect([value, failure.code]).toEqual([value, state])
+      }
+      const { rows } = await client.query('SELECT $1::INT[] AS v', ['{1, 2} '])
+      expect(rows).toEqual([{ v: [1, 2] }])
+    })
+  })
+
   test('reads a result in portions, by a cursor', async () => {
     await withClient(open, async (client) => {
       await client.query('BEGIN')
