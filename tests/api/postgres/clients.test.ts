@@ -156,7 +156,7 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
-  test('is told that a parameter is an array of arrays, or none, instead of storing an empty one', async () => {
+  test('cannot send an array of arrays as a parameter, or a text that is no array', async () => {
     await withClient(open, async (client) => {
       for (const [value, state] of [
         ['{{1,2},{3,4}}', '0A000'],
