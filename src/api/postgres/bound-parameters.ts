@@ -6,6 +6,7 @@ import {
   type ParameterValue,
   parameterColumns,
   parameterCount,
+  returnedColumns,
   statementsOf,
   withParameters,
 } from '../../query/postgres/statement-text.ts'
@@ -75,7 +76,7 @@ export function mayBeArray({ text, cast }: ParameterValue): boolean {
 
 /** A statement with the same columns, for describing one whose values are not known yet. */
 export function describing(sql: string, oids: readonly number[]) {
-  const bound = withParameters(sql, oids.map(sampleValue))
+  const bound = withParameters(returnedColumns(sql) ?? sql, oids.map(sampleValue))
   return { ...bound, sql: `DESCRIBE ${bound.sql}` }
 }
 

@@ -164,7 +164,8 @@ export class ConnectionStatements {
     const { kind, name } = statement
     if (kind === 'declare') {
       const prepared = { sql: statement.select, oids: [], given: [] }
-      this.#portals.set(name, { prepared, values: [], formats: [], running: null })
+      const { isHeld } = statement
+      this.#portals.set(name, { prepared, values: [], formats: [], isHeld, running: null })
       this.#out.complete('DECLARE CURSOR')
     } else if (kind === 'fetch') {
       await this.#fetch(statement, isSimple)
@@ -326,7 +327,7 @@ export class ConnectionStatements {
 
   sync(): void {
     this.#skips = false
-    if (this.#session.state === 'I') this.#portals.closeAll()
+    if (this.#session.state === 'I') this.#portals.endTransaction()
     this.ready()
   }
 

@@ -6,7 +6,13 @@
 import { AppError } from '../../core/errors.ts'
 
 export type CursorStatement =
-  | { readonly kind: 'declare'; readonly name: string; readonly select: string }
+  | {
+      readonly kind: 'declare'
+      readonly name: string
+      readonly select: string
+      /** Whether it stays open after its transaction. */
+      readonly isHeld: boolean
+    }
   | {
       readonly kind: 'fetch'
       readonly name: string
@@ -20,7 +26,7 @@ export type CursorStatement =
 
 const CURSOR_NAME = '("[^"]+"|\\w+)'
 const DECLARE = new RegExp(
-  `^\\s*declare\\s+${CURSOR_NAME}\\s+[\\w\\s]*?cursor\\s+(?:with(?:out)?\\s+hold\\s+)?for\\s+(.+)$`,
+  `^\\s*declare\\s+${CURSOR_NAME}\\s+[\\w\\s]*?cursor\\s+(?:(with|without)\\s+hold\\s+)?for\\s+(.+)$`,
   'is',
 )
 const FETCH = new RegExp(
@@ -33,8 +39,9 @@ const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${CURSOR_
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
   if (declared !== null) {
-    const [, name = '', select = ''] = declared
-    return { kind: 'declare', name: cursorName(name), select }
+    const [, name = '', hold = '', select = ''] = declared
+    const isHeld = hold.toLowerCase() === 'with'
+    return { kind: 'declare', name: cursorName(name), select, isHeld }
   }
   const fetched = FETCH.exec(sql)
   if (fetched !== null) {

@@ -19,6 +19,26 @@ function withoutLeadingComments(sql: string): string | null {
   return start === undefined ? null : sql.slice(0, start).replaceAll(/\S/g, ' ') + sql.slice(start)
 }
 
+/** A SELECT with the columns of `INSERT … RETURNING …` and the like; undefined for others. */
+export function returnedColumns(sql: string): string | undefined {
+  const tokens = tokenize(sql)
+  const depths = depthsOf(tokens)
+  const wordAt = (pattern: RegExp, from = 0) => {
+    return tokens.findIndex(({ kind, text }, index) => {
+      return index >= from && kind === 'word' && depths[index] === 0 && pattern.test(text)
+    })
+  }
+  const returning = wordAt(/^returning$/i)
+  if (returning === -1 || wordAt(/^(insert|update|delete)$/i) !== 0) return undefined
+  const start = wordAt(/^(into|update|from)$/i) + 1
+  const end = wordAt(/^(set|using|where|values|select|with|by|default|on|returning)$/i, start)
+  // The list of an INSERT's columns is in brackets.
+  const open = tokens.findIndex(({ text }, index) => index >= start && text === '(')
+  const last = open === -1 ? end : Math.min(open, end)
+  const table = sql.slice(tokens[start]?.start, tokens[last]?.start)
+  return `SELECT ${sql.slice(tokens[returning]?.end)} FROM ${table}`
+}
+
 /** Returns the highest n of any `$n` in the statement. */
 export function parameterCount(sql: string): number {
   return Math.max(0, ...parameterPlaces(sql).map(({ number }) => number))

@@ -109,6 +109,9 @@ describe('a client of PostgreSQL', () => {
     ["SELECT '2026-13-01'::DATE", '22008'],
     ['FETCH BACKWARD 1 FROM c', '0A000'],
     ['MOVE -3 FROM c', '0A000'],
+    ['SELECT a FROM kept FOR UPDATE', '0A000'],
+    ['SELECT 9223372036854775807 + 1', '22003'],
+    ['CREATE TABLE more (id SERIAL)', '42704'],
     ['LISTEN news', '0A000'],
     ['GRANT SELECT ON kept TO public', '0A000'],
     ['DO $$ BEGIN END $$', '0A000'],
@@ -156,7 +159,7 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
-  test('cannot send an array of arrays as a parameter, or a text that is no array', async () => {
+  test('cannot send an array of arrays or a malformed one as a parameter', async () => {
     await withClient(open, async (client) => {
       for (const [value, state] of [
         ['{{1,2},{3,4}}', '0A000'],
