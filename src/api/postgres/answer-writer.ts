@@ -172,6 +172,8 @@ const MESSAGE_STATES: readonly (readonly [RegExp, string])[] = [
   [/^Constraint Error: NOT NULL/, '23502'],
   [/^Constraint Error: CHECK/, '23514'],
   [/^Conversion Error: (date|time|timestamp) field value out of range/, '22008'],
-  [/^Conversion Error: .*out of range/, '22003'],
+  [/^Conversion Error: .*out of range|^Out of Range Error/, '22003'],
   [/^Conversion Error: Could not convert string/, '22P02'],
+  [/^Catalog Error: Type with name/, '42704'],
+  [/locking clause is not supported/, '0A000'],
 ]

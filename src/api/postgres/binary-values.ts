@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import type { PgType } from '../../query/postgres/pg-catalog.ts'
+import { arrayOfArrays } from '../../query/postgres/statement-text.ts'
 import type { MessageWriter } from './messages.ts'
 import { type ColumnType, elementOf, PG, scalarText, textValue } from './pg-types.ts'
 
@@ -296,9 +297,7 @@ export function arrayParameter(bytes: Buffer, arrayOid: number): readonly (strin
   const fields = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   try {
     if (fields.getInt32(0) === 0) return []
-    if (fields.getInt32(0) > 1) {
-      throw new AppError('sql_not_supported', 'Arrays of arrays are read as text only')
-    }
+    if (fields.getInt32(0) > 1) throw arrayOfArrays()
     let at = 20
     return Array.from({ length: Math.min(fields.getInt32(12), bytes.length) }, () => {
       const length = fields.getInt32(at)

@@ -6,6 +6,7 @@ import {
   type ParameterValue,
   parameterColumns,
   parameterCount,
+  returnedColumns,
   statementsOf,
   withParameters,
 } from '../../query/postgres/statement-text.ts'
@@ -30,10 +31,11 @@ export function typeQuestion({ sql, oids, given }: Prepared): string | undefined
   const asked = columns.filter(({ number }) => isOpen(number)).map(({ column }) => column)
   if (asked.length === 0 || relations.length === 0) return undefined
   const list = (names: readonly string[]) => names.map(literal).join(', ')
-  return `SELECT lower(attname), min(atttypid)::VARCHAR FROM pg_catalog.pg_attribute
-    JOIN pg_catalog.pg_class ON attrelid = pg_class.oid
-    WHERE lower(relname) IN (${list(relations)}) AND lower(attname) IN (${list(asked)})
-    GROUP BY 1 HAVING min(atttypid) = max(atttypid)`
+  return `SELECT place, min(atttypid)::VARCHAR FROM (
+    SELECT atttypid, unnest([lower(attname), attnum::VARCHAR]) AS place
+      FROM pg_catalog.pg_attribute JOIN pg_catalog.pg_class ON attrelid = pg_class.oid
+      WHERE lower(relname) IN (${list(relations)}))
+    WHERE place IN (${list(asked)}) GROUP BY 1 HAVING min(atttypid) = max(atttypid)`
 }
 
 /** The statement with the types found in the catalog. */
@@ -66,9 +68,15 @@ export function boundValues(fields: Fields, oids: readonly number[]) {
   return { values, formats }
 }
 
+/** Whether a value without a type may be an array, so that its column must be known. */
+export function mayBeArray({ text, cast }: ParameterValue): boolean {
+  const isOpen = cast === null || cast === 'VARCHAR'
+  return isOpen && text !== null && /^\{.*\}$/s.test(text)
+}
+
 /** A statement with the same columns, for describing one whose values are not known yet. */
 export function describing(sql: string, oids: readonly number[]) {
-  const bound = withParameters(sql, oids.map(sampleValue))
+  const bound = withParameters(returnedColumns(sql) ?? sql, oids.map(sampleValue))
   return { ...bound, sql: `DESCRIBE ${bound.sql}` }
 }
 
@@ -105,8 +113,13 @@ export function parameterValue(
   if (elementOf(oid) === undefined) {
     return { text: parameterText(bytes, scalarOf(oid), isBinary), cast }
   }
-  const elements = isBinary ? arrayParameter(bytes, oid) : arrayElements(bytes.toString())
-  return { text: '', cast, elements }
+  if (!isBinary) return arrayValue(bytes.toString(), oid)
+  return { text: '', cast, elements: arrayParameter(bytes, oid) }
+}
+
+/** @param text such as `{1,2}` */
+export function arrayValue(text: string, oid: number): ParameterValue {
+  return { text: '', cast: castType(oid), elements: arrayElements(text) }
 }
 
 /** A sample value, for describing a statement whose values are not known yet. */

@@ -4,11 +4,13 @@ import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { copyStatement, statementsOf } from '../../query/postgres/statement-text.ts'
 import type { AnswerWriter } from './answer-writer.ts'
 import {
+  arrayValue,
   boundValues,
   columnOids,
   describedColumns,
   describing,
   knownColumns,
+  mayBeArray,
   PreparedStatements,
   typeQuestion,
   withColumnTypes,
@@ -16,7 +18,7 @@ import {
 import { CopyIn, copyOut } from './copy-rows.ts'
 import { type CursorStatement, cursorStatement } from './cursor-statements.ts'
 import { type Fields, ProtocolError } from './messages.ts'
-import { columnType } from './pg-types.ts'
+import { columnType, elementOf } from './pg-types.ts'
 import {
   type Portal,
   Portals,
@@ -162,7 +164,8 @@ export class ConnectionStatements {
     const { kind, name } = statement
     if (kind === 'declare') {
       const prepared = { sql: statement.select, oids: [], given: [] }
-      this.#portals.set(name, { prepared, values: [], formats: [], running: null })
+      const { isHeld } = statement
+      this.#portals.set(name, { prepared, values: [], formats: [], isHeld, running: null })
       this.#out.complete('DECLARE CURSOR')
     } else if (kind === 'fetch') {
       await this.#fetch(statement, isSimple)
@@ -207,10 +210,18 @@ export class ConnectionStatements {
     this.#out.begin('1').end()
   }
 
-  bind(fields: Fields): void {
+  async bind(fields: Fields): Promise<void> {
     const portalName = fields.text()
-    const prepared = this.#prepared.get(fields.text())
-    const { values, formats } = boundValues(fields, prepared.oids)
+    const name = fields.text()
+    const prepared = this.#prepared.get(name)
+    const { values: sent, formats } = boundValues(fields, prepared.oids)
+    const { oids } = sent.some(mayBeArray) ? await this.#typed(name) : prepared
+    const values = sent.map((value, index) => {
+      const oid = oids[index] ?? 0
+      return mayBeArray(value) && elementOf(oid) !== undefined
+        ? arrayValue(value.text ?? '', oid)
+        : value
+    })
     this.#portals.set(portalName, { prepared, values, formats, running: null })
     this.#out.begin('2').end()
   }
@@ -316,7 +327,7 @@ export class ConnectionStatements {
 
   sync(): void {
     this.#skips = false
-    if (this.#session.state === 'I') this.#portals.closeAll()
+    if (this.#session.state === 'I') this.#portals.endTransaction()
     this.ready()
   }
 

@@ -3,8 +3,16 @@
  * drop prepared statements.
  */
 
+import { AppError } from '../../core/errors.ts'
+
 export type CursorStatement =
-  | { readonly kind: 'declare'; readonly name: string; readonly select: string }
+  | {
+      readonly kind: 'declare'
+      readonly name: string
+      readonly select: string
+      /** Whether it stays open after its transaction. */
+      readonly isHeld: boolean
+    }
   | {
       readonly kind: 'fetch'
       readonly name: string
@@ -18,7 +26,7 @@ export type CursorStatement =
 
 const CURSOR_NAME = '("[^"]+"|\\w+)'
 const DECLARE = new RegExp(
-  `^\\s*declare\\s+${CURSOR_NAME}\\s+[\\w\\s]*?cursor\\s+(?:with(?:out)?\\s+hold\\s+)?for\\s+(.+)$`,
+  `^\\s*declare\\s+${CURSOR_NAME}\\s+[\\w\\s]*?cursor\\s+(?:(with|without)\\s+hold\\s+)?for\\s+(.+)$`,
   'is',
 )
 const FETCH = new RegExp(
@@ -27,12 +35,13 @@ const FETCH = new RegExp(
 )
 const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${CURSOR_NAME}\\s*$`, 'i')
 
-/** Returns undefined for any other statement. */
+/** Returns undefined for any other statement. @throws AppError `sql_not_supported` */
 export function cursorStatement(sql: string): CursorStatement | undefined {
   const declared = DECLARE.exec(sql)
   if (declared !== null) {
-    const [, name = '', select = ''] = declared
-    return { kind: 'declare', name: cursorName(name), select }
+    const [, name = '', hold = '', select = ''] = declared
+    const isHeld = hold.toLowerCase() === 'with'
+    return { kind: 'declare', name: cursorName(name), select, isHeld }
   }
   const fetched = FETCH.exec(sql)
   if (fetched !== null) {
@@ -40,6 +49,10 @@ export function cursorStatement(sql: string): CursorStatement | undefined {
     const isAll = /all/i.test(`${word} ${number}`)
     const count = isAll ? null : Number(number === '' ? 1 : number)
     return { kind: 'fetch', name: cursorName(name), count, isMove: verb.toLowerCase() === 'move' }
+  }
+  if (/^\s*(fetch|move)\b/i.test(sql)) {
+    const message = 'A cursor moves forward only: FETCH or MOVE NEXT, ALL or a number of rows'
+    throw new AppError('sql_not_supported', message)
   }
   const ended = END.exec(sql)
   if (ended === null) return undefined

@@ -88,6 +88,8 @@ export interface Portal {
   readonly prepared: Prepared
   readonly values: readonly ParameterValue[]
   readonly formats: readonly number[]
+  /** Whether it is a cursor WITH HOLD. */
+  readonly isHeld?: boolean
   running: RunningPortal | null
 }
 
@@ -134,6 +136,10 @@ export class Portals {
     this.#portals.delete(name)
     // How an unfinished statement ends does not matter any more.
     running?.end().catch(() => {})
+  }
+
+  endTransaction(): void {
+    for (const [name, { isHeld }] of [...this.#portals]) if (isHeld !== true) this.close(name)
   }
 
   closeAll(): void {

@@ -785,6 +785,7 @@ CREATE MACRO pgc.pg_get_multixact_members(x) AS NULL::VARCHAR;
 CREATE MACRO pgc.acldefault(k, o) AS NULL::VARCHAR[];
 CREATE MACRO pgc.pg_blocking_pids(p) AS []::INTEGER[];
 CREATE MACRO pgc.pg_backend_pid() AS 1;
+CREATE MACRO pgc.pg_advisory_unlock_all() AS NULL::VARCHAR;
 CREATE MACRO pgc.pg_encoding_to_char(e) AS 'UTF8';
 CREATE MACRO pgc.pg_char_to_encoding(e) AS 6;
 CREATE MACRO pgc.pg_relation_size(o) AS 0::BIGINT, (o, f) AS 0::BIGINT;

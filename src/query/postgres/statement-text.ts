@@ -19,6 +19,26 @@ function withoutLeadingComments(sql: string): string | null {
   return start === undefined ? null : sql.slice(0, start).replaceAll(/\S/g, ' ') + sql.slice(start)
 }
 
+/** A SELECT with the columns of `INSERT … RETURNING …` and the like; undefined for others. */
+export function returnedColumns(sql: string): string | undefined {
+  const tokens = tokenize(sql)
+  const depths = depthsOf(tokens)
+  const wordAt = (pattern: RegExp, from = 0) => {
+    return tokens.findIndex(({ kind, text }, index) => {
+      return index >= from && kind === 'word' && depths[index] === 0 && pattern.test(text)
+    })
+  }
+  const returning = wordAt(/^returning$/i)
+  if (returning === -1 || wordAt(/^(insert|update|delete)$/i) !== 0) return undefined
+  const start = wordAt(/^(into|update|from)$/i) + 1
+  const end = wordAt(/^(set|using|where|values|select|with|by|default|on|returning)$/i, start)
+  // The list of an INSERT's columns is in brackets.
+  const open = tokens.findIndex(({ text }, index) => index >= start && text === '(')
+  const last = open === -1 ? end : Math.min(open, end)
+  const table = sql.slice(tokens[start]?.start, tokens[last]?.start)
+  return `SELECT ${sql.slice(tokens[returning]?.end)} FROM ${table}`
+}
+
 /** Returns the highest n of any `$n` in the statement. */
 export function parameterCount(sql: string): number {
   return Math.max(0, ...parameterPlaces(sql).map(({ number }) => number))
@@ -97,41 +117,53 @@ function isName(token: Token | undefined): token is Token {
   return token?.kind === 'word' || token?.kind === 'name'
 }
 
-/** For `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by token index. */
+/**
+ * For `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by token index. Without
+ * the list, the column's number.
+ */
 function storedColumns(tokens: readonly Token[]): ReadonlyMap<number, string> {
   const columns = new Map<number, string>()
   const open = tokens.findIndex(({ text }) => text === '(')
   const close = tokens.findIndex(({ text }) => text === ')')
+  const values = tokens.findIndex(({ text }) => text.toLowerCase() === 'values')
   const isInsert = tokens[0]?.text.toLowerCase() === 'insert'
-  if (!isInsert || tokens[close + 1]?.text.toLowerCase() !== 'values') return columns
+  const isNamed = open < values
+  if (!isInsert || values === -1 || (isNamed && close !== values - 1)) return columns
   const names = tokens.slice(open + 1, close).filter(isName)
   let column = -1
   let depth = 0
   tokens.forEach(({ text }, index) => {
-    if (index <= close + 1) return
+    if (index <= values) return
     if (text === '(') depth += 1
     if (text === ')') depth -= 1
     if (text === '(' && depth === 1) column = 0
     else if (text === ',' && depth === 1) column += 1
-    const name = names[column]
-    if (text === '$' && depth === 1 && name !== undefined) columns.set(index, name.value)
+    const name = isNamed ? names[column]?.value : String(column + 1)
+    if (text === '$' && depth === 1 && name !== undefined) columns.set(index, name)
   })
   return columns
 }
 
-/** Parses the elements of an array's text, such as `{1,"a b",NULL}`. */
-export function arrayElements(text: string): readonly (string | null)[] {
+/** The elements of an array's text, such as `{1,"a b",NULL}`. @throws AppError for other texts */
+export function arrayElements(array: string): readonly (string | null)[] {
+  const text = array.trim()
   const elements: (string | null)[] = []
   const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|([^,{}"]*))\s*(?:,|\}$)/gsy
   ELEMENT.lastIndex = text.indexOf('{') + 1
-  if (/^\s*\{\s*\}\s*$/.test(text)) return elements
+  if (/^\{\s*\}$/.test(text)) return elements
   for (let found = ELEMENT.exec(text); found !== null; found = ELEMENT.exec(text)) {
     const [whole, quoted, bare = ''] = found
     if (quoted !== undefined) elements.push(quoted.replaceAll(/\\(.)/gs, '$1'))
     else elements.push(bare.trim().toUpperCase() === 'NULL' ? null : bare.trim())
-    if (whole.endsWith('}')) break
+    if (whole.endsWith('}')) return elements
   }
-  return elements
+  if (/^\{\s*\{/.test(text)) throw arrayOfArrays()
+  throw new AppError('invalid_request', `Not an array such as {1,2}: ${text.slice(0, 100)}`)
+}
+
+export function arrayOfArrays(): AppError {
+  const message = 'An array of arrays cannot be a parameter: write it as SQL, such as [[1], [2]]'
+  return new AppError('sql_not_supported', message)
 }
 
 /** A value for a parameter `$n`. */

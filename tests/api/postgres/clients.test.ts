@@ -107,6 +107,11 @@ describe('a client of PostgreSQL', () => {
     ['INSERT INTO kept (nothing) VALUES (1)', '42703'],
     ['SELECT 300::TINYINT', '22003'],
     ["SELECT '2026-13-01'::DATE", '22008'],
+    ['FETCH BACKWARD 1 FROM c', '0A000'],
+    ['MOVE -3 FROM c', '0A000'],
+    ['SELECT a FROM kept FOR UPDATE', '0A000'],
+    ['SELECT 9223372036854775807 + 1', '22003'],
+    ['CREATE TABLE more (id SERIAL)', '42704'],
     ['LISTEN news', '0A000'],
     ['GRANT SELECT ON kept TO public', '0A000'],
     ['DO $$ BEGIN END $$', '0A000'],
@@ -141,6 +146,34 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
+  test('stores an array of texts without a type, as psycopg sends it', async () => {
+    await withClient(open, async (client) => {
+      await client.query('CREATE TABLE lists (n INTEGER, tags VARCHAR[], doc VARCHAR)')
+      const row = [1, '{a,"b,c",NULL}', '{"a": 1}']
+      await client.query('INSERT INTO lists (n, tags, doc) VALUES ($1, $2, $3)', row)
+      await client.query('INSERT INTO lists VALUES ($1, $2, $3)', row)
+      const { rows } = await client.query('SELECT tags, doc FROM lists WHERE tags = $1', [row[1]])
+      const stored = { tags: ['a', 'b,c', null], doc: '{"a": 1}' }
+      expect(rows).toEqual([stored, stored])
+      await client.query('DROP TABLE lists')
+    })
+  })
+
+  test('cannot send an array of arrays or a malformed one as a parameter', async () => {
+    await withClient(open, async (client) => {
+      for (const [value, state] of [
+        ['{{1,2},{3,4}}', '0A000'],
+        ['{1,2', '22023'],
+        ['1', '22023'],
+      ] as const) {
+        const failure = await client.query('SELECT $1::INT[] AS v', [value]).catch((e) => e)
+        expect([value, failure.code]).toEqual([value, state])
+      }
+      const { rows } = await client.query('SELECT $1::INT[] AS v', ['{1, 2} '])
+      expect(rows).toEqual([{ v: [1, 2] }])
+    })
+  })
+
   test('reads a result in portions, by a cursor', async () => {
     await withClient(open, async (client) => {
       await client.query('BEGIN')
@@ -149,6 +182,13 @@ describe('a client of PostgreSQL', () => {
       expect((await client.query('FETCH ALL FROM c')).rows).toHaveLength(3)
       await client.query('CLOSE c')
       await client.query('COMMIT')
+    })
+  })
+
+  test('is reset by a pool of asyncpg', async () => {
+    await withClient(open, async (client) => {
+      const sql = 'SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;'
+      expect(await client.query(sql)).toHaveLength(4)
     })
   })
 

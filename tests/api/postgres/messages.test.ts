@@ -83,6 +83,52 @@ test('a statement ends with its tag', async () => {
   client.close()
 })
 
+test('a prepared statement that returns changed rows is described', async () => {
+  const client = await RawClient.started(open.port)
+  client.send(query('CREATE TABLE made (id INTEGER, "a b" VARCHAR)'))
+  await client.until('Z')
+  for (const [sql, columns] of [
+    ['INSERT INTO made VALUES ($1, $2) RETURNING id, "a b" AS c', ['id', 'c']],
+    [
+      'INSERT INTO mindsdb.made AS m (id) SELECT $1 ON CONFLICT DO NOTHING RETURNING m.*',
+      ['id', 'a b'],
+    ],
+    ['UPDATE made AS m SET id = $1 FROM (SELECT 1 AS x) s WHERE m.id = s.x RETURNING m.id', ['id']],
+    ['DELETE FROM made WHERE id = $1 RETURNING *', ['id', 'a b']],
+  ] as const) {
+    const parsed = message('P', text('s'), text(sql), int16(0))
+    client.send(
+      parsed,
+      message('D', Buffer.from('S'), text('s')),
+      message('C', Buffer.from('S'), text('s')),
+      SYNC,
+    )
+    const answer = await client.until('Z')
+    const { body } = answer.find(({ kind }) => kind === 'T') ?? { body: Buffer.from('') }
+    for (const column of columns) expect([sql, body.includes(`${column}\0`)]).toEqual([sql, true])
+  }
+  client.close()
+})
+
+test('a cursor WITH HOLD stays open outside a transaction', async () => {
+  const client = await RawClient.started(open.port)
+  for (const [hold, kinds] of [
+    ['WITH HOLD', 'TDDCZ'],
+    ['', 'EZ'],
+  ] as const) {
+    const declared = `DECLARE c CURSOR ${hold} FOR SELECT i FROM range(2) t(i)`
+    client.send(message('P', text(''), text(declared), int16(0)))
+    client.send(message('B', text(''), text(''), int16(0), int16(0), int16(0)))
+    client.send(message('E', text(''), int32(0)), SYNC)
+    await client.until('Z')
+    client.send(query('FETCH ALL FROM c'))
+    expect(kindsOf(await client.until('Z'))).toBe(kinds)
+    client.send(query('CLOSE ALL'))
+    await client.until('Z')
+  }
+  client.close()
+})
+
 describe('the version of the protocol', () => {
   /** Returns the answer to a startup packet, without the settings. */
   async function answerTo(version: number, ...more: readonly string[]) {

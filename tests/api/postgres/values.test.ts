@@ -209,10 +209,10 @@ describe('a parameter', () => {
       ['SELECT s FROM typed WHERE typed.n BETWEEN $1 AND $2', [23, 23]],
       ['SELECT s FROM typed WHERE "n" IN ($1, $2, $3)', [23, 23, 23]],
       ['INSERT INTO typed (d, n) VALUES ($1, $2), ($3, $4)', [1082, 23, 1082, 23]],
+      ['INSERT INTO typed VALUES ($1, $2, $3)', [23, 1082, 25]],
       ['UPDATE typed SET s = $1, n = $2 WHERE d <> $3', [25, 23, 1082]],
       ['SELECT id FROM teas WHERE content = $1 AND price < $2 LIMIT $3', [25, 20, 20]],
-      ['SELECT $1::DATE, $2', [1082, 25]],
-      ['DELETE FROM typed WHERE nothing = $1', [25]],
+      ['SELECT $1::DATE FROM typed WHERE nothing = $2', [1082, 25]],
     ]
     for (const [sql, oids] of cases) {
       const client = await RawClient.started(open.port)
