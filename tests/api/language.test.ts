@@ -10,6 +10,13 @@ const GERMAN = [
   'Die Häuser in dem Dorf sind aus Holz, und der Weg zu den Gärten ist mit Steinen belegt.',
 ]
 
+const ENGLISH = [
+  'The apartment is on the second floor of a house in the old town, and it is quiet at night.',
+  'Rent is due on the first day of each month, and the deposit is held by the bank.',
+  'It was agreed that the landlord repairs the roof, the boiler and the pipes for the water.',
+  'Tenants of this house are not allowed to keep pets, which is written in the contract.',
+]
+
 async function params(t: TestApp, name = 'kb'): Promise<Readonly<Record<string, unknown>>> {
   const { body } = await t.send('GET', `${KBS}/${name}`)
   return (body as { params: Record<string, unknown> }).params
@@ -53,6 +60,28 @@ test('the language is learned from the first rows and shown; a search sees its o
   await put(t, ['Noch ein Haus'], 9)
   expect(await found(t, 'Häuser')).toEqual(['r3', 'r9'])
   await t.close()
+})
+
+test('the language of a first short document gives way to that of most documents', async () => {
+  using folder = temporaryFolder()
+  const t = await createTestApp({ isInProcess: true, directory: folder.path })
+  await create(t)
+  await put(t, GERMAN)
+  await t.store.keywordLanguages.settled()
+  expect((await params(t)).language).toBe('german')
+  await put(t, ENGLISH, 3)
+  await t.store.keywordLanguages.settled()
+  expect((await params(t)).language).toBe('english')
+  expect(await found(t, 'when is the apartment quiet')).toEqual(['r3'])
+  await put(t, [...GERMAN, ...GERMAN, ...GERMAN, ...GERMAN], 10)
+  await t.store.keywordLanguages.close()
+  await t.close()
+  const again = await createTestApp({ isInProcess: true, directory: folder.path })
+  again.store.keywordLanguages.start()
+  await put(again, GERMAN, 30)
+  await again.store.keywordLanguages.settled()
+  expect((await params(again)).language).toBe('german')
+  await again.close()
 })
 
 test('a language that was named is not learned', async () => {

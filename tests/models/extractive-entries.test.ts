@@ -247,6 +247,30 @@ test('a number is not part of the id of a document', () => {
   expect(rowAnswer('What is the date of kettle?', [source])?.statement).toContain('%kettle%')
 })
 
+test('a word before the name of a column is a condition that no count leaves out', () => {
+  const columns = [
+    { name: 'Customer', type: 'VARCHAR' },
+    { name: 'license', type: 'VARCHAR' },
+  ]
+  const answerTo = (question: string) => {
+    return rowAnswer(question, [{ name: 'mindsdb.shop', isTable: false, columns }])
+  }
+  expect(answerTo('How many new customers were there?')).toBeNull()
+  expect(answerTo('How many different customers are there?')?.statement).toContain('"Customer"')
+  expect(answerTo('How many packages have the license MIT?')?.statement).toContain("= 'MIT'")
+})
+
+test('a heading with a number names what the question asks for', async () => {
+  const keys =
+    '# 6. Keys\n\n- two keys that you get for the front door\n- one for the mailbox\n- one for the yard gate'
+  const { answer } = await played({
+    messages: asked('Which keys do I get?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => rows([`d:content:1of1:0to${keys.length}`, keys, 0.8]),
+  })
+  expect(answer).toContain('- one for the mailbox')
+})
+
 test('the further searches of a question come after those of all knowledge bases', async () => {
   const { sql } = await played({
     messages: asked('What is the amount of order 3?'),

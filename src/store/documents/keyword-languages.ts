@@ -45,7 +45,11 @@ export class KeywordLanguages {
 
   /** Continues rebuilds that the last process did not finish. */
   start(): void {
-    for (const kb of this.#parts.state.snapshot().knowledgeBases) this.wake(kb)
+    for (const kb of this.#parts.state.snapshot().knowledgeBases) {
+      // The last process may have seen only the first documents. The next write is early enough.
+      if (kb.isLanguageKnown) this.#nextLooks.set(kb.id, kb.revision + 1)
+      this.wake(kb)
+    }
   }
 
   /** Call when the language or texts of this knowledge base may have changed. */
@@ -82,7 +86,7 @@ export class KeywordLanguages {
   }
 
   #isToLearn(kb: KnowledgeBase): boolean {
-    return !kb.isLanguageKnown && kb.revision >= (this.#nextLooks.get(kb.id) ?? 1)
+    return kb.params.language === undefined && kb.revision >= (this.#nextLooks.get(kb.id) ?? 1)
   }
 
   #current(id: number): KnowledgeBase | undefined {
@@ -99,7 +103,7 @@ export class KeywordLanguages {
   }
 
   async #learn(kb: KnowledgeBase): Promise<void> {
-    // If texts never reveal a language, check less often as the knowledge base grows.
+    // Check less often as the knowledge base grows.
     this.#nextLooks.set(kb.id, kb.revision + Math.max(1, kb.revision >> 1))
     const texts = await this.#parts.database.lease(async (connection) => {
       const reader = await connection.runAndReadAll(
@@ -109,10 +113,16 @@ export class KeywordLanguages {
       return reader.getRows().map(([text]) => String(text))
     })
     const { language, wordCount } = learnedLanguage(texts)
-    if (language === null && wordCount < MIXED_WORDS) return
+    // The first document may be in another language than most.
+    const isEnough = texts.length === SAMPLE_CHUNKS || wordCount >= MIXED_WORDS
+    if (isEnough) this.#nextLooks.set(kb.id, Number.POSITIVE_INFINITY)
+    if (language === null && !isEnough) return
     await this.#change(kb, async (_, current) => {
-      if (current.isLanguageKnown) return null
-      return { indexLanguage: current.language, learnedLanguage: language ?? current.language }
+      const wanted = current.nextLanguage ?? current.language
+      const learned = language ?? wanted
+      const isKnown = current.isLanguageKnown && learned === wanted
+      if (isKnown || current.params.language !== undefined) return null
+      return { indexLanguage: current.language, learnedLanguage: learned }
     })
   }
 

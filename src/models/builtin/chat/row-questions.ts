@@ -142,11 +142,12 @@ function answerFrom(question: string, { text, wanted, source }: Asked): RowAnswe
   const counted = /\b(?:how many|which|what|list|all|wie ?viele|welche|alle)\s+([\p{L}-]+)/u.exec(
     text,
   )?.[1]
-  const rest = words
-    .map((word) => word.replace(/[.]+$/, ''))
-    .filter(
-      (word) => !used.has(word) && !EMPTY_WORDS.has(word) && !isNoun(word) && word !== counted,
-    )
+  const bare = words.map((word) => word.replace(/[.]+$/, ''))
+  const rest = bare.filter((word, at) => {
+    if (used.has(word) || EMPTY_WORDS.has(word) || isNoun(word)) return false
+    // "New" is a condition in "how many new customers", if there is a column of customers.
+    return word !== counted || used.has(bare[at + 1] ?? '')
+  })
   if (column === undefined) {
     // Without a column, rows can only give the number or the names of all documents.
     const isOfAll =

@@ -45,7 +45,7 @@ export class WantedForm {
   /** Whether a heading or label names what the question asks for, ignoring the document's name. */
   #isAsked(title: string, { passage }: AnswerUnit): boolean {
     const name = new Set(keywords(passage.documentId))
-    const words = keywords(title).filter((word) => !name.has(word))
+    const words = keywords(title.replace(SECTION_NUMBER, '')).filter((word) => !name.has(word))
     return words.length > 0 && words.every((word) => this.#asked.has(word))
   }
 
@@ -92,7 +92,7 @@ export class WantedForm {
     if (this.#subjects.length === 0) return 0
     if (site.kind === 'code') return -WORTH.code
     if (site.kind === 'row' || isFragment) return 0
-    const heading = bare(site.heading.replace(WHAT_IS, ''))
+    const heading = bare(site.heading.replace(SECTION_NUMBER, '').replace(WHAT_IS, ''))
     if (this.#subjects.some((subject) => definesIt(text, subject))) return WORTH.definition
     const names = documentNames(passage)
     const isBegin =
@@ -100,6 +100,9 @@ export class WantedForm {
     return isFirst && (this.#subjects.includes(heading) || isBegin) ? WORTH.opening : 0
   }
 }
+
+/** Matches the number of a heading: `3.1 `, `6. `, `§ 4 `. */
+const SECTION_NUMBER = /^(?:§\s*)?\d{1,3}(?:\.\d{1,3})*[.)]?\s+/
 
 /** Matches a label such as `License: MIT`. */
 const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
