@@ -85,10 +85,8 @@ export function knownColumns(
   sql: string,
   session: PgSession,
 ): readonly AnswerColumn[] | null | undefined {
-  const shown = /^\s*show\s+(.+?)\s*$/is.exec(sql)?.[1]
-  if (shown !== undefined && session.setting(shown) !== undefined) {
-    return [{ name: shown.toLowerCase(), type: 'VARCHAR' }]
-  }
+  const shown = /^\s*show\b/i.test(sql) ? session.answer(sql)?.shown : undefined
+  if (shown !== undefined) return [{ name: shown.name, type: 'VARCHAR' }]
   const hasRows = READS.test(sql) || /\breturning\b/i.test(sql)
   return hasRows && !SESSION_WORDS.test(sql) ? undefined : null
 }

@@ -129,7 +129,9 @@ export class ConnectionStatements {
       formats: [],
       running: null,
     }
-    this.#out.rowDescription((await this.#portals.started(portal)).columns, [])
+    const { columns } = await this.#portals.started(portal)
+    // NoData answers only Describe: pgjdbc fails if it comes uncalled.
+    if (columns !== null) this.#out.rowDescription(columns, [])
     await this.#rows(portal, 0)
   }
 

@@ -191,13 +191,11 @@ const STATEMENTS: Readonly<
     return name === undefined ? undefined : this.set(name, unquoted((value ?? '').trim()))
   },
   show(text) {
-    const [, name = ''] = /^show\s+(.+)$/is.exec(text) ?? []
-    const plain = unquoted(name.trim())
+    const [, shown = ''] = /^show\s+(.+)$/is.exec(text) ?? []
+    const plain = unquoted(shown.trim())
     const key = /^transaction\s+isolation\s+level$/i.test(plain) ? 'transaction_isolation' : plain
-    const named = /^time\s+zone$/i.test(key) ? 'TimeZone' : key
-    const value = this.setting(named)
-    return value === undefined
-      ? undefined
-      : { tag: 'SHOW', shown: { name: settingKey(named), value } }
+    const name = settingKey(/^time\s+zone$/i.test(key) ? 'TimeZone' : key)
+    const value = this.setting(name)
+    return value === undefined ? undefined : { tag: 'SHOW', shown: { name, value } }
   },
 }

@@ -185,6 +185,18 @@ describe('a client of PostgreSQL', () => {
     })
   })
 
+  test('reads settings whose names are words, as pgjdbc does', async () => {
+    await withClient(open, async (client) => {
+      for (const [name, value] of [
+        ['TRANSACTION ISOLATION LEVEL', { transaction_isolation: 'repeatable read' }],
+        ['TIME ZONE', { timezone: 'UTC' }],
+      ] as const) {
+        const { rows } = await client.query({ text: `SHOW ${name}`, values: [], name })
+        expect(rows).toEqual([value])
+      }
+    })
+  })
+
   test('is reset by a pool of asyncpg', async () => {
     await withClient(open, async (client) => {
       const sql = 'SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;'

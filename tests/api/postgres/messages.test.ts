@@ -77,8 +77,8 @@ test('a statement ends with its tag', async () => {
     ['DROP TABLE tagged', 'DROP TABLE'],
   ] as const) {
     client.send(query(sql))
-    const done = (await client.until('Z')).find(({ kind }) => kind === 'C')
-    expect([sql, done?.body.toString()]).toEqual([sql, `${tag}\0`])
+    const answer = await client.until('Z')
+    expect([sql, kindsOf(answer), answer[0]?.body.toString()]).toEqual([sql, 'CZ', `${tag}\0`])
   }
   client.close()
 })
