@@ -367,6 +367,9 @@ function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: 
     const isQuoted = text[at] === '"'
     const end = isQuoted ? quotedEnd(text, at) : plainEnd(text, at, delimiter)
     if (end === -1 || (end === text.length && !isLast)) break
+    if (isQuoted && end < text.length && !/[\r\n]/.test(text[end] ?? '')) {
+      if (!text.startsWith(delimiter, end)) throw malformed('text follows a quoted value')
+    }
     const cell = isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end)
     row.push(!isQuoted && cell === nullText ? null : cell)
     if (text.startsWith(delimiter, end)) {
@@ -376,7 +379,8 @@ function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: 
     }
     const next = text[end] === '\r' && text[end + 1] === '\n' ? end + 2 : end + 1
     at = next
-    rows.push(row)
+    // psql ends its data with this line.
+    if (isQuoted || row.length > 1 || row[0] !== '\\.') rows.push(row)
     row = []
     rest = Math.min(next, text.length)
   }
@@ -393,8 +397,9 @@ function quotedEnd(text: string, start: number): number {
 }
 
 function plainEnd(text: string, start: number, delimiter: string): number {
-  const line = text.slice(start).search(/\r?\n/)
-  const lineEnd = line === -1 ? text.length : start + line
-  const cell = text.indexOf(delimiter, start)
-  return cell === -1 || cell > lineEnd ? lineEnd : cell
+  const line = text.indexOf('\n', start)
+  const isReturned = line > start && text[line - 1] === '\r'
+  const lineEnd = line === -1 ? text.length : isReturned ? line - 1 : line
+  const cell = text.slice(start, lineEnd).indexOf(delimiter)
+  return cell === -1 ? lineEnd : start + cell
 }
