@@ -18,10 +18,10 @@ afterAll(async () => {
 })
 
 /** Returns the tag, or the message of the failure. */
-async function copied(sql: string, csv: string): Promise<string | undefined> {
+async function copied(sql: string, ...csv: readonly string[]): Promise<string | undefined> {
   client.send(message('Q', text(sql)))
   await client.until('G')
-  client.send(message('d', Buffer.from(csv)), message('c'))
+  client.send(...csv.map((part) => message('d', Buffer.from(part))), message('c'))
   const [answer] = await client.until('Z')
   return answer?.kind === 'E' ? failureOf(answer).M : answer?.body.toString().replace('\0', '')
 }
@@ -46,10 +46,19 @@ test('text after a quoted value is refused, and lines may end with a carriage re
   const csv = '"a"b,c\n'
   expect(await copied('COPY lines FROM STDIN CSV', csv)).toBe('COPY: text follows a quoted value')
   expect(await copied('COPY lines FROM STDIN CSV', '"a",b\r\nc,"d"\r\n')).toBe('COPY 2')
-  expect(await stored()).toEqual([
+  const rows = [
     ['a', 'b'],
     ['c', 'd'],
-  ])
+  ]
+  expect(await stored()).toEqual(rows)
+  for (const ends of [
+    ['"a",b\r', '\nc,"d"\r', '\n'],
+    ['"a"', ',b\r\nc,"d', '"\r\n'],
+    ['a,b\nc,d'],
+  ]) {
+    expect(await copied('COPY lines FROM STDIN CSV', ...ends)).toBe('COPY 2')
+    expect(await stored()).toEqual(rows)
+  }
 })
 
 test('options that would change the rows are refused', async () => {
