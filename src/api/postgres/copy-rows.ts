@@ -344,18 +344,11 @@ function textLines(text: string, copy: CopyStatement, isLast: boolean): Lines {
   return { rows, rest }
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  t: '\t',
-  n: '\n',
-  r: '\r',
-  b: '\b',
-  f: '\f',
-  v: '\v',
-}
+const ESCAPES = new Map(Object.entries({ t: '\t', n: '\n', r: '\r', b: '\b', f: '\f', v: '\v' }))
 
 function textCell(cell: string, nullText: string): string | null {
   if (cell === nullText) return null
-  return cell.replaceAll(/\\(.)/gs, (_, sign: string) => ESCAPES[sign] ?? sign)
+  return cell.replaceAll(/\\(.)/gs, (_, sign: string) => ESCAPES.get(sign) ?? sign)
 }
 
 function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: boolean): Lines {
@@ -366,7 +359,10 @@ function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: 
   while (at < text.length) {
     const isQuoted = text[at] === '"'
     const end = isQuoted ? quotedEnd(text, at) : plainEnd(text, at, delimiter)
-    if (end === -1 || (end === text.length && !isLast)) break
+    const isSplit = end === text.length || (end === text.length - 1 && text[end] === '\r')
+    if (end === -1 || (isSplit && !isLast)) break
+    const isCellEnd = text.startsWith(delimiter, end) || /^[\r\n]?$/.test(text[end] ?? '')
+    if (!isCellEnd) throw malformed('text follows a quoted value')
     const cell = isQuoted ? text.slice(at + 1, end - 1).replaceAll('""', '"') : text.slice(at, end)
     row.push(!isQuoted && cell === nullText ? null : cell)
     if (text.startsWith(delimiter, end)) {
@@ -374,11 +370,11 @@ function csvLines(text: string, { delimiter, nullText }: CopyStatement, isLast: 
       if (at < text.length) continue
       row.push(nullText === '' ? null : '')
     }
-    const next = text[end] === '\r' && text[end + 1] === '\n' ? end + 2 : end + 1
-    at = next
-    rows.push(row)
+    at = text[end] === '\r' && text[end + 1] === '\n' ? end + 2 : end + 1
+    // psql ends its data with this line.
+    if (isQuoted || row.length > 1 || row[0] !== '\\.') rows.push(row)
     row = []
-    rest = Math.min(next, text.length)
+    rest = Math.min(at, text.length)
   }
   return { rows, rest: isLast ? '' : text.slice(rest) }
 }
@@ -393,8 +389,9 @@ function quotedEnd(text: string, start: number): number {
 }
 
 function plainEnd(text: string, start: number, delimiter: string): number {
-  const line = text.slice(start).search(/\r?\n/)
-  const lineEnd = line === -1 ? text.length : start + line
-  const cell = text.indexOf(delimiter, start)
-  return cell === -1 || cell > lineEnd ? lineEnd : cell
+  const newline = text.indexOf('\n', start)
+  const line = text.slice(start, newline === -1 ? text.length : newline)
+  const cell = line.indexOf(delimiter)
+  if (cell !== -1) return start + cell
+  return start + line.length - (newline !== -1 && line.endsWith('\r') ? 1 : 0)
 }

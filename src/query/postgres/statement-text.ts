@@ -298,6 +298,12 @@ function copyOptions(
     if (at === -1) return undefined
     return tokens[words[at + 1] === 'as' ? at + 2 : at + 1]
   }
+  for (const [option, only] of FIXED_OPTIONS) {
+    const { text = '', value = only } = after(option) ?? {}
+    if (value.toLowerCase().replace('-', '') === only) continue
+    const message = `COPY does not support ${option.toUpperCase()} ${text}, only ${literal(only)}`
+    throw new AppError('sql_not_supported', message)
+  }
   const isCsv = words.includes('csv')
   const format = words.includes('binary') ? 'binary' : isCsv ? 'csv' : 'text'
   const header = words.indexOf('header')
@@ -308,6 +314,13 @@ function copyOptions(
     nullText: after('null')?.value ?? (isCsv ? '' : '\\N'),
   }
 }
+
+/** Options of COPY with the only value that they can have. */
+const FIXED_OPTIONS = [
+  ['quote', '"'],
+  ['escape', '"'],
+  ['encoding', 'utf8'],
+] as const
 
 /** The position of the error given in an Eider message, counted from 1; null if there is none. */
 export function positionOf(message: string, sql: string): number | null {

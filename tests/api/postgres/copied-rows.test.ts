@@ -1,0 +1,75 @@
+/** Rows that clients send by COPY as CSV. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { failureOf, message, RawClient, type Served, serve, text } from './postgres-fixture.ts'
+
+let open: Served
+let client: RawClient
+
+beforeAll(async () => {
+  open = await serve()
+  client = await RawClient.started(open.port)
+  client.send(message('Q', text('CREATE TABLE lines (a VARCHAR, b VARCHAR)')))
+  await client.until('Z')
+})
+
+afterAll(async () => {
+  client.close()
+  await open.stop()
+})
+
+/** Returns the tag, or the message of the failure. */
+async function copied(sql: string, ...csv: readonly string[]): Promise<string | undefined> {
+  client.send(message('Q', text(sql)))
+  await client.until('G')
+  client.send(...csv.map((part) => message('d', Buffer.from(part))), message('c'))
+  const [answer] = await client.until('Z')
+  return answer?.kind === 'E' ? failureOf(answer).M : answer?.body.toString().replace('\0', '')
+}
+
+async function stored(): Promise<unknown> {
+  const { body } = await open.t.send('POST', '/api/sql/query', { query: 'SELECT * FROM lines' })
+  await open.t.send('POST', '/api/sql/query', { query: 'TRUNCATE lines' })
+  return Object(body).data
+}
+
+test('the line with which psql ends its data is not a row, but a quoted one is', async () => {
+  const csv = '1,one\n\\.,"\\."\n"\\.",\n\\.\n'
+  expect(await copied('COPY lines FROM STDIN CSV', csv)).toBe('COPY 3')
+  expect(await stored()).toEqual([
+    ['1', 'one'],
+    ['\\.', '\\.'],
+    ['\\.', null],
+  ])
+})
+
+test('text after a quoted value is refused, and lines may end with a carriage return', async () => {
+  const csv = '"a"b,c\n'
+  expect(await copied('COPY lines FROM STDIN CSV', csv)).toBe('COPY: text follows a quoted value')
+  expect(await copied('COPY lines FROM STDIN CSV', '"a",b\r\nc,"d"\r\n')).toBe('COPY 2')
+  const rows = [
+    ['a', 'b'],
+    ['c', 'd'],
+  ]
+  expect(await stored()).toEqual(rows)
+  for (const ends of [
+    ['"a",b\r', '\nc,"d"\r', '\n'],
+    ['"a"', ',b\r\nc,"d', '"\r\n'],
+    ['a,b\nc,d'],
+  ]) {
+    expect(await copied('COPY lines FROM STDIN CSV', ...ends)).toBe('COPY 2')
+    expect(await stored()).toEqual(rows)
+  }
+})
+
+test('options that would change the rows are refused', async () => {
+  for (const [options, said] of [
+    ["FORMAT csv, QUOTE '''', ESCAPE '\\'", "COPY does not support QUOTE '''', only '\"'"],
+    ["FORMAT csv, ENCODING 'LATIN1'", "COPY does not support ENCODING 'LATIN1', only 'utf8'"],
+  ] as const) {
+    client.send(message('Q', text(`COPY lines FROM STDIN (${options})`)))
+    const [answer] = await client.until('Z')
+    expect(answer && failureOf(answer).M).toBe(said)
+  }
+  const same = `COPY lines FROM STDIN (FORMAT csv, QUOTE '"', ESCAPE '"', ENCODING 'UTF-8')`
+  expect(await copied(same, '1,2\n')).toBe('COPY 1')
+})
