@@ -123,6 +123,61 @@ async function answerFrom(text: string, question: string): Promise<string> {
   return (await played({ messages: asked(question), listed: '["mindsdb.docs"]', observe })).answer
 }
 
+test.each([
+  [
+    'What is the default of SHOP_QUERY_MS?',
+    '| variable | default | meaning |\n|---|---|---|\n| `SHOP_LOG_MS` | info | The query default of the shop is the default of what a query is. |\n| `SHOP_QUERY_MS` | 60000 | Time limit |',
+    '60000 | Time limit',
+  ],
+  [
+    'What does error code too_busy mean?',
+    'While it is busy, an error means a code such as `shop_busy`. What that error code means is told there.\n\n| code | title |\n|---|---|\n| `too_busy` | Wait a little |',
+    '`too_busy` | Wait a little',
+  ],
+  [
+    'What does paths do in watcher?',
+    'A watcher does what its paths do: `watcher.watch(paths)`.\n\n```js\npaths: what the watcher does\n```\n\n- `paths` (a list): files, folders or patterns.',
+    'files, folders or patterns.',
+  ],
+])(
+  'a setting that a question names is explained by its own row or item: %s',
+  async (question, text, right) => {
+    const [first] = (await answerFrom(text, question)).split('[d:')
+    expect(first).toContain(right)
+  },
+)
+
+test('a name is quoted with the default in its parentheses', async () => {
+  const about = 'Nobody waits for pages which do not end since someone moved them to and fro. '
+  const entry = `- \`atomic\` (default: \`true\`).\n  Leaves out what editors write. ${about.repeat(5)}The delay is fifty seconds.`
+  expect(await answerFrom(entry, 'How long is the delay?')).toContain('`atomic` (default: `true`)')
+})
+
+test('how to do something is shown by the code below its heading', async () => {
+  const text =
+    '## Make a backup\n\n```\nshop backup\n```\n\nThe first command makes a backup and prints the name of the backup that it makes.'
+  const [first] = (await answerFrom(text, 'How do I make a backup?')).split('[d:')
+  expect(first).toContain('shop backup')
+})
+
+test('a file that the question names is quoted, although similar ones fit as well', async () => {
+  const list = (document: string, items: string, relevance: number) => {
+    return rowsOf(document, [
+      `${document}:content:1of1:0to60`,
+      `## Contents\n\n${items}`,
+      relevance,
+    ])
+  }
+  const other = list('util-chars/README.md', '- Use of util chars\n- Contents of the util', 0.8)
+  const own = list('util-symbol/README.md', '- When to use it\n- Types', 0.4)
+  const { answer } = await played({
+    messages: asked('What are the contents of util-symbol?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => other + own.slice(own.indexOf('\n') + 1),
+  })
+  expect(answer).toContain('When to use it')
+})
+
 test('a year next to a mark is a date', async () => {
   const first = 'Then Montpellier fell to the royal army and its guns.'
   const text = `${first} Montpellier fell to the army in 1622.`

@@ -22,19 +22,19 @@ const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
  * below what the sample gives, because fewer documents are searched.
  */
 const FLOORS: Readonly<Record<QuestionClass, readonly [all: number, sample: number]>> = {
-  definition: [17, 3],
-  option: [15, 1],
-  number: [18, 2],
-  'yes or no': [18, 2],
-  'how-to': [23, 4],
-  list: [19, 3],
-  licence: [18, 3],
-  comparison: [22, 4],
-  'follow-up': [20, 2],
-  count: [20, 3],
+  definition: [25, 3],
+  option: [25, 4],
+  number: [21, 2],
+  'yes or no': [26, 3],
+  'how-to': [25, 4],
+  list: [25, 4],
+  licence: [22, 3],
+  comparison: [23, 4],
+  'follow-up': [24, 2],
+  count: [22, 3],
 }
-/** Of the sample, which gives 37 of 50. */
-const SAMPLE_FLOOR = 35
+/** Of the sample, which gives 42 of 50. */
+const SAMPLE_FLOOR = 40
 
 let t: TestApp
 let questions: readonly ClassQuestion[] = []

@@ -31,7 +31,7 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits } from './unit-ranking.ts'
-import { bare, documentNames, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
+import { bare, documentNames, filesIn, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -181,7 +181,7 @@ interface Found {
  */
 function searchCalls(question: string, names: readonly string[]): readonly ToolCall[] {
   const [option] = optionsIn(question)
-  const files = idsIn(question).filter((word) => FILE_NAME.test(word))
+  const files = filesIn(question)
   const numbered = numberedForms(question)
   const inFiles = files.map((word) => `id LIKE ${literal(`%${word}%`)}`)
   const conditions = [
@@ -198,9 +198,6 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
     })
   })
 }
-
-/** Matches `pino-abstract-transport`, `invoice_2024.pdf`. */
-const FILE_NAME = /^(?=(?:.*\p{L}){4})[\p{L}\p{N}@]+(?:[-_./]+[\p{L}\p{N}]+)+$/u
 
 /** The best passage of a document that the question names may rank lower elsewhere. */
 function namedCalls({ question, choice }: Turn, found: readonly Found[]): readonly ToolCall[] {

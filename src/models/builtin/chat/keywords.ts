@@ -4,15 +4,21 @@ import { stopWordsOf, words } from '../../../core/text/words.ts'
 /** Like the keyword index, but without English stop words, and with parts of camel case names. */
 export function keywords(text: string): readonly string[] {
   const stopWords = stopWordsOf('english')
-  return words(withParts(text))
-    .map(withoutAccents)
-    .filter((word) => !stopWords.has(word))
-    .map(withoutEnding)
+  return (
+    words(withParts(text))
+      .map(withoutAccents)
+      .filter((word) => !stopWords.has(word))
+      .map(withoutEnding)
+      // British and American: `licence`, `license`.
+      .map((word) => word.replace(/nc$/, 'ns'))
+  )
 }
 
-/** `maxRetries` → `maxRetries max Retries` */
+/** `maxRetries` → `maxRetries max Retries`; British and American spellings become the same. */
 export function withParts(text: string): string {
-  return text.replaceAll(CAMEL_CASE, (name) => [name, ...name.split(HUMP)].join(' '))
+  return text
+    .replaceAll(CAMEL_CASE, (name) => [name, ...name.split(HUMP)].join(' '))
+    .replaceAll(/(?<=\b(?:licen|defen|offen))c(?=e)/gi, 's')
 }
 
 const CAMEL_CASE = /\p{L}*\p{Ll}\p{Lu}\p{L}*/gu

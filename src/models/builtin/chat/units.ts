@@ -7,6 +7,9 @@ export const QUOTE_CHARS_MAX = 400
 const HEADINGS_TOLD = 2
 const LEAD_CHARS_MAX = 200
 
+/** Up to a dash or colon that is not in parentheses. */
+const ITEM_NAME = /^(?:\([^()\n]{0,80}\)|[^(\n]|\((?![^()\n]{0,80}\))){1,100}?(?=\s[-–—]\s|:\s|\n)/
+
 /** Matches the start of a sentence that needs the one before it. */
 export const POINTS_BACK =
   /^(it|its|this|that|these|those|they|their|he|she|his|her|such|also|however|then|there|here|otherwise|instead|therefore|so|but|and|both|er|sie|es|dies\w*|diese\w*|das)\b/i
@@ -129,7 +132,7 @@ class UnitCutter {
   /** The name of an item that explains it afterwards, such as `` `name` (default: `1`) ``. */
   #nameOf(first: Span): Span {
     const text = this.#textOf(first)
-    const end = /^.{1,100}?(?=\s[-–—]\s|:\s|\n)/s.exec(text)?.[0].length ?? text.length
+    const end = ITEM_NAME.exec(text)?.[0].length ?? text.length
     return { start: first.start, end: first.start + Math.min(end, LEAD_CHARS_MAX) }
   }
 

@@ -9,21 +9,29 @@ export class WantedForm {
   /** The subjects of "What is X?" and of comparisons. */
   readonly #subjects: readonly string[]
   readonly #options: readonly RegExp[]
-  /** Words that may be names of documents. */
+  readonly #codes: readonly RegExp[]
+  readonly #settings: readonly RegExp[]
+  /** Words that may be names of documents, and those among them that can hardly be anything else. */
   readonly #ids: ReadonlySet<string>
+  readonly #files: ReadonlySet<string>
   readonly #asked: ReadonlySet<string>
   readonly #asksForAll: boolean
   readonly #asksHow: boolean
   /** The heading or text above the previous sentences. */
   #above: string | null = null
+  /** The documents whose first sentence was seen. */
+  readonly #begun = new Set<string>()
 
   constructor(question: string) {
     this.#subjects = subjectsOf(question)
     this.#ids = new Set(idsIn(question).map(bare))
+    this.#files = new Set(filesIn(question).map(bare))
     this.#asked = new Set(keywords(question))
     this.#asksForAll = ASKS_FOR_ALL.test(question)
     this.#asksHow = ASKS_HOW.test(question)
     this.#options = optionsIn(question).map(optionPattern)
+    this.#codes = (question.match(CODE_WORD) ?? []).map(codePattern)
+    this.#settings = [...this.#codes, ...(SETTING.exec(question)?.slice(1) ?? []).map(codePattern)]
   }
 
   /** Call this in text order, so that the first sentence below a heading is recognized. */
@@ -32,14 +40,18 @@ export class WantedForm {
     const isHeaded = this.#isAsked(unit.site.heading, unit) || this.#isAsked(label, unit)
     // A title, a single word or half a sentence explains less than an equally good whole sentence.
     const cost = unit.isFragment && !isHeaded ? WORTH.fragment : 0
-    const isNamed = documentNames(unit.passage).some((name) => this.#ids.has(name))
-    const named = isNamed ? WORTH.named : 0
+    const names = documentNames(unit.passage)
+    const isNamed = names.some((name) => this.#ids.has(name))
+    const isFile = names.some((name) => this.#files.has(name))
+    const named = isFile ? WORTH.file : isNamed ? WORTH.named : 0
     const isFirst = this.#isFirst(unit)
     const headed = isHeaded ? WORTH.headed + Number(isFirst) : 0
     const list = this.#worthOfList(unit, isHeaded)
     const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
-    const shown = this.#asksHow && unit.site.kind === 'code' ? WORTH.shown : 0
-    return form + named + headed + list + shown - cost
+    const told = this.#worthOfCode(unit)
+    const isShown = this.#asksHow && unit.site.kind === 'code'
+    const shown = isShown ? WORTH.shown + (isHeaded ? WORTH.steps : 0) : 0
+    return form + told + named + headed + list + shown - cost
   }
 
   /** Whether a heading or label names what the question asks for, ignoring the document's name. */
@@ -79,6 +91,17 @@ export class WantedForm {
     return this.#options.some((option) => option.test(unit.text)) ? WORTH.mention : 0
   }
 
+  /** A setting is explained where a row, an item or a sentence begins with its name. */
+  #worthOfCode({ text, site }: AnswerUnit): number {
+    const begins = (name: RegExp) => {
+      const at = text.search(name)
+      return at !== -1 && !/[\p{L}\p{N}]/u.test(text.slice(0, at))
+    }
+    const isEntry = site.kind !== 'code' && this.#settings.some(begins)
+    const isTold = this.#codes.some((code) => code.test(text))
+    return (isTold ? WORTH.told : 0) + (isEntry ? WORTH.entry : 0)
+  }
+
   /** Whether the unit is the first sentence or item below a heading. */
   #isFirst({ passage, site, isFragment }: AnswerUnit): boolean {
     if (site.kind === 'code' || site.kind === 'row' || isFragment) return false
@@ -88,6 +111,13 @@ export class WantedForm {
     return isFirst
   }
 
+  /** Whether this is the first sentence of the document, after its title and badges. */
+  #begins({ documentId, place }: Passage, text: string): boolean {
+    if (place?.number !== 1 || this.#begun.has(documentId) || !FOUR_WORDS.test(text)) return false
+    this.#begun.add(documentId)
+    return true
+  }
+
   #worthOfDefinition({ text, passage, site, isFragment }: AnswerUnit, isFirst: boolean): number {
     if (this.#subjects.length === 0) return 0
     if (site.kind === 'code') return -WORTH.code
@@ -95,22 +125,34 @@ export class WantedForm {
     const heading = bare(site.heading.replace(SECTION_NUMBER, '').replace(WHAT_IS, ''))
     if (this.#subjects.some((subject) => definesIt(text, subject))) return WORTH.definition
     const names = documentNames(passage)
-    const isBegin =
-      passage.place?.number === 1 && this.#subjects.some((subject) => names.includes(subject))
-    return isFirst && (this.#subjects.includes(heading) || isBegin) ? WORTH.opening : 0
+    const isBegin = this.#begins(passage, text)
+    const isNamed = isBegin && this.#subjects.some((subject) => names.includes(subject))
+    return (isFirst && this.#subjects.includes(heading)) || isNamed ? WORTH.opening : 0
   }
 }
 
 /** Matches the number of a heading: `3.1 `, `6. `, `§ 4 `. */
 const SECTION_NUMBER = /^(?:§\s*)?\d{1,3}(?:\.\d{1,3})*[.)]?\s+/
 
+const FOUR_WORDS = /(?:\S+\s+){3}\S/
+
 /** Matches a label such as `License: MIT`. */
 const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 
 /** On the same scale as the other parts of a unit's score. */
 const WORTH = {
-  ...{ option: 24, entry: 8, mention: 1, definition: 8, opening: 9 },
-  ...{ named: 4, headed: 3, list: 12, mixed: 1, code: 3, fragment: 2, shown: 1 },
+  ...{ option: 24, entry: 8, mention: 1, definition: 8, opening: 9, told: 4 },
+  ...{
+    named: 4,
+    file: 12,
+    headed: 3,
+    list: 12,
+    mixed: 1,
+    code: 3,
+    fragment: 2,
+    shown: 1,
+    steps: 4,
+  },
 } as const
 const SUBJECT_WORDS_MAX = 3
 
@@ -187,6 +229,13 @@ function definesIt(text: string, subject: string): boolean {
   return named === subject
 }
 
+/** Matches `pino-abstract-transport`, `invoice_2024.pdf`. */
+const FILE_NAME = /^(?=(?:.*\p{L}){4})[\p{L}\p{N}@]+(?:[-_./]+[\p{L}\p{N}]+)+$/u
+
+export function filesIn(question: string): readonly string[] {
+  return idsIn(question).filter((word) => FILE_NAME.test(word))
+}
+
 /** Options such as `-v` and `--verbose`. */
 export function optionsIn(question: string): readonly string[] {
   const pattern = /(?<![\p{L}\p{N}-])-(?:[a-zA-Z0-9]|-[a-zA-Z0-9][\w-]*)(?![\p{L}\p{N}-])/gu
@@ -195,6 +244,18 @@ export function optionsIn(question: string): readonly string[] {
 
 export function optionPattern(option: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}-])${option}(?![\\p{L}\\p{N}-])`, 'u')
+}
+
+/** Names in code that have underscores or begin with a small letter: `too_busy`, `maxLength`. */
+const CODE_WORD =
+  /(?<![\p{L}\p{N}_])(?:[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{Ll}+\p{Lu}[\p{L}\p{N}]*)(?![\p{L}\p{N}_])/gu
+
+/** Matches `What does paths do …?` and `the default of paths`. */
+const SETTING =
+  /\b(?:what does|was macht|default (?:value )?(?:of|for)) [`"']?([\p{L}\p{N}]+)(?=[`"' ?]|$)/iu
+
+function codePattern(word: string): RegExp {
+  return new RegExp(`(?<![\\p{L}\\p{N}_])${word}(?![\\p{L}\\p{N}_])`, 'u')
 }
 
 /** `order 3`, `Invoice no. 7`, but not `had 3 ships`, `Super Bowl 50`. */
