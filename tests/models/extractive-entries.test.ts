@@ -260,6 +260,17 @@ test('a word before the name of a column is a condition that no count leaves out
   expect(answerTo('How many packages have the license MIT?')?.statement).toContain("= 'MIT'")
 })
 
+test('how to do something is answered by the numbered steps below its title', async () => {
+  const recipe =
+    '# Sourdough bread\n\nMakes two loaves.\n\n## Method\n\n1. Mix flour and water.\n2. Add starter and salt.\n3. Bake for 45 minutes.'
+  const { answer } = await played({
+    messages: asked('How do I make sourdough bread?'),
+    listed: '["mindsdb.docs"]',
+    observe: () => rows([`d:content:1of1:0to${recipe.length}`, recipe, 0.8]),
+  })
+  expect(answer).toContain('2. Add starter and salt.')
+})
+
 test('a heading with a number names what the question asks for', async () => {
   const keys =
     '# 6. Keys\n\n- two keys that you get for the front door\n- one for the mailbox\n- one for the yard gate'
