@@ -155,8 +155,8 @@ test('a drawn grid is a table, with lines of one cell together', async () => {
     ['Note', 272, 701],
     ['a', 72, 687],
     ['1', 172, 687],
-    ['a note of', 272, 687],
-    ['two lines', 272, 676],
+    ['a note di-', 272, 687],
+    ['vided in two', 272, 676],
     ['b', 72, 661],
     ['2', 172, 661],
   ] as const
@@ -164,7 +164,7 @@ test('a drawn grid is a table, with lines of one cell together', async () => {
     rules.join('') + texts.map(([text, x, y]) => line(text, x, y)).join(''),
   )
   expect(content).toBe(
-    '| Key | Value | Note |\n| --- | --- | --- |\n| a | 1 | a note of two lines |\n| b | 2 |  |',
+    '| Key | Value | Note |\n| --- | --- | --- |\n| a | 1 | a note divided in two |\n| b | 2 |  |',
   )
 })
 

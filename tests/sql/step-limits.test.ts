@@ -39,6 +39,8 @@ const TOO_MUCH: readonly string[] = [
   `SELECT map_from_entries(list_zip(v, v)) FROM (SELECT list(i) AS v FROM range(200000) t(i)), range(2000)`,
   `SELECT max(list_entropy(l)) FROM (SELECT range(125000) AS l), range(2000)`,
   `SELECT max(list_aggregate(l, 'mode')) FROM (SELECT range(125000) AS l), range(2000)`,
+  `SELECT max(a.levenshtein(b)) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people)`,
+  `SELECT t.a.levenshtein(b) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people) t`,
   `SELECT levenshtein(*COLUMNS(*)) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people)`,
 ]
 
@@ -57,6 +59,8 @@ const FINE: readonly (readonly [string, unknown])[] = [
   [`SELECT len(repeat(name, 1000000)) FROM files.people WHERE id = 1`, 3_000_000],
   [`SELECT len(string_split(repeat('ab ', 3400000), ' '))`, 3_400_001],
   [`SELECT count(*) FROM range(10000000)`, 10_000_000],
+  [`SELECT l.list_transform(lambda x: x + 1).list_sum() FROM (SELECT [1, 2] AS l)`, 5],
+  [`SELECT t.l.list_filter(x -> x > 1)[1] FROM (SELECT [1, 2] AS l) t`, 2],
   [`SELECT len(replace(repeat('ab', 1000000), 'a', '&amp;'))`, 6_000_000],
   [
     `SELECT max(len(replace(replace(i || '<&>', '&', '&amp;'), '<', '&lt;'))) FROM range(3000) t(i)`,
@@ -235,4 +239,13 @@ describe('a row that would take long to convert', () => {
       (await answerOf('SELECT CAST(:p AS JSON)', { p: JSON.stringify(brackets) })).data,
     ).toEqual([[brackets]])
   })
+})
+
+test('a method has the name that it is written with, and its checks are those of a function', async () => {
+  const named = await answerOf(
+    "SELECT l.list_sum(), t.s.upper() FROM (SELECT [1, 2] AS l, 'a' AS s) t",
+  )
+  expect([named.column_names, named.data]).toEqual([['l.list_sum()', 't.s.upper()'], [[3, 'A']]])
+  const hidden = "SELECT l.list_aggregate('listagg_of_nothing', 'sum') FROM (SELECT [1, 2] AS l)"
+  expect(await answerOf(hidden)).toMatchObject({ error_code: 4004 })
 })

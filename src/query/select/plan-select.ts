@@ -15,7 +15,7 @@ import {
 } from '../../sql/ast/select-ast.ts'
 import { isConstantQuery } from '../../sql/guard/function-lists.ts'
 import { guard } from '../../sql/guard/guard.ts'
-import { limitSteps, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
+import { limitSteps, plainCalls, type UnnamedItem } from '../../sql/guard/limit-steps.ts'
 import { bindSystemFunctions, separateParameters } from '../../sql/guard/placeholders.ts'
 import { checkExpandedSize, checkTokens, likesAsRegexps } from '../../sql/guard/statement-limits.ts'
 import { holdsMarks } from '../../sql/lexer/statement-shape.ts'
@@ -140,7 +140,11 @@ async function checked(
   isPart: boolean,
 ): Promise<Checked> {
   const isBound = bindSystemFunctions(tree)
-  if (!isPart) guard(tree)
+  if (!isPart) {
+    const methods = plainCalls(queryNode(statementOf(tree)))
+    await Promise.all(methods.map((item) => keepName(item, engine)))
+    guard(tree)
+  }
   // Keeps constants whose printed form would look different.
   keepConstants(tree)
   const before = treeText(tree)

@@ -48,6 +48,34 @@ export function unnamedItems(select: TreeNode): readonly UnnamedItem[] {
     .map((item) => ({ item, original: copyOf(item) }))
 }
 
+/** Schemas with functions; any other name in front of a function is a column. */
+const FUNCTION_SCHEMAS: ReadonlySet<string> = new Set([
+  '',
+  'main',
+  'pg_catalog',
+  'information_schema',
+])
+
+/** Writes `a.f(b)` as `f(a, b)`, in place: the tree has `a` as a schema, which no check looks at. */
+export function plainCalls(query: TreeNode): readonly UnnamedItem[] {
+  const isMethod = ({ class: kind, schema }: TreeNode) => {
+    const isCall = kind === 'FUNCTION' || kind === 'WINDOW'
+    return isCall && !FUNCTION_SCHEMAS.has(textValue(schema).toLowerCase())
+  }
+  const calls = [...walk(query)].filter(isMethod)
+  if (calls.length === 0) return []
+  const unnamed = [...walk(query)].flatMap(unnamedItems).filter(({ item }) => {
+    return [...walk(item)].some(isMethod)
+  })
+  for (const call of calls) {
+    const names = [call.catalog, call.schema].map(textValue).filter((name) => name !== '')
+    const { query_location = null } = call
+    const column = { ...columnNode(...names), query_location }
+    Object.assign(call, { catalog: '', schema: '', children: [column, ...nodesOf(call.children)] })
+  }
+  return unnamed
+}
+
 interface Visit {
   count: number
   readonly unnamed: UnnamedItem[]

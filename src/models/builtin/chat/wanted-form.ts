@@ -62,9 +62,13 @@ export class WantedForm {
   }
 
   /** The score of a list below a heading or sentence that names what the question asks for. */
-  #worthOfList({ site }: AnswerUnit, isHeaded: boolean): number {
-    if (site.kind !== 'list') return 0
-    const { lead, stretch, heading } = site
+  #worthOfList(unit: AnswerUnit, isHeaded: boolean): number {
+    if (unit.site.kind !== 'list') return 0
+    const { lead, stretch, heading } = unit.site
+    // Steps are numbered, as in a recipe below its title.
+    const isSteps = this.#asksHow && /^1[.)]\s/.test(unit.text)
+    if (isSteps && unit.setting.split(': ').some((title) => this.#isAsked(title, unit)))
+      return WORTH.list
     const isAbout = (title: string) => keywords(title).some((word) => this.#asked.has(word))
     const isLed = lead !== null && isAbout(stretch.text.slice(lead.start, lead.end))
     if (this.#asksForAll) return isHeaded || isLed ? WORTH.list : 0

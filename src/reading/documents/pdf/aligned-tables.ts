@@ -70,7 +70,7 @@ function tableFrom(lines: readonly Line[]): Line | null {
     const goesOn =
       row[0] === '' && before !== undefined && row.filter((cell) => cell !== '').length < 2
     if (goesOn)
-      for (const [at, cell] of row.entries()) before[at] = `${before[at] ?? ''} ${cell}`.trim()
+      for (const [at, cell] of row.entries()) before[at] = `${before[at] ?? ''}\n${cell}`.trim()
     else rows.push(row)
   }
   return isPlain(rows) ? tableLine(rows, boxOf(lines), lines) : null

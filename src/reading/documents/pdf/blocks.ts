@@ -283,12 +283,13 @@ function blockText(
 ): string {
   switch (kind) {
     case 'table':
-      return withoutLeaders(markdownTable(lines[0]?.table ?? []))
+      return withoutLeaders(markdownTable(lines[0]?.table ?? [], vocabulary))
     case 'code':
       return fenced(lines)
     case 'heading':
-      return withoutSoftHyphens(
-        lines.map(({ text }) => text).reduce((a, b) => joined(a, b, vocabulary)),
+      return joinedLines(
+        lines.map(({ text }) => text),
+        vocabulary,
       )
     case 'entry':
       return withoutLeaders(paragraph(lines, column, vocabulary)).replace(BULLET_START, '- ')
@@ -345,12 +346,17 @@ function codeLine({ cells }: Line, left: number, width: number): string {
   return text
 }
 
-function markdownTable(table: readonly (readonly string[])[]): string {
+function joinedLines(texts: readonly string[], vocabulary: Vocabulary): string {
+  return withoutSoftHyphens(texts.reduce((a, b) => joined(a, b, vocabulary)))
+}
+
+/** @param table each cell with line breaks */
+function markdownTable(table: readonly (readonly string[])[], vocabulary: Vocabulary): string {
   const rows = withoutSpareColumns(table)
   const columns = Math.max(...rows.map(({ length }) => length))
   const lines = rows.map((row) => {
     const cells = Array.from({ length: columns }, (_, index) =>
-      withoutSoftHyphens(row[index] ?? ''),
+      joinedLines((row[index] ?? '').split('\n'), vocabulary),
     )
     return `| ${cells.join(' | ')} |`
   })

@@ -179,7 +179,7 @@ function covers(position: number, wanted: number, [a, b]: Span, [from, to]: Span
 
 /** If drawn lines separate only columns, each line of short texts is a row. */
 function splitRows(row: readonly (readonly CellLine[])[]): string[][] {
-  const whole = [row.map((lines) => lines.map(({ text }) => text).join(' '))]
+  const whole = [row.map((lines) => lines.map(({ text }) => text).join('\n'))]
   const baselines = distinct(row.flat().map(({ baseline }) => baseline))
   if (baselines.length < SPLIT_LINES_MIN) return whole
   const rows = baselines.map((baseline) =>
