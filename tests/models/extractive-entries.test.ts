@@ -271,6 +271,13 @@ test('how to do something is answered by the numbered steps below its title', as
   expect(answer).toContain('2. Add starter and salt.')
 })
 
+test('text before the commands of a root shell is not code', async () => {
+  const text =
+    'To build a package (of Debian), install what it needs.\n\n```\n# apt-get build-dep foo\n# apt-get source --build foo\n```\n\nThe kernel needs more.'
+  const answer = await answerFrom(text, 'What do I install to build a package of Debian?')
+  expect(answer).toContain('**To build a package (of Debian), install what it needs.**')
+})
+
 test('a heading with a number names what the question asks for', async () => {
   const keys =
     '# 6. Keys\n\n- two keys that you get for the front door\n- one for the mailbox\n- one for the yard gate'

@@ -327,8 +327,9 @@ function codeShare(lines: readonly string[]): number {
   return (text.match(/[{}();=<>]/g)?.length ?? 0) / (text.length + 1)
 }
 
+/** A lower-case line after a single `#` is a command or a comment. */
 const PROSE =
-  /^\s*(?!\/\/|\*|#!|<).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*([-*+]|#+|\d+[.)])\s/u
+  /^\s*(?!\/\/|\*|#!|<).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*([-*+]|#{2,}|#(?=\s+[^\s\p{Ll}])|\d+[.)])\s/u
 
 function proseShare(lines: readonly string[]): number {
   const written = lines.filter((line) => line.trim() !== '')
