@@ -41,6 +41,8 @@ const TOO_MUCH: readonly string[] = [
   `SELECT max(list_aggregate(l, 'mode')) FROM (SELECT range(125000) AS l), range(2000)`,
   `SELECT max(a.levenshtein(b)) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people)`,
   `SELECT t.a.levenshtein(b) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people) t`,
+  `SELECT x.main.levenshtein(b) FROM (SELECT repeat(name, 20000) main, repeat(name, 20000) b FROM files.people) x`,
+  `SELECT pg_catalog.levenshtein(b) FROM (SELECT repeat(name, 20000) pg_catalog, repeat(name, 20000) b FROM files.people)`,
   `SELECT levenshtein(*COLUMNS(*)) FROM (SELECT repeat(name, 20000) a, repeat(name, 20000) b FROM files.people)`,
 ]
 
@@ -60,6 +62,8 @@ const FINE: readonly (readonly [string, unknown])[] = [
   [`SELECT len(string_split(repeat('ab ', 3400000), ' '))`, 3_400_001],
   [`SELECT count(*) FROM range(10000000)`, 10_000_000],
   [`SELECT l.list_transform(lambda x: x + 1).list_sum() FROM (SELECT [1, 2] AS l)`, 5],
+  [`SELECT main.levenshtein('a', 'b') + system.main.levenshtein('a', 'b')`, 2],
+  [`SELECT pg_catalog.current_schema()`, 'mindsdb'],
   [`SELECT t.l.list_filter(x -> x > 1)[1] FROM (SELECT [1, 2] AS l) t`, 2],
   [`SELECT len(replace(repeat('ab', 1000000), 'a', '&amp;'))`, 6_000_000],
   [

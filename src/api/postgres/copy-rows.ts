@@ -247,8 +247,9 @@ export class CopyIn {
     if (this.#copy.format !== 'binary') {
       this.#text += this.#decoder.decode()
       await this.#takeLines(true)
-    } else if (!this.#isOver) {
-      throw malformed('the data ends before its trailer')
+    } else if (this.#isHeaderDue || this.#bytes.length > 0) {
+      // pgx sends no trailer, and PostgreSQL needs none.
+      throw malformed('the data ends too early')
     }
     await this.#store()
   }

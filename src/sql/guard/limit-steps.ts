@@ -48,19 +48,17 @@ export function unnamedItems(select: TreeNode): readonly UnnamedItem[] {
     .map((item) => ({ item, original: copyOf(item) }))
 }
 
-/** Schemas with functions; any other name in front of a function is a column. */
-const FUNCTION_SCHEMAS: ReadonlySet<string> = new Set([
-  '',
-  'main',
-  'pg_catalog',
-  'information_schema',
-])
+/** Names in front of a function that are not a column's. */
+const FUNCTION_PLACES: ReadonlySet<string> = new Set(['', 'main', 'system', 'system.main'])
 
 /** Writes `a.f(b)` as `f(a, b)`, in place: the tree has `a` as a schema, which no check looks at. */
 export function plainCalls(query: TreeNode): readonly UnnamedItem[] {
-  const isMethod = ({ class: kind, schema }: TreeNode) => {
-    const isCall = kind === 'FUNCTION' || kind === 'WINDOW'
-    return isCall && !FUNCTION_SCHEMAS.has(textValue(schema).toLowerCase())
+  const placeOf = ({ catalog, schema }: TreeNode) => {
+    return [catalog, schema].map(textValue).filter((name) => name !== '')
+  }
+  const isMethod = (node: TreeNode) => {
+    const isCall = node.class === 'FUNCTION' || node.class === 'WINDOW'
+    return isCall && !FUNCTION_PLACES.has(placeOf(node).join('.').toLowerCase())
   }
   const calls = [...walk(query)].filter(isMethod)
   if (calls.length === 0) return []
@@ -68,9 +66,8 @@ export function plainCalls(query: TreeNode): readonly UnnamedItem[] {
     return [...walk(item)].some(isMethod)
   })
   for (const call of calls) {
-    const names = [call.catalog, call.schema].map(textValue).filter((name) => name !== '')
     const { query_location = null } = call
-    const column = { ...columnNode(...names), query_location }
+    const column = { ...columnNode(...placeOf(call)), query_location }
     Object.assign(call, { catalog: '', schema: '', children: [column, ...nodesOf(call.children)] })
   }
   return unnamed
