@@ -160,6 +160,12 @@ test('how to do something is shown by the code below its heading', async () => {
   expect(first).toContain('shop backup')
 })
 
+test('a setting is explained by the sentence below its heading and its type', async () => {
+  const text = '## hop-prefix\n\n* Default: "^"\n* Type: String\n\nPut before each version.'
+  const answer = await answerFrom(text, 'What does hop-prefix do?')
+  expect(answer).toContain('**Put before each version.**')
+})
+
 test('a file that the question names is quoted, although similar ones fit as well', async () => {
   const list = (document: string, items: string, relevance: number) => {
     return rowsOf(document, [

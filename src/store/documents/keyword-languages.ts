@@ -113,10 +113,10 @@ export class KeywordLanguages {
       return reader.getRows().map(([text]) => String(text))
     })
     const { language, wordCount } = learnedLanguage(texts)
+    if (language === null && wordCount < MIXED_WORDS) return
     // The first document may be in another language than most.
     const isEnough = texts.length === SAMPLE_CHUNKS || wordCount >= MIXED_WORDS
     if (isEnough) this.#nextLooks.set(kb.id, Number.POSITIVE_INFINITY)
-    if (language === null && !isEnough) return
     await this.#change(kb, async (_, current) => {
       const wanted = current.nextLanguage ?? current.language
       const learned = language ?? wanted

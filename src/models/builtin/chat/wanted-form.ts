@@ -48,10 +48,9 @@ export class WantedForm {
     const headed = isHeaded ? WORTH.headed + Number(isFirst) : 0
     const list = this.#worthOfList(unit, isHeaded)
     const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
-    const told = this.#worthOfCode(unit)
     const isShown = this.#asksHow && unit.site.kind === 'code'
     const shown = isShown ? WORTH.shown + (isHeaded ? WORTH.steps : 0) : 0
-    return form + told + named + headed + list + shown - cost
+    return form + this.#worthOfCode(unit) + named + headed + list + shown - cost
   }
 
   /** Whether a heading or label names what the question asks for, ignoring the document's name. */
@@ -106,9 +105,10 @@ export class WantedForm {
     return (isTold ? WORTH.told : 0) + (isEntry ? WORTH.entry : 0)
   }
 
-  /** Whether the unit is the first sentence or item below a heading. */
-  #isFirst({ passage, site, isFragment }: AnswerUnit): boolean {
+  /** Whether the unit is the first sentence or item below a heading, except for `Type: text`. */
+  #isFirst({ text, passage, site, isFragment }: AnswerUnit): boolean {
     if (site.kind === 'code' || site.kind === 'row' || isFragment) return false
+    if (site.kind !== 'sentence' && LABEL.test(text)) return false
     const above = JSON.stringify([passage.documentId, site.heading])
     const isFirst = above !== this.#above
     this.#above = above
@@ -141,7 +141,7 @@ const SECTION_NUMBER = /^(?:§\s*)?\d{1,3}(?:\.\d{1,3})*[.)]?\s+/
 const FOUR_WORDS = /(?:\S+\s+){3}\S/
 
 /** Matches a label such as `License: MIT`. */
-const LABEL = /^[\s*_`]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
+const LABEL = /^[\s*_`-]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
 
 /** On the same scale as the other parts of a unit's score. */
 const WORTH = {
