@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { answerabilityOf } from '../../src/models/builtin/chat/unit-ranking.ts'
 import { askScripted, calls, says } from '../agents/ask-scripted.ts'
 import { createTestApp, type TestApp } from '../support/test-app.ts'
 
@@ -123,4 +124,15 @@ describe('a chat model that always answers', () => {
     expect(message).toMatchObject({ evidence: 'answer' })
     expect(message).not.toHaveProperty('low_evidence')
   })
+})
+
+test('the end of a long query, and what comes after the first 20 results, are not judged', () => {
+  const found = Array.from({ length: 40 }, (_, at) => {
+    const text = `Sencha number ${at} is a green tea from Japan.`
+    return { documentId: `d${at}`, heading: '', text, relevance: 0.5, cosine: 0.5 - at / 100 }
+  })
+  const question = `${ANSWERED} ${'tea '.repeat(600)}`
+  const judged = answerabilityOf(`${question} ${'a'.repeat(100_000)}`, found)
+  expect(judged).toEqual(answerabilityOf(question, found.slice(0, 20)))
+  expect(answerabilityOf(question, found.slice(0, 10))).not.toEqual(judged)
 })

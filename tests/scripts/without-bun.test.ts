@@ -19,8 +19,8 @@ test('no page asks for a Bun on the PATH', () => {
   expect(asking.filter((page) => !/development|architecture|contract/.test(page))).toEqual([])
 })
 
-test('every `npx eider …` that they name is there, with its options', async () => {
-  const named = texts.flatMap((text) => [...text.matchAll(/\bnpx eider ([a-z][a-z-]*)/g)])
+test('every `eider …` that they name is there, with its options', async () => {
+  const named = texts.flatMap((text) => [...text.matchAll(/(?:^|`|npx )eider ([a-z][a-z-]*)/gm)])
   const commands = [...new Set(named.map(([, command = '']) => command))]
   expect(commands.length).toBeGreaterThan(5)
   const node = Bun.which('node')

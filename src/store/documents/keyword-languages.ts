@@ -117,13 +117,14 @@ export class KeywordLanguages {
     // The first document may be in another language than most.
     const isEnough = texts.length === SAMPLE_CHUNKS || wordCount >= MIXED_WORDS
     if (isEnough) this.#nextLooks.set(kb.id, Number.POSITIVE_INFINITY)
-    await this.#change(kb, async (_, current) => {
+    const change = (current: KnowledgeBase) => {
       const wanted = current.nextLanguage ?? current.language
-      const learned = language ?? wanted
-      const isKnown = current.isLanguageKnown && learned === wanted
+      const isKnown = current.isLanguageKnown && (language ?? wanted) === wanted
       if (isKnown || current.params.language !== undefined) return null
-      return { indexLanguage: current.language, learnedLanguage: learned }
-    })
+      return { indexLanguage: current.language, learnedLanguage: language ?? wanted }
+    }
+    // Most looks find nothing new, which needs no write.
+    if (change(kb) !== null) await this.#change(kb, async (_, current) => change(current))
   }
 
   async #rebuild(kb: KnowledgeBase): Promise<void> {

@@ -16,7 +16,8 @@ export interface Conversation {
   readonly calls: readonly ObservedCall[]
 }
 
-const QUESTION_CHARS_MAX = 2000
+/** Of a longer question, only the beginning is read: others wait meanwhile. */
+export const QUESTION_CHARS_MAX = 2000
 
 export function conversationOf(messages: readonly ChatMessage[]): Conversation {
   const calls = messages.flatMap((message) => {

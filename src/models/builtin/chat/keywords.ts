@@ -21,7 +21,7 @@ export function withParts(text: string): string {
     .replaceAll(/(?<=\b(?:licen|defen|offen))c(?=e)/gi, 's')
 }
 
-const CAMEL_CASE = /\p{L}*\p{Ll}\p{Lu}\p{L}*/gu
+const CAMEL_CASE = /(?<!\p{L})\p{L}*\p{Ll}\p{Lu}\p{L}*/gu
 const HUMP = /(?<=\p{Ll})(?=\p{Lu})/u
 
 /** Removes plural, -ing and -ed: `retries` matches `retry`, `installing` matches `install`. */

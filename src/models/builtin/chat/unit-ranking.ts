@@ -5,6 +5,7 @@ import type {
   FoundPassage,
 } from '../../../core/domain/ports/model-ports.ts'
 import type { AnswerUnit, Passage, Ranking } from './answer-unit.ts'
+import { QUESTION_CHARS_MAX } from './asked-question.ts'
 import { comparableRelevance } from './observed-passages.ts'
 import { type QuestionKind, QuestionTerms, type TextTerms } from './question-terms.ts'
 import { POINTS_BACK, unitsOf } from './units.ts'
@@ -42,9 +43,13 @@ export async function rankedUnits(
   }
 }
 
+/** A search may return thousands of passages, and others wait while they are judged. */
+const JUDGED_MAX = 20
+
 /** Judges search results in the same way, from the cosine similarities they carry. */
-export function answerabilityOf(question: string, found: readonly FoundPassage[]): Answerability {
-  const passages = found.map(({ relevance, cosine, ...passage }, index) => ({
+export function answerabilityOf(query: string, found: readonly FoundPassage[]): Answerability {
+  const question = query.slice(0, QUESTION_CHARS_MAX)
+  const passages = found.slice(0, JUDGED_MAX).map(({ relevance, cosine, ...passage }, index) => ({
     ...passage,
     ...(cosine === undefined ? {} : { cosine: Math.max(0, cosine) }),
     relevance: comparableRelevance(relevance, 1 - (cosine ?? Number.NaN)),

@@ -30,7 +30,7 @@ export class WantedForm {
     this.#asksForAll = ASKS_FOR_ALL.test(question)
     this.#asksHow = ASKS_HOW.test(question)
     this.#options = optionsIn(question).map(optionPattern)
-    this.#codes = (question.match(CODE_WORD) ?? []).map(codePattern)
+    this.#codes = (question.match(CODE_WORD) ?? []).slice(0, NAMES_MAX).map(codePattern)
     this.#settings = [...this.#codes, ...(SETTING.exec(question)?.slice(1) ?? []).map(codePattern)]
   }
 
@@ -181,7 +181,7 @@ const ASKS_FOR_ALL =
 const ASKS_HOW = /^(?:how (?:do|can|should|would|to)\b|wie (?:kann|mache|starte|stelle)\b)/i
 
 const SMALL = new Set(WORDS.small.split(/\s+/))
-const IDS_MAX = 16
+const NAMES_MAX = 16
 
 /**
  * What a question may call a document, as `bare` texts: its id, its file, the folder of a README,
@@ -207,7 +207,7 @@ const OVERVIEW = /^(?:readme|index)$/i
 export function idsIn(question: string): readonly string[] {
   const words = question.match(/[@\p{L}\p{N}][\p{L}\p{N}@/._-]*[\p{L}\p{N}]/gu) ?? []
   const ids = words.filter((word) => !SMALL.has(word.toLowerCase()))
-  return [...new Set(ids.flatMap((word) => [word, word.toLowerCase()]))].slice(0, IDS_MAX)
+  return [...new Set(ids.flatMap((word) => [word, word.toLowerCase()]))].slice(0, NAMES_MAX)
 }
 
 function subjectOf(question: string): string | null {
@@ -243,7 +243,7 @@ export function filesIn(question: string): readonly string[] {
 /** Options such as `-v` and `--verbose`. */
 export function optionsIn(question: string): readonly string[] {
   const pattern = /(?<![\p{L}\p{N}-])-(?:[a-zA-Z0-9]|-[a-zA-Z0-9][\w-]*)(?![\p{L}\p{N}-])/gu
-  return [...question.matchAll(pattern)].map(([option]) => option)
+  return [...question.matchAll(pattern)].slice(0, NAMES_MAX).map(([option]) => option)
 }
 
 export function optionPattern(option: string): RegExp {
