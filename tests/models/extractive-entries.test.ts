@@ -160,6 +160,12 @@ test('how to do something is shown by the code below its heading', async () => {
   expect(first).toContain('shop backup')
 })
 
+test('what something does in a case is not answered by any sentence about it', async () => {
+  const text = 'Hop does a lot for shops.\n\nIf the disk is full, it refuses writes.'
+  const answer = await answerFrom(text, 'What does Hop do if the disk is full?')
+  expect(answer).toContain('**If the disk is full, it refuses writes.**')
+})
+
 test('a setting is explained by the sentence below its heading and its type', async () => {
   const text = '## hop-prefix\n\n* Default: "^"\n* Type: String\n\nPut before each version.'
   const answer = await answerFrom(text, 'What does hop-prefix do?')

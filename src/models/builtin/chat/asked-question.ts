@@ -16,7 +16,7 @@ export interface Conversation {
   readonly calls: readonly ObservedCall[]
 }
 
-/** Of a longer question, only the beginning is read: others wait meanwhile. */
+/** Only the beginning of a longer question is read, because other requests wait meanwhile. */
 export const QUESTION_CHARS_MAX = 2000
 
 export function conversationOf(messages: readonly ChatMessage[]): Conversation {

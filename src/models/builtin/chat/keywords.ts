@@ -4,14 +4,10 @@ import { stopWordsOf, words } from '../../../core/text/words.ts'
 /** Like the keyword index, but without English stop words, and with parts of camel case names. */
 export function keywords(text: string): readonly string[] {
   const stopWords = stopWordsOf('english')
-  return (
-    words(withParts(text))
-      .map(withoutAccents)
-      .filter((word) => !stopWords.has(word))
-      .map(withoutEnding)
-      // British and American: `licence`, `license`.
-      .map((word) => word.replace(/nc$/, 'ns'))
-  )
+  return words(withParts(text))
+    .map(withoutAccents)
+    .filter((word) => !stopWords.has(word))
+    .map(withoutEnding)
 }
 
 /** `maxRetries` → `maxRetries max Retries`; British and American spellings become the same. */

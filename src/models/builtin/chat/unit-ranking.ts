@@ -43,7 +43,7 @@ export async function rankedUnits(
   }
 }
 
-/** A search may return thousands of passages, and others wait while they are judged. */
+/** How many results to judge, because a search may return thousands and other requests wait. */
 const JUDGED_MAX = 20
 
 /** Judges search results in the same way, from the cosine similarities they carry. */

@@ -9,6 +9,7 @@ export class WantedForm {
   /** The subjects of "What is X?" and of comparisons. */
   readonly #subjects: readonly string[]
   readonly #options: readonly RegExp[]
+  /** Names in code, and all names that the question asks to explain. */
   readonly #codes: readonly RegExp[]
   readonly #settings: readonly RegExp[]
   /** Words that may be names of documents, and those among them that can hardly be anything else. */
@@ -49,7 +50,7 @@ export class WantedForm {
     const list = this.#worthOfList(unit, isHeaded)
     const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
     const isShown = this.#asksHow && unit.site.kind === 'code'
-    const shown = isShown ? WORTH.shown + (isHeaded ? WORTH.steps : 0) : 0
+    const shown = isShown ? WORTH.shown + (isHeaded ? WORTH.commands : 0) : 0
     return form + this.#worthOfCode(unit) + named + headed + list + shown - cost
   }
 
@@ -155,7 +156,7 @@ const WORTH = {
     code: 3,
     fragment: 2,
     shown: 1,
-    steps: 4,
+    commands: 4,
   },
 } as const
 const SUBJECT_WORDS_MAX = 3
@@ -254,9 +255,9 @@ export function optionPattern(option: string): RegExp {
 const CODE_WORD =
   /(?<![\p{L}\p{N}_])(?:[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{Ll}+\p{Lu}[\p{L}\p{N}]*)(?![\p{L}\p{N}_])/gu
 
-/** Matches `What does paths do …?` and `the default of paths`. */
+/** Matches `What does paths do in chokidar?`, `the default of paths`, but not `does it do if …`. */
 const SETTING =
-  /\b(?:what does|was macht|default (?:value )?(?:of|for)) [`"']?([\p{L}\p{N}]+)(?=[`"' ?]|$)/iu
+  /(?:\bwhat does (?=.* do(?: in [^ ]+)?\W*$)|\bdefault (?:value )?(?:of|for) )(?:the )?[`"']?([\p{L}\p{N}]+)[`"']?(?= do\b| in\b|\W*$)/iu
 
 function codePattern(word: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}_])${word}(?![\\p{L}\\p{N}_])`, 'u')
