@@ -361,6 +361,7 @@ export const CONVERSATION_TURN = named('ConversationTurn', {
   trace_id: t.String(),
   citations: t.Array(CITATION),
   evidence: t.Optional(EVIDENCE),
+  low_evidence: LOW_EVIDENCE,
   ...FINDINGS,
   warnings: TEXTS,
   started_at: TIME,
