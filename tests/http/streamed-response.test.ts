@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { streamedResponse } from '../../src/api/http/answers/streamed-response.ts'
+import { jsonAnswer, streamedResponse } from '../../src/api/http/answers/streamed-response.ts'
 import { RequestScope } from '../../src/api/http/request/running-requests.ts'
 import { NOTHING_NOTED } from '../../src/core/domain/ports/engine-ports.ts'
 
@@ -40,4 +40,29 @@ test('the request is over when the last piece is read, once', async () => {
   expect(await response.text()).toBe('ab')
   expect(ends).toBe(1)
   expect(one.path).toBe('/x')
+})
+
+test('a long list is written in pieces, which together are its JSON', async () => {
+  const items = Array.from({ length: 2_000 }, (_, id) => ({
+    id,
+    text: 'x'.repeat(200),
+    none: undefined,
+  }))
+  const short = { a: [1], b: undefined, c: null }
+  for (const value of [
+    items,
+    { items, left: undefined, empty: [], total: 2_000 },
+    short,
+    [],
+    'x',
+  ]) {
+    const response = jsonAnswer(value, 201, scope())
+    expect(response.status).toBe(201)
+    expect(response.headers.get('content-type')).toBe(
+      Response.json({}).headers.get('content-type') ?? '',
+    )
+    const pieces = await Array.fromAsync(response.body ?? [])
+    expect(Buffer.concat(pieces).toString()).toBe(JSON.stringify(value))
+    expect(pieces.length > 3).toBe(JSON.stringify(value).length > 10_000)
+  }
 })

@@ -3,6 +3,7 @@ import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { literal } from '../../core/domain/names.ts'
 import type { FoundPassage } from '../../core/domain/ports/model-ports.ts'
 import type { VectorAccess } from '../../core/domain/ports/search-ports.ts'
+import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { matchedWords, type TextRange } from '../../core/text/phrases.ts'
 import { AMONG_FILTERED } from '../select/find-candidates.ts'
 import { candidateRequests } from '../select/plan-cache.ts'
@@ -94,21 +95,25 @@ export async function runSearch(
   const neighbourhoods =
     count === 0 ? [] : await searchNeighbours({ kb, chunks, count }, deps, signal)
   const explanations = order.explain ? await explainChunks(search, searched, deps, signal) : []
-  const isMarked = order.isHighlighted && typeof order.query === 'string'
-  const highlightsOf = isMarked ? matchedWords(String(order.query), kb.language) : null
-  const isJudged = order.isJudged && typeof order.query === 'string'
-  const judged = isJudged
-    ? await deps.judgeAnswerability(String(order.query), chunks.map(foundPassage))
-    : null
-  return {
-    ...(judged === null ? {} : { answerable: judged.score }),
-    results: chunks.map((chunk, index) => ({
+  const text = typeof order.query === 'string' ? order.query : null
+  const highlightsOf = order.isHighlighted && text !== null ? matchedWords(text, kb.language) : null
+  const passages = order.isJudged && text !== null ? chunks.map(foundPassage) : null
+  const judged = passages && (await deps.judgeAnswerability(text ?? '', passages))
+  const slice = new TimeSlice(SLICE_MS)
+  const results: SearchResult[] = []
+  for (const [index, chunk] of chunks.entries()) {
+    await slice.yieldIfSpent(signal)
+    results.push({
       ...chunk,
       rank: index + 1,
       neighbours: neighbourhoods[index] ?? null,
       explanation: explanations[index] ?? null,
       highlights: highlightsOf?.(chunk.content) ?? null,
-    })),
+    })
+  }
+  return {
+    ...(judged === null ? {} : { answerable: judged.score }),
+    results,
     warnings: run?.warnings ?? [],
     explanation: order.explain
       ? {
@@ -190,7 +195,7 @@ function searchStatement(search: CheckedSearch, filters: unknown): string | null
   const conditions = [
     `content = ${literal(query)}`,
     ...optionsOf(search),
-    ...(isFilled(filters) ? [inlineFilter(kb, filters)] : []),
+    ...(search.filter.sql === 'TRUE' ? [] : [inlineFilter(kb, filters)]),
     ...(mode === 'keyword' && !isReranked ? ['relevance > 0'] : []),
     ...(minRelevance === undefined ? [] : [`relevance >= ${minRelevance}`]),
   ]
@@ -210,10 +215,6 @@ function optionsOf(search: CheckedSearch): readonly string[] {
     ...reranking,
     ...partial,
   ]
-}
-
-function isFilled(filters: unknown): boolean {
-  return typeof filters === 'object' && filters !== null && Object.keys(filters).length > 0
 }
 
 /** The chunks before and after one, from the same column of the same document, in text order. */

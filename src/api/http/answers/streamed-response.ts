@@ -1,3 +1,4 @@
+import { SLICE_MS, TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import type { RequestScope } from '../request/running-requests.ts'
 
 /** Sent because proxies, and the server itself, close silent connections. */
@@ -14,6 +15,7 @@ export function streamedResponse(
   pieces: AsyncIterator<string | Uint8Array>,
   init: {
     readonly headers: Readonly<Record<string, string>>
+    readonly status?: number
     readonly scope: RequestScope
     readonly keepAlive?: { readonly text: string; readonly everyMs?: number }
   },
@@ -54,7 +56,46 @@ export function streamedResponse(
       await pieces.return?.()
     },
   })
-  return new Response(body, { headers: init.headers })
+  return new Response(body, init)
+}
+
+/** Lists up to this length are written in one step. */
+const SHORT_LIST = 50
+const PIECE_CHARS = 65_536
+
+/** A JSON value; one with a long list item by item, because other requests wait meanwhile. */
+export function jsonAnswer(value: unknown, status: number, scope: RequestScope): Response {
+  const fields = Array.isArray(value) ? [value] : Object.values(value ?? {})
+  const isLong = fields.some((field) => Array.isArray(field) && field.length > SHORT_LIST)
+  if (!isLong) return Response.json(value, { status })
+  const headers = { 'content-type': 'application/json;charset=utf-8' }
+  return streamedResponse(jsonPieces(value, scope.signal), { headers, status, scope })
+}
+
+async function* jsonPieces(value: unknown, signal: AbortSignal): AsyncGenerator<string, void> {
+  const slice = new TimeSlice(SLICE_MS)
+  let text = ''
+  for (const part of jsonParts(value)) {
+    text += part
+    if (text.length < PIECE_CHARS) continue
+    yield text
+    text = ''
+    await slice.yieldIfSpent(signal)
+  }
+  yield text
+}
+
+/** Every item of a list, also of a list that is a field, on its own. */
+function* jsonParts(value: unknown): Generator<string> {
+  const isList = Array.isArray(value)
+  const fields = Object.entries(value ?? {}).filter(([, field]) => isList || field !== undefined)
+  yield isList ? '[' : '{'
+  for (const [index, [name, field]] of fields.entries()) {
+    yield `${index === 0 ? '' : ','}${isList ? '' : `${JSON.stringify(name)}:`}`
+    if (!isList && Array.isArray(field)) yield* jsonParts(field)
+    else yield JSON.stringify(field) ?? 'null'
+  }
+  yield isList ? ']' : '}'
 }
 
 const HEADERS = {

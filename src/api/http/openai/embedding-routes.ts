@@ -9,7 +9,7 @@ import {
 import { fullName, nameKey } from '../../../core/domain/names.ts'
 import type { EmbedderReach, TokenCounter } from '../../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../../core/errors.ts'
-import { TimeSlice } from '../../../core/runtime/serial-queue.ts'
+import { SLICE_MS, TimeSlice } from '../../../core/runtime/serial-queue.ts'
 import { base64Of } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { integer, maybe, open } from '../request/schema-words.ts'
@@ -57,8 +57,6 @@ const EMBEDDINGS_ANSWER = t.Object({
   usage: t.Object({ prompt_tokens: integer(), total_tokens: integer() }),
 })
 
-const ENCODING_SLICE_MS = 5
-
 export const embeddingOperations = resource('OpenAI', (api, context) => {
   const { embeddings } = context.deps
   const tokenTexts = new TokenTexts()
@@ -81,10 +79,15 @@ export const embeddingOperations = resource('OpenAI', (api, context) => {
       refuseDimensions(sent.dimensions, model.dimensions)
       const vectors = await embedder.embed(texts, signal)
       refuseDimensions(sent.dimensions, vectors[0]?.length ?? null)
-      const answer = { model: model.id, format: sent.encoding_format ?? 'float', vectors, tokens }
-      return new Response(await answerText(answer, signal), {
-        headers: { 'content-type': 'application/json' },
-      })
+      const isText = sent.encoding_format === 'base64'
+      // Each vector is converted when its item is written.
+      const data = vectors.map((vector, index) => ({
+        object: 'embedding',
+        index,
+        embedding: isText ? base64Of(vector) : { toJSON: () => Array.from(vector) },
+      }))
+      const usage = { prompt_tokens: tokens, total_tokens: tokens }
+      return { object: 'list', data, model: model.id, usage }
     },
   })
 })
@@ -127,28 +130,6 @@ function refuseDimensions(asked: number | null | undefined, there: number | null
 
 function wrongInput(message: string): AppError {
   return new AppError('invalid_request', message, { param: 'input' })
-}
-
-/** Builds the answer in pieces, because two thousand vectors would delay all other requests. */
-async function answerText(
-  given: {
-    readonly model: string
-    readonly format: 'float' | 'base64'
-    readonly vectors: readonly Float32Array[]
-    readonly tokens: number
-  },
-  signal: AbortSignal,
-): Promise<string> {
-  const { model, format, vectors, tokens } = given
-  const slice = new TimeSlice(ENCODING_SLICE_MS)
-  const data: string[] = []
-  for (const [index, vector] of vectors.entries()) {
-    const embedding = format === 'base64' ? `"${base64Of(vector)}"` : `[${vector.join(',')}]`
-    data.push(`{"object":"embedding","index":${index},"embedding":${embedding}}`)
-    await slice.yieldIfSpent(signal)
-  }
-  const usage = { prompt_tokens: tokens, total_tokens: tokens }
-  return `{"object":"list","data":[${data.join(',')}],"model":${JSON.stringify(model)},"usage":${JSON.stringify(usage)}}`
 }
 
 export interface EmbeddingModel {
@@ -200,7 +181,7 @@ async function countedTokens(
   { counter, reach }: { readonly counter: TokenCounter; readonly reach: EmbedderReach | undefined },
   signal: AbortSignal,
 ): Promise<number> {
-  const slice = new TimeSlice(ENCODING_SLICE_MS)
+  const slice = new TimeSlice(SLICE_MS)
   const isKnown = reach?.tokenizer === 'word_piece'
   const most = isKnown ? reach.tokensMax - reach.frameTokens : TOKENS_MAX
   let total = 0
@@ -249,7 +230,7 @@ class TokenTexts {
 /** Parses lines of the form `! <first token> <bytes as base64> <bytes as base64> …`. */
 async function readVocabulary(): Promise<Vocabulary> {
   const { default: encoding } = await import('js-tiktoken/ranks/cl100k_base')
-  const slice = new TimeSlice(ENCODING_SLICE_MS)
+  const slice = new TimeSlice(SLICE_MS)
   const forever = new AbortController().signal
   const vocabulary = new Map<number, Uint8Array>()
   for (const line of encoding.bpe_ranks.split('\n')) {

@@ -13,6 +13,7 @@ import type { Principal, Scope } from '../../../core/domain/access/principal.ts'
 import type { Agent } from '../../../core/domain/agents/agent.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import type { Project } from '../../../core/domain/names.ts'
+import { jsonAnswer } from '../answers/streamed-response.ts'
 import { type BodySchema, readJson } from '../bodies/body.ts'
 import type { RouteContext } from '../request/route-context.ts'
 import type { RequestScope } from '../request/running-requests.ts'
@@ -207,7 +208,7 @@ function operationOf<P extends string, Query, Body, Found>(
       const result = await run(given as typeof given & Read<Query, Body, Found>)
       if (result instanceof Response) return result
       if (result === undefined) return new Response(null, { status: 204 })
-      return Response.json(result, { status })
+      return jsonAnswer(result, status, scope)
     },
   }
 }
