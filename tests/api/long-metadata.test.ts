@@ -50,7 +50,7 @@ test('in a declared column it is refused, with what to do', async () => {
   expect(await t.rows('SELECT count(*) FROM declared')).toEqual([[0]])
 })
 
-test('a text of digits that is no number is null in a column of numbers', async () => {
+test('digits followed by a letter are refused in a column of numbers', async () => {
   const column = { name: 'price', type: 'DOUBLE' }
   await t.send('POST', KBS, { knowledge_base: { name: 'prices', metadata_columns: [column] } })
   const put = (price: unknown) => {

@@ -202,3 +202,23 @@ async function runningStatements(): Promise<number> {
   const running = JSON.stringify(await browser.send('GET', '/api/requests/running'))
   return running.split('range(?) a, range(?) b').length - 1
 }
+
+browserTest(
+  'of many tables, the first are listed, and a part of a name finds the others',
+  async () => {
+    const names = Array.from({ length: 310 }, (_, at) => `many_${at}`)
+    for (const name of names) {
+      await browser.send('POST', '/api/projects/mindsdb/views', {
+        view: { name, query: 'SELECT 1 AS one' },
+      })
+    }
+    await browser.visit('/sql', {}, async ({ page }) => {
+      const tables = page.getByRole('complementary', { name: 'Tables' })
+      await tables.getByText('The first 300 of').waitFor()
+      expect(await page.locator('.sql-column').count()).toBe(0)
+      await tables.getByRole('searchbox').fill('many_309')
+      await tables.getByText('many_309').click()
+      await tables.getByRole('button', { name: 'one' }).waitFor()
+    })
+  },
+)

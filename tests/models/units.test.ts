@@ -40,6 +40,15 @@ test.each([
   expect(textsOf(text)).toEqual([...texts])
 })
 
+test.each([
+  '### Look/see\n\nSee what is left (`see()` is the same):\n\n```\ntool see left\n```',
+  'It may stay.\n\n**same**\n\nAs it is.\n\n```\ntool see left\n# ---- >8 ----\n```\n\n**other**\n\nNot as it is.',
+  'For example:\n\n```\n-- Create what does not remove anything\ntool see left\n```',
+])('a whole block of code does not make the text around it code: %j', (text) => {
+  const code = cut(text).filter(({ site }) => site.kind === 'code')
+  expect(code.map((unit) => unit.text)).toEqual([expect.stringContaining('tool see left')])
+})
+
 test('a unit has its exact position in its passage', () => {
   const text =
     '# A\n\nOne is\nhere. Two.\n\n- x: y\n\n```\ncode\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |'

@@ -68,12 +68,12 @@ describe('text of a page', () => {
     },
     {
       name: 'definitions, notes, captions',
-      html: `<dl><dt>-v<dd>says more<dt><code>-q</code><dd>says less</dl>
+      html: `<dl><dt>-v<dt>--verbose<dd>says more<dt><code>-q</code><dd>says less</dl>
         <div class="admonition note"><p class="admonition-title">Note</p><p>Beware.</p></div>
         <figure><img alt="Fig. 1" src=x><figcaption>A duck.</figcaption></figure>
         <dl><dt>long</dt><dd><p>one</p><p>two</p></dd></dl>`,
       expected:
-        '- **-v**: says more\n- `-q`: says less\n\n**Note**\n\nBeware.\n\nA duck.\n\n**long**\n\none\n\ntwo',
+        '- **-v**, **--verbose**: says more\n- `-q`: says less\n\n**Note**\n\nBeware.\n\nA duck.\n\n**long**\n\none\n\ntwo',
     },
     { name: 'a fragment', html: '<p>one</p><p>two</p>', expected: 'one\n\ntwo' },
     { name: 'plain text', html: 'just text', expected: 'just text' },

@@ -164,8 +164,9 @@ function definitionLists(turndown: TurndownService): void {
       if (term === '') return ''
       if (!isItem) return `\n\n${term}\n\n`
       const next = node.nextElementSibling
-      if (next?.nodeName === 'DT') return `- ${term}\n`
-      return next === null ? `- ${term}\n` : `- ${term}: `
+      const mark = node.previousElementSibling?.nodeName === 'DT' ? '' : '- '
+      const end = next === null ? '\n' : next.nodeName === 'DT' ? ', ' : ': '
+      return `${mark}${term}${end}`
     },
   })
   turndown.addRule('definition', {

@@ -14,10 +14,14 @@ import { Field } from '../components/form/field.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
 import { shownProject } from '../components/numbers.ts'
 import { PageHeader } from '../components/page-header.tsx'
+import { usePolling } from '../components/resource.ts'
 import { addressOf, isForWriting } from './addresses.ts'
 import { Notices, tellFailed } from './notices.tsx'
 import { PALETTE_KEYS, Palette } from './palette.tsx'
 import { SideBar, ThemeButton, TopBar } from './top-bar.tsx'
+
+/** How often to look for what other clients and windows created and deleted. */
+const CATALOG_MS = 15_000
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation()
@@ -36,6 +40,9 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   useEffect(() => {
     if (isIn) refreshCatalog().catch(tellUnlessAway)
   }, [back, isIn])
+  usePolling(() => {
+    if (isIn) refreshCatalog().catch(() => {})
+  }, CATALOG_MS)
   const isFirst = useRef(true)
   useLayoutEffect(() => {
     if (!isFirst.current) awaitHeading()

@@ -200,11 +200,11 @@ const SEVERAL =
  * Without repetition. @returns `shown`: one quote, or several if asked; `further`: the next best
  */
 function quotesOf(question: string, units: readonly RankedUnit[]) {
-  const best = units[0]?.score ?? 0
   const asked = new Set(keywords(question))
   const chosen: Quote[] = []
   const compares = COMPARES.test(question)
   for (const unit of compares ? byDocument(units) : units) {
+    const best = chosen[0]?.unit.score ?? unit.score
     const isFar = unit.score < best - SCORE_GAP_MAX && !(compares && chosen.length < COMPARED)
     if (chosen.length >= QUOTES_MAX || isFar) break
     // A unit without the question's words may be a paraphrase, but not if there is a better answer.
@@ -236,7 +236,7 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
       ? { start: lead.start, end: span.end }
       : span
   const whole = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, units) : led
-  const piece = pieceOf(stretch, whole)
+  const piece = pieceOf(stretch, span)
   const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
   const isHeld = lead !== null && lead.start < clipped.end && clipped.start < lead.end
   const isApart =
@@ -331,13 +331,17 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   }
 }
 
+/** In words: of an entry's sentences, others may repeat its name more often. */
+const DEFAULT_WORTH = 5
+
 /** The sentence with most words of the question, but not a label such as `Rent.` or a question. */
 function markedSpan({ unit }: Quote, asked: ReadonlySet<string>): Span {
   const { span, stretch } = unit.site
   const worth = ({ start, end }: Span) => {
     const text = stretch.text.slice(start, end)
     const held = new Set(keywords(text).filter((word) => asked.has(word))).size
-    return hasThreeWords(text) && !isQuestion(text) ? held : -1
+    const isDefault = asked.has('default') && /default/i.test(text)
+    return hasThreeWords(text) && !isQuestion(text) ? held + (isDefault ? DEFAULT_WORTH : 0) : -1
   }
   const sentences = [...sentenceSpans(stretch.text, span)]
   const [best = span] = sentences.toSorted((a, b) => worth(b) - worth(a))

@@ -36,6 +36,8 @@ const TERM_CHARS_MAX = 100
 const CODE_INDENT = 4
 /** The most lines for the names of one option. */
 const NAMES_MAX = 4
+/** Matches lines such as `**--move**` that hold nothing else, but neither questions nor captions. */
+const NAMES = /^(?:(?:\*\*[^*]{1,100}(?<![?？:])\*\*|`[^`]{1,100}`)[\s,|/]{0,3})+$/
 const OPTION = /^\s*-{1,2}\w/
 /** Matches `-k     like --block-size=1K`. */
 const OPTION_WITH_TEXT = /^\s*-{1,2}[\w?]\S*(?:,? -{1,2}\S+)*(?:\s{2,}(?=\S)|\s(?=\S+\s\S+\s))/
@@ -78,7 +80,7 @@ class BlockReader {
       this.#at += 1
       this.#code()
     } else if (!this.#heading() && !this.#table() && !this.#item() && !this.#term()) {
-      if (!this.#indentedCode()) this.#prose()
+      if (!this.#indentedCode() && !this.#entry()) this.#prose()
     }
   }
 
@@ -224,9 +226,36 @@ class BlockReader {
     return true
   }
 
-  /** Joins lines that were wrapped at a margin. */
+  /** Reads names that have a line each and the paragraph below, which a definition list becomes. */
+  #entry(): boolean {
+    const from = this.#at
+    const { start } = this.#line()
+    for (let names = 0; names < NAMES_MAX && NAMES.test(this.#line().text); names += 1) {
+      this.#at += this.#line(this.#at + 1).text.trim() === '' ? 2 : 1
+    }
+    const { text } = this.#line()
+    const isOther = [/^\s*$/, NAMES, ITEM, ROW, FENCE, HEADING_LINE, LINK_TARGET].some((one) => {
+      return one.test(text)
+    })
+    if (this.#at === from || isOther) {
+      this.#at = from
+      return false
+    }
+    const description = this.#paragraph()
+    this.#add({ kind: 'term', description, start, end: description.end })
+    return true
+  }
+
   #prose(): void {
-    const { start, indent } = this.#line()
+    const { indent } = this.#line()
+    const span = withoutQuoteMark(this.#text, this.#paragraph())
+    if (isReadable(this.#text.slice(span.start, span.end)))
+      this.#add({ kind: 'prose', indent, ...span })
+  }
+
+  /** Joins lines that were wrapped at a margin. */
+  #paragraph(): Span {
+    const { start } = this.#line()
     let last = this.#line()
     this.#at += 1
     while (this.#at < this.#lines.length) {
@@ -235,9 +264,7 @@ class BlockReader {
       last = line
       this.#at += 1
     }
-    const span = withoutQuoteMark(this.#text, this.#trimmed({ start, end: last.end }))
-    if (isReadable(this.#text.slice(span.start, span.end)))
-      this.#add({ kind: 'prose', indent, ...span })
+    return this.#trimmed({ start, end: last.end })
   }
 
   #continues(last: Line, line: Line): boolean {
@@ -319,6 +346,8 @@ function startsInCode(lines: readonly string[]): boolean {
   if (named !== -1) return named % 2 === 1
   const [before, after] = [lines.slice(0, first), lines.slice(first + 1, second)]
   const [prose, proseAfter] = [proseShare(before), proseShare(after)]
+  // Cut on both sides is rarer than whole, so it takes more to believe it.
+  if (fences.length % 2 === 0 && prose >= PROSE_MIN) return false
   return prose === proseAfter ? codeShare(before) > codeShare(after) : prose < proseAfter
 }
 
@@ -327,9 +356,10 @@ function codeShare(lines: readonly string[]): number {
   return (text.match(/[{}();=<>]/g)?.length ?? 0) / (text.length + 1)
 }
 
+const PROSE_MIN = 0.5
 /** A lower-case line after a single `#` is a command or a comment. */
 const PROSE =
-  /^\s*(?!\/\/|\*|#!|<).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*([-*+]|#{2,}|#(?=\s+[^\s\p{Ll}])|\d+[.)])\s/u
+  /^\s*(?!\/\/|\*|#!|<|\$ ).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*(([-*+]|#{2,}|#(?=\s+(?!\p{Ll})[\p{L}\p{N}])|\d+[.)])\s|\*\*\S|\p{Lu}[^(){};]*:$)/u
 
 function proseShare(lines: readonly string[]): number {
   const written = lines.filter((line) => line.trim() !== '')
@@ -340,5 +370,5 @@ function proseShare(lines: readonly string[]): number {
 }
 
 function isCode(text: string): boolean {
-  return proseShare(text.split('\n')) < 0.5
+  return proseShare(text.split('\n')) < PROSE_MIN
 }

@@ -3,6 +3,7 @@ import { withoutAccents } from '../../../core/text/word-forms.ts'
 import { UNSPACED } from '../../../core/text/words.ts'
 import type { AnswerUnit, Passage } from './answer-unit.ts'
 import { keywords } from './keywords.ts'
+import { isQuestion } from './units.ts'
 
 /** Scores a unit by whether its position and form fit the question, regardless of its words. */
 export class WantedForm {
@@ -16,6 +17,9 @@ export class WantedForm {
   readonly #ids: ReadonlySet<string>
   readonly #files: ReadonlySet<string>
   readonly #asked: ReadonlySet<string>
+  readonly #begin: string | undefined
+  /** Those without function words. */
+  readonly #meant: readonly string[]
   readonly #asksForAll: boolean
   readonly #asksHow: boolean
   /** The heading or text above the previous sentences. */
@@ -28,6 +32,8 @@ export class WantedForm {
     this.#ids = new Set(idsIn(question).map(bare))
     this.#files = new Set(filesIn(question).map(bare))
     this.#asked = new Set(keywords(question))
+    this.#begin = firstWord(question)
+    this.#meant = [...this.#asked].filter((word) => !SMALL.has(word))
     this.#asksForAll = ASKS_FOR_ALL.test(question)
     this.#asksHow = ASKS_HOW.test(question)
     this.#options = optionsIn(question).map(optionPattern)
@@ -50,15 +56,21 @@ export class WantedForm {
     const list = this.#worthOfList(unit, isHeaded)
     const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
     const isShown = this.#asksHow && unit.site.kind === 'code'
-    const shown = isShown ? WORTH.shown + (isHeaded ? WORTH.commands : 0) : 0
+    // Below a question, the first sentence answers.
+    const isCommand = isHeaded && !isQuestion(unit.site.heading)
+    const shown = isShown ? WORTH.shown + (isCommand ? WORTH.commands : 0) : 0
     return form + this.#worthOfCode(unit) + named + headed + list + shown - cost
   }
 
   /** Whether a heading or label names what the question asks for, ignoring the document's name. */
   #isAsked(title: string, { passage }: AnswerUnit): boolean {
     const name = new Set(keywords(passage.documentId))
-    const words = keywords(title.replace(SECTION_NUMBER, '')).filter((word) => !name.has(word))
-    return words.length > 0 && words.every((word) => this.#asked.has(word))
+    const all = keywords(title.replace(SECTION_NUMBER, ''))
+    const words = all.filter((word) => !name.has(word))
+    if (words.length > 0 && words.every((word) => this.#asked.has(word))) return true
+    // The same question in other words, as in a list of frequent ones.
+    const isAll = this.#meant.length > 1 && this.#meant.every((word) => all.includes(word))
+    return isAll && isQuestion(title) && this.#begin === firstWord(title)
   }
 
   /** The score of a list below a heading or sentence that names what the question asks for. */
@@ -82,16 +94,15 @@ export class WantedForm {
     const { lead, stretch } = site
     const above = lead === null ? '' : stretch.text.slice(lead.start, lead.end)
     // A unit has the option's name above it or at its own beginning.
-    const names = [above, text].map((one) => one.trimStart().split('\n')[0] ?? '')
-    return names.some((name) => {
-      return /^[`*]*-/.test(name) && this.#options.some((option) => option.test(name))
+    return [above, text].flatMap(namesAtStart).some((name) => {
+      return this.#options.some((option) => option.test(name))
     })
   }
 
   /** An option is explained at the beginning of its entry; elsewhere, it is only mentioned. */
   #worthOfOption(unit: AnswerUnit): number {
     if (this.explainsOption(unit))
-      return WORTH.option + (unit.text.startsWith('-') ? WORTH.entry : 0)
+      return WORTH.option + (OPTION_NAME.test(unit.text) ? WORTH.entry : 0)
     return this.#options.some((option) => option.test(unit.text)) ? WORTH.mention : 0
   }
 
@@ -99,7 +110,7 @@ export class WantedForm {
   #worthOfCode({ text, site }: AnswerUnit): number {
     const begins = (name: RegExp) => {
       const at = text.search(name)
-      return at !== -1 && !/[\p{L}\p{N}]/u.test(text.slice(0, at))
+      return at !== -1 && !/[\p{L}\p{N}]/u.test(text.slice(0, at).replace(/^The /, ''))
     }
     const isEntry = site.kind !== 'code' && this.#settings.some(begins)
     const isTold = this.#codes.some((code) => code.test(text))
@@ -134,6 +145,11 @@ export class WantedForm {
     const isNamed = isBegin && this.#subjects.some((subject) => names.includes(subject))
     return (isFirst && this.#subjects.includes(heading)) || isNamed ? WORTH.opening : 0
   }
+}
+
+/** `how` for `(7) How do I …?` */
+function firstWord(question: string): string | undefined {
+  return /\p{L}+/u.exec(question)?.[0].toLowerCase()
 }
 
 /** Matches the number of a heading: `3.1 `, `6. `, `§ 4 `. */
@@ -247,20 +263,30 @@ export function optionsIn(question: string): readonly string[] {
   return [...question.matchAll(pattern)].slice(0, NAMES_MAX).map(([option]) => option)
 }
 
+const OPTION_NAME = /^[`*]*-/
+
+/** The first line and others that hold names only, if they begin with an option's. */
+function namesAtStart(text: string): readonly string[] {
+  const [first = '', ...rest] = text.trimStart().split(/\n+/)
+  if (!OPTION_NAME.test(first)) return []
+  const other = rest.findIndex((line) => !/^(?:\*\*|`)-/.test(line))
+  return [first, ...rest.slice(0, other === -1 ? rest.length : other)]
+}
+
 export function optionPattern(option: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}-])${option}(?![\\p{L}\\p{N}-])`, 'u')
 }
 
-/** Names in code that have underscores or begin with a small letter: `too_busy`, `maxLength`. */
+/** Names in code: `too_busy`, `maxLength`, `gc.auto`, but not file names. */
 const CODE_WORD =
-  /(?<![\p{L}\p{N}_])(?:[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{Ll}+\p{Lu}[\p{L}\p{N}]*)(?![\p{L}\p{N}_])/gu
+  /(?<![\p{L}\p{N}_.])(?:[\p{L}\p{N}]+(?:_[\p{L}\p{N}]+)+|\p{Ll}+\p{Lu}[\p{L}\p{N}]*|\p{Ll}{2,}(?:\.(?!(?:com|io|js|json|md|net|org|py|rs|toml|ts|ya?ml)\b)\p{L}{2,})+)(?![\p{L}\p{N}_])/gu
 
 /** Matches `What does paths do in chokidar?`, `the default of paths`, but not `does it do if …`. */
 const SETTING =
-  /(?:\bwhat does (?=.* do(?: in [^ ]+)?\W*$)|\bdefault (?:value )?(?:of|for) )(?:the )?[`"']?([\p{L}\p{N}]+)[`"']?(?= do\b| in\b|\W*$)/iu
+  /(?:\bwhat does (?=.* do(?: in [^ ]+)?\W*$)|\bdefault (?:value )?(?:of|for) )(?:the )?[`"']?([\p{L}\p{N}]+(?:\.[\p{L}\p{N}]+)*)[`"']?(?= do\b| in\b|\W*$)/iu
 
 function codePattern(word: string): RegExp {
-  return new RegExp(`(?<![\\p{L}\\p{N}_])${word}(?![\\p{L}\\p{N}_])`, 'u')
+  return new RegExp(`(?<![\\p{L}\\p{N}_])${word.replaceAll('.', '\\.')}(?![\\p{L}\\p{N}_])`, 'u')
 }
 
 /** `order 3`, `Invoice no. 7`, but not `had 3 ships`, `Super Bowl 50`. */

@@ -153,7 +153,6 @@ export function TraceList(props: {
       {traces.length > 0 && (
         <RecordTable
           label="Traces"
-          look="agents-traces stacked"
           rows={traces}
           columns={COLUMNS.filter(({ title }) => hasAgentColumn || title !== 'Agent')}
         />
@@ -179,7 +178,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       <a href={addressOf.trace(id)}>{question.slice(0, 200)}</a>
     ),
   },
-  { title: 'Agent', cell: ({ project, agent }) => shownIn(project, agent) },
+  { title: 'Agent', look: 'named', cell: ({ project, agent }) => shownIn(project, agent) },
   {
     title: 'Ended',
     cell: ({ outcome, error_code: code }) => (
@@ -189,7 +188,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       </>
     ),
   },
-  { title: 'Took', look: 'number', cell: ({ took_ms: ms }) => shownDuration(ms) },
+  { title: 'Took', look: 'number one-line', cell: ({ took_ms: ms }) => shownDuration(ms) },
   { title: 'Steps', look: 'number', label: 'Steps', cell: ({ step_count: count }) => count },
   {
     title: 'Tokens',
@@ -199,7 +198,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       usage === null ? '–' : shownCount(usage.input_tokens + usage.output_tokens),
   },
   { title: 'Rated', cell: ({ feedback }) => ratingOf(feedback) },
-  { title: 'When', cell: ({ started_at: at }) => shownTime(at) },
+  { title: 'When', look: 'one-line', cell: ({ started_at: at }) => shownTime(at) },
 ]
 
 export function ratingOf(feedback: Page['items'][number]['feedback']): string {

@@ -39,7 +39,6 @@ export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
   const read = () => void refreshCatalog().catch(() => {})
-  usePolling(read, ASK_AGAIN_MS)
   return (
     <>
       <PageHeader title="Home">

@@ -223,8 +223,8 @@ function Audit() {
 }
 
 const AUDIT_COLUMNS: readonly TableColumn<AuditList['items'][number]>[] = [
-  { title: 'When', look: 'operations-when', cell: (one) => shownTime(one.happened_at) },
-  { title: 'Who', cell: ({ principal }) => principal.name || principal.kind },
+  { title: 'When', look: 'one-line', cell: (one) => shownTime(one.happened_at) },
+  { title: 'Who', look: 'named', cell: ({ principal }) => principal.name || principal.kind },
   {
     title: 'Action',
     cell: ({ action, occurrences }) => (

@@ -1,0 +1,72 @@
+/** What the built-in model quotes from manuals that were HTML, and from lists of questions. */
+import { expect, test } from 'bun:test'
+import { asked, played, rowsOf } from './fixtures/chat-support.ts'
+
+async function answerTo(question: string, ...texts: readonly string[]): Promise<string> {
+  let start = 0
+  const chunks = texts.map((text, index) => {
+    const place = `${start}to${start + text.length}`
+    start += text.length + 2
+    return [`m:content:${index + 1}of${texts.length}:${place}`, text, 0.7 - index / 10] as const
+  })
+  const { answer } = await played({
+    messages: asked(question),
+    listed: '["mindsdb.manual"]',
+    observe: () => rowsOf('m', ...chunks),
+  })
+  return answer.split('\n—')[0] ?? ''
+}
+
+const OPTIONS = [
+  '## OPTIONS\n\n**-d**\n\n**--delete**\n\nDelete a branch, which must be merged. With `--move`, rename it.',
+  '**-m**\n\n**--move**\n\nMove a branch together with its log.\n\n**-q**\n\nBe quiet.',
+].join('\n\n')
+
+test.each([
+  ['What does --move do?', 'Move a branch'],
+  ['What does -d do?', 'Delete a branch'],
+])('names that have a line each belong to the paragraph below: %s', async (question, start) => {
+  const answer = await answerTo(question, OPTIONS)
+  expect(answer).toContain(`**${start}`)
+  expect(answer).toContain(question.includes('move') ? '> **-m**\n>\n> **--move**' : '> **-d**')
+})
+
+const SETTINGS = [
+  '**pack.auto**\n\nWith more loose objects than this, `tool pack --auto` packs them. The default value is 6700.',
+  '**pack.autoLimit**\n\nWith more packs than this, they become one. The default value is 50. A `pack.auto` of 0 disables it.',
+].join('\n\n')
+
+test('a setting with a dot is explained by its own entry, and its default by the sentence with it', async () => {
+  expect(await answerTo('What is the default of pack.auto?', SETTINGS)).toContain(
+    '**The default value is 6700.**',
+  )
+  expect(await answerTo('What does pack.auto do?', SETTINGS)).toContain(
+    '**With more loose objects than this',
+  )
+})
+
+test('a name alone, which is the best match, does not hide the answer', async () => {
+  const answer = await answerTo(
+    'What does tool clone --depth do?',
+    'Text of the tool.\n\n**--depth**\n\n- Create a clone with a short history.\n- Of the tool.',
+  )
+  expect(answer).toContain('Create a clone with a short history.')
+})
+
+test('the answer to a frequent question comes from below it, although it asks in other words', async () => {
+  const faq = [
+    '## 5. Can several programs or instances of a program open a file at the same time?\n\nOnly for reading.',
+    '## 6. How is a file closed?\n\nAvoid network drives if several programs might open a file.',
+  ].join('\n\n')
+  const answer = await answerTo('Can several programs open a file at the same time?', faq)
+  expect(answer).toContain('**Only for reading.**')
+})
+
+test('code is quoted although the sentence above it is in another chunk', async () => {
+  const answer = await answerTo(
+    'How do I put a package on hold?',
+    '## How do I put a package on hold?\n\nWith this command of the packager, you put a package on hold:',
+    '```\npackager hold NAME\n```',
+  )
+  expect(answer).toContain('```\n> packager hold NAME\n> ```')
+})
