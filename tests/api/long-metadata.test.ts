@@ -49,3 +49,17 @@ test('in a declared column it is refused, with what to do', async () => {
   )
   expect(await t.rows('SELECT count(*) FROM declared')).toEqual([[0]])
 })
+
+test('digits followed by a letter are refused in a column of numbers', async () => {
+  const column = { name: 'price', type: 'DOUBLE' }
+  await t.send('POST', KBS, { knowledge_base: { name: 'prices', metadata_columns: [column] } })
+  const put = (price: unknown) => {
+    const rows = [{ id: 1, content: 'a', price }]
+    return t.send('PUT', `${KBS}/prices`, { knowledge_base: { rows } })
+  }
+  expect((await put('007.50')).status).toBe(200)
+  expect(await t.rows('SELECT price FROM prices')).toEqual([[7.5]])
+  const answer = await put(`${'0'.repeat(2_000_000)}x`)
+  expect(answer.status).toBe(400)
+  expect(answer.text).toContain('column price')
+})

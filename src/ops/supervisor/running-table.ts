@@ -181,9 +181,9 @@ function statementHash(sql: string): bigint | null {
   return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql))) : null
 }
 
-/** Parts that do not change a statement's effect: values, comments, white space, not names. */
+/** Values, comments, white space, not names. Those without an end reach to the end of the text. */
 const VARYING =
-  /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|\b\d[\w.]*|[\s;]+/g
+  /"(?:[^"]|"")*(?:"|$)|'(?:[^']|'')*(?:'|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\b\d[\w.]*|[\s;]+/g
 
 function statementShape(sql: string): string {
   const shape = sql.replace(VARYING, (found) => {
