@@ -35,6 +35,12 @@ browserTest(
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
       await page.getByRole('gridcell').first().filter({ hasText: 'tea 4' }).waitFor()
+      // Without a mouse, the column of the chosen cell is sorted below the table.
+      const sort = page.getByRole('button', { name: 'Sort by name' })
+      await sort.press('Enter')
+      await page.getByRole('gridcell').first().filter({ hasText: 'tea 0' }).waitFor()
+      await sort.and(page.locator(':focus')).press('Enter')
+      await page.getByRole('gridcell').first().filter({ hasText: 'tea 4' }).waitFor()
       await page.getByRole('grid').focus()
       await page.keyboard.press('Shift+ArrowRight')
       await page.keyboard.press('Shift+ArrowDown')

@@ -78,8 +78,7 @@ export function takeSearch(
     throw new AppError('sql_invalid_search', message)
   }
   if (hybrid !== null) refuseMany('A hybrid search has', textIndexesOf(ranking).length)
-  const excluded = exclusions.flatMap(({ textIndexes }) => textIndexes)
-  refuseMany('A search excludes', excluded.length)
+  refuseMany('A search excludes', exclusions.flatMap(({ textIndexes }) => textIndexes).length)
   const partly = { isReranked: isReranked(options), allowsPartial: allowsPartial(options) }
   return { ranking, exclusions, hybrid, ...partly }
 }
@@ -239,10 +238,8 @@ function searchTextOf(operand: TreeNode, operator: string): PlannedText {
     return { kind: 'parameter', name: textValue(operand.identifier) }
   const text = constantText(operand)
   if (text === undefined) throw noText(operand)
-  return {
-    kind: 'constant',
-    text: operator.includes('~~') ? text.replace(/^%+|(?<!%)%+$/g, '') : text,
-  }
+  const bare = text.replace(/^%+|(?<!%)%+$/g, '')
+  return { kind: 'constant', text: operator.includes('~~') ? bare : text }
 }
 
 function isFixedText(operand: TreeNode): boolean {
