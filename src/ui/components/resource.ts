@@ -68,6 +68,25 @@ export function useResource<T>(
   }
 }
 
+/** One request lists no more. */
+const ITEMS_MAX = 1000
+
+/** A list that can be made longer. What is shown stays until the longer list has arrived. */
+export function useLongList<T extends { readonly next: unknown }>(
+  load: (limit: number, signal: AbortSignal) => Promise<T>,
+  limitAtFirst: number,
+  keys: readonly unknown[] = [],
+): Resource<T> & { readonly showMore: (() => void) | undefined } {
+  const [limit, setLimit] = useState(limitAtFirst)
+  const list = useResource((signal) => load(limit, signal), keys)
+  useEffect(() => {
+    if (limit > limitAtFirst) list.reload()
+  }, [limit])
+  const hasMore = Boolean(list.data?.next) && limit < ITEMS_MAX
+  const showMore = () => setLimit(Math.min(4 * limit, ITEMS_MAX))
+  return { ...list, showMore: hasMore ? showMore : undefined }
+}
+
 export interface Action {
   /** Calls in the meantime do nothing. @returns success; the error is in `failure` */
   readonly act: (work: () => Promise<void>) => Promise<boolean>
