@@ -63,3 +63,19 @@ test('digits followed by a letter are refused in a column of numbers', async () 
   expect(answer.status).toBe(400)
   expect(answer.text).toContain('column price')
 })
+
+test('a name of more than a thousand characters and more than a thousand names are refused', async () => {
+  await t.send('POST', KBS, { knowledge_base: { name: 'named' } })
+  const rows = (length: number) => [{ id: 1, content: 'a', ['n'.repeat(length)]: 1 }]
+  const put = (length: number) => {
+    return t.send('PUT', `${KBS}/named`, { knowledge_base: { rows: rows(length) } })
+  }
+  expect((await put(1_000)).status).toBe(200)
+  const refused = await put(1_001)
+  expect(refused.status).toBe(400)
+  expect(refused.text).toContain('Metadata names have at most 1000 characters')
+  const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`c${index}`, 1]))
+  const row = { id: 2, content: 'b', ...wide }
+  const tooWide = await t.send('PUT', `${KBS}/named`, { knowledge_base: { rows: [row] } })
+  expect(tooWide.text).toContain('The number of metadata columns is at most 1000')
+})
