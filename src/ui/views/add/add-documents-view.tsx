@@ -1,5 +1,5 @@
 /** Ways to fill a knowledge base, and the jobs that do it. */
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'
@@ -103,10 +103,8 @@ function InsertJobs(
   const { data, failure, reload } = useResource(
     (signal) => lastInserts({ project, name }, signal),
     [project, name],
+    [newest],
   )
-  useEffect(() => {
-    if (newest > 0) reload()
-  }, [newest])
   if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />
   if (data === undefined || data.items.length === 0) return null
   return (

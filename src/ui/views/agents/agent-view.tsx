@@ -1,6 +1,6 @@
 /** Asks an agent in a stored conversation. */
 
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
@@ -58,11 +58,8 @@ function useReading(knowledgeBases: readonly string[]) {
   const isRead = (project: string, name: string | null) => {
     return knowledgeBases.includes(`${project}.${name}`) || knowledgeBases.includes(`${project}.*`)
   }
-  const last = useResource((signal) => listJobs({ limit: JOBS_MAX }, signal), [])
   const newest = lastUploadJob.value
-  useEffect(() => {
-    if (newest !== undefined) last.reload()
-  }, [newest?.id])
+  const last = useResource((signal) => listJobs({ limit: JOBS_MAX }, signal), [], [newest?.id])
   const listed = last.data?.items ?? []
   const isListed = newest === undefined || listed.some(({ id }) => id >= newest.id)
   const jobs = [...(isListed ? [] : [newest]), ...listed].filter((job) => {
@@ -166,14 +163,12 @@ type Conversations = ReturnType<typeof useConversationList>
 
 /** When one changes here, and every few seconds for other windows. */
 function useConversationList(agent: AgentName) {
-  const found = useLongList((limit, signal) => listConversations(agent, limit, signal), PAGE, [
-    agent.project,
-    agent.name,
-  ])
-  const version = changes.value
-  useEffect(() => {
-    if (version > 0) found.reload()
-  }, [version])
+  const found = useLongList(
+    (limit, signal) => listConversations(agent, limit, signal),
+    PAGE,
+    [agent.project, agent.name],
+    [changes.value],
+  )
   usePolling(found.reload, POLL_MS)
   return found
 }
