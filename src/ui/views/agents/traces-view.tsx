@@ -11,7 +11,7 @@ import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { counted, shownCount, shownDuration, shownIn, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { RecordTable, type TableColumn } from '../../components/record-list.tsx'
+import { RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
@@ -229,8 +229,7 @@ export function LiveRuns(props: {
   }, [runs.data])
   if (mine.length === 0) return <>{children}</>
   return (
-    <section class="panel stack" aria-label="Running">
-      <h2>Running</h2>
+    <Section title="Running" class="panel stack">
       {mine.map(({ trace_id: id, question, state, seconds, steps }) => (
         <div key={id} class="row">
           <span class="grow one-line" dir="auto">
@@ -246,6 +245,6 @@ export function LiveRuns(props: {
           />
         </div>
       ))}
-    </section>
+    </Section>
   )
 }

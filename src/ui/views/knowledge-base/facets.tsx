@@ -172,7 +172,8 @@ function ValueFacet(props: FacetProps) {
   const isList = kindOfType(types[column] ?? '') === 'list'
   const read = useResource(
     (signal) => readValues(props, sought, limit, signal),
-    [of, column, others, sought, limit],
+    [of, column, others],
+    [sought, limit],
   )
   const chosen = chosenIn(condition)
   const toggle = (value: unknown, isOn: boolean) => {

@@ -163,14 +163,7 @@ function isSame(tab: SqlTab, { sql, project = tab.project, params }: Omit<Opened
 
 /** The names that statements can use, reloaded after a statement that may have changed them. */
 function useTableNames() {
-  const names = useResource(readTableNames, ['table names'])
-  const changes = catalogChanges.value
-  const known = useRef(changes)
-  useEffect(() => {
-    if (known.current !== changes) names.reload()
-    known.current = changes
-  }, [changes])
-  return names
+  return useResource(readTableNames, [], [catalogChanges.value])
 }
 
 function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {
