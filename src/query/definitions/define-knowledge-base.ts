@@ -169,12 +169,8 @@ async function checkedPreprocessing(
 
 /** The fields that a chunking preview accepts. */
 const PREVIEW_FIELDS = new Set([
-  'embedding_model',
-  'content_columns',
-  'metadata_columns',
-  'id_column',
-  'preprocessing',
-  'language',
+  ...['embedding_model', 'content_columns', 'metadata_columns', 'id_column'],
+  ...['preprocessing', 'language'],
 ])
 
 type ChunkingDefinition = Pick<
