@@ -67,7 +67,7 @@ export function SqlView() {
               value={tab.sql}
               documentKey={tab.id}
               label="Statement"
-              placeholder="SELECT … Ctrl+Enter runs it. Escape, then Tab leaves the editor"
+              placeholder="SELECT … Ctrl+Enter runs it"
               marks={marks}
               names={known}
               onChange={(sql) => changeTab(currentTab().id, { sql })}
