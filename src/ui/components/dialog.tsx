@@ -48,12 +48,13 @@ export function Dialog({
       ref={dialog}
       class={`dialog ${size}`}
       aria-labelledby={titleId}
+      closedby={onClose ? 'closerequest' : 'none'}
       onCancel={(event) => {
         event.preventDefault()
         onClose?.()
       }}
       onClose={() => {
-        // Browsers close a dialog when Escape is pressed twice, even if the page prevents it.
+        // Without `closedby`, a browser closes it when Escape is pressed twice.
         if (onClose === undefined && dialog.current?.isConnected) dialog.current.showModal()
       }}
       onClick={(event) => {
