@@ -79,3 +79,17 @@ test('a name of more than a thousand characters and more than a thousand names a
   const tooWide = await t.send('PUT', `${KBS}/named`, { knowledge_base: { rows: [row] } })
   expect(tooWide.text).toContain('The number of metadata columns is at most 1000')
 })
+
+test('definitions have lists of at most a thousand items', async () => {
+  const names = Array.from({ length: 1_001 }, (_, index) => `mindsdb.t${index}`)
+  const create = (fields: object) =>
+    t.send('POST', KBS, { knowledge_base: { name: 'd', ...fields } })
+  const many = await create({ metadata_columns: names })
+  expect(many).toMatchObject({ status: 400 })
+  expect(many.text).toContain('Field \\"metadata_columns\\" has at most 1000 items')
+  expect(await create({ metadata_columns: [LONG] })).toMatchObject({ status: 400 })
+  expect(await create({ metadata_columns: names.slice(1) })).toMatchObject({ status: 201 })
+  const agent = { name: 'a', data: { tables: names } }
+  const asked = await t.send('POST', '/api/projects/mindsdb/agents', { agent })
+  expect(asked.text).toContain('Field \\"tables\\" has at most 1000 items')
+})
