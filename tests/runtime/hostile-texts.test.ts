@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { cursorStatement } from '../../src/api/postgres/cursor-statements.ts'
 import { PgSession } from '../../src/api/postgres/session-statements.ts'
 import { robotsTag } from '../../src/ingest/crawl/robots.ts'
+import { answerabilityOf } from '../../src/models/builtin/chat/unit-ranking.ts'
 import { NO_RESTARTS } from '../../src/ops/supervisor/restart-policy.ts'
 import { CrashReports } from '../../src/ops/supervisor/running-table.ts'
 import { overCatalog } from '../../src/query/postgres/catalog-statement.ts'
@@ -43,6 +44,13 @@ test.each([
       const list = Array.from({ length: 12_000 }, (_, index) => `$${index + 1}`).join(', ')
       const { columns } = parameterColumns(`SELECT * FROM t WHERE a IN (7, ${list})`)
       expect(columns.at(-1)).toEqual({ number: 12_000, column: 'a', isArray: false })
+    },
+  ],
+  [
+    'blanks in a passage that may answer a question',
+    () => {
+      const passage = { documentId: 'd', text: `${' '.repeat(60_000)}x`, heading: '' }
+      answerabilityOf('What is the size of x?', [{ ...passage, relevance: 0.5 }])
     },
   ],
   ['blanks in a header of robots', () => robotsTag(`${'a '.repeat(TIMES)}\n`)],
