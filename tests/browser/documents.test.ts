@@ -173,5 +173,11 @@ browserTest('a filter with many values keeps the field in which one is sought', 
     await main.getByRole('checkbox', { name: 'kind 1', exact: true }).waitFor({ state: 'detached' })
     await main.getByRole('checkbox', { name: 'kind 29' }).waitFor()
     await field.and(page.locator(':focus')).waitFor()
+    // A long value has the whole width.
+    const summary = 'A cup for tea, not for coffee. '.repeat(8).trim()
+    await browser.send('PATCH', `${all}/cups/documents/cup%201`, { metadata: { kind: summary } })
+    await page.goto('/projects/mindsdb/knowledge_bases/cups/documents/cup%201')
+    const shown = await main.getByText(summary).boundingBox()
+    expect(shown?.width).toBeGreaterThan(400)
   })
 })
