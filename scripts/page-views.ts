@@ -69,6 +69,8 @@ export async function hostileViews(baseUrl: string): Promise<readonly ShownView[
     ...viewsOfAgent(place),
     { name: 'new-agent', address: addressOf.newAgent() },
     { name: 'trace', address: addressOf.trace(trace) },
+    { name: 'all-traces', address: '/traces' },
+    { name: 'access', address: '/operations/access' },
   ]
   return shown.map(({ name, address }) => ({ name: `hostile-${name}`, address }))
 }

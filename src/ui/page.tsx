@@ -2,6 +2,7 @@
 import { render } from 'preact'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
 import { lazyView } from './components/failure.tsx'
+import { keepScrolled } from './components/heading-focus.ts'
 import { NotFoundView } from './shell/not-found-view.tsx'
 import { Shell } from './shell/shell.tsx'
 import { DropAnywhere } from './uploads/drop-anywhere.tsx'
@@ -83,5 +84,6 @@ function Page() {
   )
 }
 
+keepScrolled()
 const root = document.getElementById('page')
 if (root !== null) render(<Page />, root)

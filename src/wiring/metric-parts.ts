@@ -16,7 +16,12 @@ import type {
   NearestSearch,
   VectorIndexStates,
 } from '../core/domain/ports/search-ports.ts'
-import type { KnowledgeBaseUsage, StoredSize, VectorCopy } from '../core/domain/server-state.ts'
+import {
+  BEFORE_STATEMENT,
+  type KnowledgeBaseUsage,
+  type StoredSize,
+  type VectorCopy,
+} from '../core/domain/server-state.ts'
 import { ERRORS, hasCode, toAppError } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
 import type { JobLogEntry } from '../ops/jobs/job-runs.ts'
@@ -69,9 +74,10 @@ const COUNTED_STATEMENTS: ReadonlySet<string> = new Set([
   ...['explain', 'evaluate', 'use', 'set', 'vacuum'],
 ])
 
+const FIRST_WORD = new RegExp(`${BEFORE_STATEMENT}([a-z]+)`, 'i')
+
 export function kindOfStatement(sql: string): string {
-  const start = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*\(*\s*([a-z]+)/i.exec(sql.slice(0, 2_000))
-  const word = start?.[1]?.toLowerCase() ?? ''
+  const word = FIRST_WORD.exec(sql.slice(0, 2_000))?.[1]?.toLowerCase() ?? ''
   if (word === 'with' || word === 'from' || word === 'values') return 'select'
   if (word === 'desc') return 'describe'
   return COUNTED_STATEMENTS.has(word) ? word : 'other'

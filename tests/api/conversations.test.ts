@@ -113,6 +113,14 @@ describe('a conversation that is kept', () => {
     ])
   })
 
+  test('keeps that no passage supports an answer, as the answer said', async () => {
+    await scripted('sure', {}, says('Surely nine.'))
+    const { conversationId, body } = await ask('sure', 'When does the cafe open?', 'new')
+    const flagged = { evidence: 'none', low_evidence: true }
+    expect(body.message).toMatchObject(flagged)
+    expect(await turnsOf('sure', conversationId)).toMatchObject([flagged])
+  })
+
   test('continues by its ID: the built-in agent searches for what a follow-up means', async () => {
     const first = await ask('guide', 'How many visitors did the museum have in 2023?', 'new')
     expect(firstFigure(first)).toBe('41,200')

@@ -49,3 +49,47 @@ test('in a declared column it is refused, with what to do', async () => {
   )
   expect(await t.rows('SELECT count(*) FROM declared')).toEqual([[0]])
 })
+
+test('digits followed by a letter are refused in a column of numbers', async () => {
+  const column = { name: 'price', type: 'DOUBLE' }
+  await t.send('POST', KBS, { knowledge_base: { name: 'prices', metadata_columns: [column] } })
+  const put = (price: unknown) => {
+    const rows = [{ id: 1, content: 'a', price }]
+    return t.send('PUT', `${KBS}/prices`, { knowledge_base: { rows } })
+  }
+  expect((await put('007.50')).status).toBe(200)
+  expect(await t.rows('SELECT price FROM prices')).toEqual([[7.5]])
+  const answer = await put(`${'0'.repeat(2_000_000)}x`)
+  expect(answer.status).toBe(400)
+  expect(answer.text).toContain('column price')
+})
+
+test('a name of more than a thousand characters and more than a thousand names are refused', async () => {
+  await t.send('POST', KBS, { knowledge_base: { name: 'named' } })
+  const rows = (length: number) => [{ id: 1, content: 'a', ['n'.repeat(length)]: 1 }]
+  const put = (length: number) => {
+    return t.send('PUT', `${KBS}/named`, { knowledge_base: { rows: rows(length) } })
+  }
+  expect((await put(1_000)).status).toBe(200)
+  const refused = await put(1_001)
+  expect(refused.status).toBe(400)
+  expect(refused.text).toContain('Metadata names have at most 1000 characters')
+  const wide = Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`c${index}`, 1]))
+  const row = { id: 2, content: 'b', ...wide }
+  const tooWide = await t.send('PUT', `${KBS}/named`, { knowledge_base: { rows: [row] } })
+  expect(tooWide.text).toContain('The number of metadata columns is at most 1000')
+})
+
+test('definitions have lists of at most a thousand items', async () => {
+  const names = Array.from({ length: 1_001 }, (_, index) => `mindsdb.t${index}`)
+  const create = (fields: object) =>
+    t.send('POST', KBS, { knowledge_base: { name: 'd', ...fields } })
+  const many = await create({ metadata_columns: names })
+  expect(many).toMatchObject({ status: 400 })
+  expect(many.text).toContain('Field \\"metadata_columns\\" has at most 1000 items')
+  expect(await create({ metadata_columns: [LONG] })).toMatchObject({ status: 400 })
+  expect(await create({ metadata_columns: names.slice(1) })).toMatchObject({ status: 201 })
+  const agent = { name: 'a', data: { tables: names } }
+  const asked = await t.send('POST', '/api/projects/mindsdb/agents', { agent })
+  expect(asked.text).toContain('Field \\"tables\\" has at most 1000 items')
+})

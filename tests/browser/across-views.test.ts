@@ -1,4 +1,5 @@
-/** Two paths across the views: one without a mouse, one on a phone. */
+/** Paths across the views: without a mouse, back and forward, on a phone. */
+import { expect } from 'bun:test'
 import type { Page } from 'playwright-core'
 import {
   answered,
@@ -65,6 +66,32 @@ async function goTo(page: Page, name: string): Promise<void> {
   await page.locator('h1:focus').waitFor()
   await settled(page)
 }
+
+browserTest(
+  'a view is where it was after Back and a reload, and a new one is at its top',
+  async () => {
+    await browser.visit('/operations/settings', {}, async ({ page }) => {
+      const main = page.getByRole('main')
+      const isAt = (y: number) => page.waitForFunction((at) => Math.abs(scrollY - at) < 2, y)
+      await main.getByText('EIDER_LOG_LEVEL').waitFor()
+      await page.evaluate(() => scrollTo(0, 700))
+      await isAt(700)
+      await page
+        .getByRole('navigation', { name: 'Main' })
+        .getByRole('link', { name: 'SQL' })
+        .click()
+      await main.getByRole('heading', { level: 1, name: 'SQL' }).waitFor()
+      await settled(page)
+      expect(await page.evaluate(() => scrollY)).toBe(0)
+      await page.goBack()
+      await isAt(700)
+      await page.reload()
+      await isAt(700)
+      await page.mouse.wheel(0, -200)
+      await isAt(500)
+    })
+  },
+)
 
 browserTest(
   'a phone: from the menu to a knowledge base, a search, an answer, and back',

@@ -155,3 +155,29 @@ browserTest(
     })
   },
 )
+
+browserTest('a filter with many values keeps the field in which one is sought', async () => {
+  const all = '/api/projects/mindsdb/knowledge_bases'
+  const metadata_columns = ['kind']
+  await browser.send('POST', all, { knowledge_base: { name: 'cups', metadata_columns } })
+  const rows = Array.from({ length: 30 }, (_, at) => {
+    return { id: `cup ${at}`, content: 'A cup of tea', kind: `kind ${at}` }
+  })
+  await browser.send('PUT', `${all}/cups`, { knowledge_base: { rows } })
+  await browser.visit('/projects/mindsdb/knowledge_bases/cups', {}, async ({ page }) => {
+    const main = page.getByRole('main')
+    await main.locator('summary', { hasText: 'kind' }).click()
+    const field = main.getByRole('searchbox', { name: 'Find a value of kind' })
+    await field.fill('kind 29')
+    await field.press('Enter')
+    await main.getByRole('checkbox', { name: 'kind 1', exact: true }).waitFor({ state: 'detached' })
+    await main.getByRole('checkbox', { name: 'kind 29' }).waitFor()
+    await field.and(page.locator(':focus')).waitFor()
+    // A long value has the whole width.
+    const summary = 'A cup for tea, not for coffee. '.repeat(8).trim()
+    await browser.send('PATCH', `${all}/cups/documents/cup%201`, { metadata: { kind: summary } })
+    await page.goto('/projects/mindsdb/knowledge_bases/cups/documents/cup%201')
+    const shown = await main.getByText(summary).boundingBox()
+    expect(shown?.width).toBeGreaterThan(400)
+  })
+})

@@ -70,11 +70,48 @@ async function look(
   if (same !== path) throw new Error(`The browser calls it ${title}, as it does ${same}`)
   pathOf.set(title, path)
   await expectNoSidewaysScroll(page)
+  await expectWholeWords(page)
   await expectNoViolations(page)
   await page.setViewportSize(NARROW)
   await page.emulateMedia({ colorScheme: 'dark' })
   // Elements that depend on their width are updated in the next frame.
   await settled(page)
   await expectNoSidewaysScroll(page)
+  await expectStackedRows(page)
   await expectNoViolations(page)
+}
+
+/** @throws Error with words that are broken in a table's column for short values */
+async function expectWholeWords(page: Page): Promise<void> {
+  const broken = await page.evaluate(() => {
+    const cells = document.querySelectorAll('.stacked td:not(.stacked-first, .named)')
+    const texts = [...cells].flatMap((cell) => {
+      const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+      const found: Node[] = []
+      while (walker.nextNode()) found.push(walker.currentNode)
+      return found
+    })
+    return texts.flatMap((node) => {
+      const words = [...(node.textContent ?? '').matchAll(/(?<!\p{L})\p{L}{2,20}(?!\p{L})/gu)]
+      return words.flatMap(({ 0: word, index }) => {
+        const range = document.createRange()
+        range.setStart(node, index)
+        range.setEnd(node, index + word.length)
+        const lines = new Set([...range.getClientRects()].map(({ top }) => top))
+        return lines.size > 1 ? [word] : []
+      })
+    })
+  })
+  if (broken.length > 0) throw new Error(`Broken within words: ${broken.slice(0, 5).join(', ')}`)
+}
+
+/** @throws Error if an entry of a table is wider than a phone */
+async function expectStackedRows(page: Page): Promise<void> {
+  const isWide = await page.evaluate(() => {
+    const tables = [...document.querySelectorAll('.stacked')]
+    return tables.some(({ parentElement: panel }) => {
+      return panel !== null && panel.scrollWidth > panel.clientWidth + 1
+    })
+  })
+  if (isWide) throw new Error('The entries of a table are wider than the window')
 }

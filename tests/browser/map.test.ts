@@ -28,6 +28,12 @@ browserTest('a map is read, coloured, selected and opened', async () => {
     const regions = page.getByRole('region', { name: 'Regions' }).getByRole('listitem')
     await regions.nth(2).waitFor()
     expect(await regions.count()).toBe(3)
+    await page.emulateMedia({ forcedColors: 'active' })
+    await page.waitForFunction(() => {
+      const swatches = [...document.querySelectorAll('.map-swatch')]
+      return new Set(swatches.map((one) => getComputedStyle(one).backgroundColor)).size === 3
+    })
+    await page.emulateMedia({ forcedColors: 'none' })
     const box = await map.boundingBox()
     if (box === null) throw new Error('The map is not shown')
     const bytes = await (await fetch(`${baseUrl}${all}/topics/map/points`)).arrayBuffer()

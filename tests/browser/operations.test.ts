@@ -71,3 +71,18 @@ browserTest('a backup is made at once, and what takes memory and disk is listed'
     await page.waitForURL('**/projects/mindsdb/knowledge_bases/teas')
   })
 })
+
+browserTest('a list that is made longer stays where it was scrolled', async () => {
+  for (let index = 0; index < 60; index += 1) {
+    await browser.send('POST', '/api/projects', { project: { name: `made_${index}` } })
+  }
+  await browser.visit('/operations/access', {}, async ({ page }) => {
+    const more = page.getByRole('button', { name: 'Show more' })
+    await more.scrollIntoViewIfNeeded()
+    const scrolled = await page.evaluate(() => scrollY)
+    expect(scrolled).toBeGreaterThan(0)
+    await more.click()
+    await page.getByRole('cell', { name: 'made_0', exact: true }).waitFor()
+    expect(await page.evaluate(() => scrollY)).toBe(scrolled)
+  })
+})

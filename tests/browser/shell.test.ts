@@ -82,6 +82,20 @@ browserTest('a phone has a menu, and the names that it leaves out are found', as
   })
 })
 
+browserTest('what another window deletes leaves the navigation', async () => {
+  const all = '/api/projects/mindsdb/knowledge_bases'
+  await browser.send('POST', all, { knowledge_base: { name: 'brief' } })
+  await browser.visit('/operations/settings', {}, async ({ page }) => {
+    await page.clock.install()
+    await page.reload()
+    const link = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'brief' })
+    await link.waitFor()
+    await browser.send('DELETE', `${all}/brief`)
+    await page.clock.fastForward(15_000)
+    await link.waitFor({ state: 'detached' })
+  })
+})
+
 browserTest('dark and light are chosen, and kept', async () => {
   await browser.visit('/operations', { scheme: 'dark' }, async ({ page }) => {
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor)

@@ -24,6 +24,15 @@ browserTest(
       await page.keyboard.press('Control+Enter')
       await page.getByRole('alert').getByText('wrong').first().waitFor()
       expect(await page.locator('.cm-lintRange-error').textContent()).toBe('wrong')
+      const described = page.locator('.cm-content[aria-description*="Escape, then Tab"]')
+      const frame = page.locator('.sql-editor')
+      expect(await frame.evaluate((one) => getComputedStyle(one).outlineStyle)).toBe('solid')
+      await described.press('Escape')
+      await page.keyboard.press('Tab')
+      await page
+        .getByRole('button', { name: 'Run', exact: true })
+        .and(page.locator(':focus'))
+        .waitFor()
       await write(page, "SELECT 'tea ' || a AS name, a * :factor AS amount FROM range(5) AS t(a)")
       await page.getByLabel(':factor', { exact: true }).fill('10')
       await page.getByText('sent as the number 10').waitFor()
@@ -34,6 +43,12 @@ browserTest(
       )
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
       await page.getByRole('columnheader', { name: 'amount' }).getByRole('button').click()
+      await page.getByRole('gridcell').first().filter({ hasText: 'tea 4' }).waitFor()
+      // Without a mouse, the column of the chosen cell is sorted below the table.
+      const sort = page.getByRole('button', { name: 'Sort by name' })
+      await sort.press('Enter')
+      await page.getByRole('gridcell').first().filter({ hasText: 'tea 0' }).waitFor()
+      await sort.and(page.locator(':focus')).press('Enter')
       await page.getByRole('gridcell').first().filter({ hasText: 'tea 4' }).waitFor()
       await page.getByRole('grid').focus()
       await page.keyboard.press('Shift+ArrowRight')
@@ -202,3 +217,23 @@ async function runningStatements(): Promise<number> {
   const running = JSON.stringify(await browser.send('GET', '/api/requests/running'))
   return running.split('range(?) a, range(?) b').length - 1
 }
+
+browserTest(
+  'of many tables, the first are listed, and a part of a name finds the others',
+  async () => {
+    const names = Array.from({ length: 310 }, (_, at) => `many_${at}`)
+    for (const name of names) {
+      await browser.send('POST', '/api/projects/mindsdb/views', {
+        view: { name, query: 'SELECT 1 AS one' },
+      })
+    }
+    await browser.visit('/sql', {}, async ({ page }) => {
+      const tables = page.getByRole('complementary', { name: 'Tables' })
+      await tables.getByText('The first 300 of').waitFor()
+      expect(await page.locator('.sql-column').count()).toBe(0)
+      await tables.getByRole('searchbox').fill('many_309')
+      await tables.getByText('many_309').click()
+      await tables.getByRole('button', { name: 'one' }).waitFor()
+    })
+  },
+)

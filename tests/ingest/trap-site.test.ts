@@ -261,6 +261,19 @@ describe('manners', () => {
     expect(seen.asked).not.toContain('/sitemap.xml')
   })
 
+  test('a sitemap of tags without an end is read once', async () => {
+    const entries = `<url><loc>${' '.repeat(15_000)}</url>${'<url>'.repeat(200_000)}`
+    const page = `<url><loc> <![CDATA[${A}/l]]> </loc></url>`
+    const site = {
+      '/robots.txt': () => new Response(`Sitemap: ${A}/map.xml`),
+      '/map.xml': () => new Response(`<urlset>${page}${entries}</urlset>`),
+      '/': html('home'),
+      '/l': html('lonely'),
+    }
+    const { ids } = await crawled(site, { pagesMax: 10 })
+    expect(ids).toEqual(['/', '/l'])
+  })
+
   const listed = (...paths: readonly string[]) => {
     const urls = paths.map((path) => `<url><loc>${A}${path}</loc></url>`).join('')
     return () => new Response(`<?xml version="1.0"?>\n<urlset>${urls}</urlset>`)

@@ -81,3 +81,18 @@ test('the time limit of a statement includes the embedding of its texts', async 
   }
   await app.close()
 })
+
+test('thirty texts can be excluded, each by up to 256 words, and more are refused', async () => {
+  const without = (count: number) =>
+    `SELECT count(*) FROM kb WHERE content NOT IN (${texts(count)})`
+  expect(await fixture.answer(without(30))).not.toContain('error')
+  const said = 'error: A search excludes at most 30 texts, and this one 31'
+  expect(await fixture.answer(without(31))).toContain(said)
+  const [first] = (await fixture.answer('SELECT chunk_content FROM kb LIMIT 1'))
+    .split('\n')
+    .slice(-1)
+  const long = `${first?.replaceAll("'", "''")} ${'x '.repeat(50_000)}`
+  expect(
+    await fixture.answer(`SELECT count(*) FROM kb WHERE content NOT LIKE '${long}'`),
+  ).not.toContain('error')
+})

@@ -123,7 +123,8 @@ function chunkPlace(
   return hasPlaces ? null : NOWHERE
 }
 
-const HEADING_LINE = /^(#{1,6})[ \t]+(.*?)[ \t#]*$/
+const HEADING_LINE = /^(#{1,6})[ \t](.*)$/
+const HEADING_END = /(?<![ \t#])[ \t#]+$/
 const FENCE_LINE = /^[ \t]*(?:```|~~~)/
 const JOINT = ' > '
 
@@ -158,7 +159,8 @@ function headingsBefore(at: number, text: string): readonly Level[] {
   let start = 0
   for (const line of text.slice(0, at + 1).split('\n')) {
     if (FENCE_LINE.test(line)) isCode = !isCode
-    const [, marks = '', heading = ''] = isCode ? [] : (HEADING_LINE.exec(line) ?? [])
+    const [, marks = '', title = ''] = isCode ? [] : (HEADING_LINE.exec(line) ?? [])
+    const heading = title.trimStart().replace(HEADING_END, '')
     if (heading !== '' && start <= at) levels.push({ depth: marks.length, text: heading })
     start += line.length + 1
   }

@@ -7,12 +7,13 @@ import type {
   StatementRows,
 } from '../../core/domain/agents/completion-event.ts'
 import type { KeptFindings } from '../../core/domain/ports/conversation-ports.ts'
+import { definedFields } from '../../core/json.ts'
 
 const FINDINGS_BYTES_MAX = 524_288
 const WARNINGS_MAX = 20
 const WARNING_CHARS_MAX = 2_000
 
-type Told = Pick<OutputEvent, 'evidence' | 'statements' | 'charts' | 'result' | 'warnings'>
+type Told = Pick<OutputEvent, keyof KeptFindings>
 
 export function keptFindings(output: Told): KeptFindings {
   const room = new Room(FINDINGS_BYTES_MAX)
@@ -28,7 +29,8 @@ export function keptFindings(output: Told): KeptFindings {
     ...(charts.length === 0 ? {} : { charts }),
     ...(result === undefined ? {} : { result }),
   }
-  return { evidence: output.evidence, ...found, warnings }
+  const { evidence, low_evidence } = output
+  return { evidence, ...definedFields({ low_evidence }), ...found, warnings }
 }
 
 /** Charts are dropped as a whole, because half a chart would be misleading. */

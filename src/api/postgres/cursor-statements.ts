@@ -24,13 +24,14 @@ export type CursorStatement =
   /** null means all. */
   | { readonly kind: 'close' | 'deallocate'; readonly name: string | null }
 
+// White space never follows white space in these patterns, because a statement may have much of it.
 const CURSOR_NAME = '("[^"]+"|\\w+)'
 const DECLARE = new RegExp(
-  `^\\s*declare\\s+${CURSOR_NAME}\\s+[\\w\\s]*?cursor\\s+(?:(with|without)\\s+hold\\s+)?for\\s+(.+)$`,
+  `^\\s*declare\\s+${CURSOR_NAME}\\s+(?:\\w+\\s+)*?cursor\\s+(?:(with|without)\\s+hold\\s+)?for\\s+(.+)$`,
   'is',
 )
 const FETCH = new RegExp(
-  `^\\s*(fetch|move)\\s+(?:(forward|next|all)\\s*)?(\\d+|all)?\\s*(?:from|in)?\\s*${CURSOR_NAME}\\s*$`,
+  `^\\s*(fetch|move)\\s+(?:(forward|next|all)\\b\\s*)?(?:(\\d+|all)\\b\\s*)?(?:(?:from|in)\\b\\s*)?${CURSOR_NAME}\\s*$`,
   'is',
 )
 const END = new RegExp(`^\\s*(?:(close)|deallocate(?:\\s+prepare)?)\\s+${CURSOR_NAME}\\s*$`, 'i')

@@ -76,7 +76,7 @@ export class PgSession {
 
   /** @returns undefined if the engine must run the statement */
   answer(sql: string): SessionAnswer | undefined {
-    const text = sql.replaceAll(/\/\*.*?\*\/|--[^\n]*/gs, ' ').trim()
+    const text = sql.replaceAll(/\/\*.*?(?:\*\/|$)|--[^\n]*/gs, ' ').trim()
     const [, first = ''] = /^([a-z]+)/i.exec(text) ?? []
     const run = STATEMENTS[first.toLowerCase()]
     return run?.call(this, text)

@@ -70,7 +70,7 @@ export function robotsTag(header: string | null): {
   const ours = new Set<string>()
   let isForUs = true
   for (const part of (header ?? '').toLowerCase().split(',')) {
-    const [, name, directive = ''] = /^\s*(?:([\w.*-]+)\s*:)?\s*(.*?)\s*$/.exec(part) ?? []
+    const [, name, directive = ''] = /^(?:([\w.*-]+)\s*:\s*)?(.*)$/.exec(part.trim()) ?? []
     if (name !== undefined && VALUED.test(name)) continue
     if (name !== undefined) isForUs = name === ROBOT_NAME.toLowerCase() || name === '*'
     if (isForUs) ours.add(directive)

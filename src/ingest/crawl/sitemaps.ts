@@ -183,10 +183,16 @@ function isSitemapIndex(text: string): boolean {
   return /<(?:\w{1,20}:)?sitemapindex[\s>]/i.test(text.slice(0, 4000))
 }
 
-const ENTRY = /<(?:\w{1,20}:)?(url|sitemap)>(.{1,20000}?)<\/(?:\w{1,20}:)?\1>/gis
-const LOCATION = /<(?:\w{1,20}:)?loc>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,2048}?)\s*(?:\]\]>)?\s*<\//i
-const LAST_CHANGE =
-  /<(?:\w{1,20}:)?lastmod>\s*(?:<!\[CDATA\[)?\s*([^<\]]{1,60}?)\s*(?:\]\]>)?\s*<\//i
+// Anyone can write a sitemap, so no text may make these patterns backtrack.
+const ENTRY =
+  /<(?:\w{1,20}:)?(url|sitemap)>((?:[^<]|<(?!(?:\w{1,20}:)?\1>)){1,20000}?)<\/(?:\w{1,20}:)?\1>/gi
+const LOCATION = /<(?:\w{1,20}:)?loc>(.{1,2100}?)<\//is
+const LAST_CHANGE = /<(?:\w{1,20}:)?lastmod>(.{1,100}?)<\//is
+
+function fieldText(field: RegExp, entry: string): string {
+  const [, text = ''] = field.exec(entry) ?? []
+  return text.replace(/<!\[CDATA\[|\]\]>/g, '').trim()
+}
 
 export interface ListedAddress {
   readonly url: string
@@ -196,11 +202,11 @@ export interface ListedAddress {
 /** Yields the addresses in a sitemap that are on its own host, as the protocol demands. */
 function* sitemapEntries(text: string, origin: string): Generator<ListedAddress> {
   for (const [, , entry = ''] of text.matchAll(ENTRY)) {
-    const location = LOCATION.exec(entry)?.[1]?.replace(/&amp;|&#38;/g, '&') ?? ''
+    const location = fieldText(LOCATION, entry).replace(/&amp;|&#38;/g, '&')
     try {
       const url = crawlableUrl(location)
       if (url.origin === origin) {
-        yield { url: url.href, lastmod: LAST_CHANGE.exec(entry)?.[1] ?? null }
+        yield { url: url.href, lastmod: fieldText(LAST_CHANGE, entry) || null }
       }
     } catch {
       // Skip an invalid address.

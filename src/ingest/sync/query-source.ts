@@ -42,8 +42,9 @@ export async function readQuery(
 type QueryRead = Parameters<typeof rowsOfQuery>[0]
 
 function queryOf({ source }: SyncTask): string {
-  if (source.kind === 'query') return String(source.parameters.query).replace(/[;\s]+$/, '')
-  const parts = String(source.parameters.table).match(/"(?:[^"]|"")*"|`[^`]*`|[^.\s]+/g) ?? []
+  const { kind, parameters } = source
+  if (kind === 'query') return String(parameters.query).replace(/(?<![;\s])[;\s]+$/, '')
+  const parts = String(parameters.table).match(/"(?:[^"]|"")*"|`[^`]*`|[^.\s]+/g) ?? []
   const names = parts.map((part) => {
     if (part.startsWith('`')) return quote(part.slice(1, -1))
     return part.startsWith('"') ? part : quote(part)

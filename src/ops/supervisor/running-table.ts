@@ -173,23 +173,23 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
-/** Only this many characters are examined for the start of a statement. */
+/** Only this many characters are examined for the start of a statement, and for its hash. */
 const HEAD_CHARS = 4000
+const HASHED_CHARS = 100_000
 
 /** The hash of a SELECT; null for others, because only a SELECT is refused after a crash. */
 function statementHash(sql: string): bigint | null {
-  return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql))) : null
+  return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql.slice(0, HASHED_CHARS)))) : null
 }
 
-/** Parts that do not change a statement's effect: values, comments, white space, not names. */
+/** Values, comments, white space, not names. Those without an end reach to the end of the text. */
 const VARYING =
-  /"(?:[^"]|"")*"|'(?:[^']|'')*'|\$(\w*)\$[\s\S]*?\$\1\$|--[^\n]*|\/\*[\s\S]*?\*\/|\b\d[\w.]*|[\s;]+/g
+  /"[^"]*(?:""[^"]*)*(?:"|$)|'[^']*(?:''[^']*)*(?:'|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\b\d[\w.]*|[\s;]+/g
 
 function statementShape(sql: string): string {
-  const shape = sql.replace(VARYING, (found) => {
-    if (found.startsWith('"')) return found
-    return /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?'
-  })
+  const shape = sql.replace(VARYING, (found) =>
+    found.startsWith('"') ? found : /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?',
+  )
   return shape.replace(/ +/g, ' ').trim().toLowerCase()
 }
 

@@ -204,11 +204,7 @@ function refuseMasks(parameters: Fields): void {
 /** Names that mean something else in SQL, so databases cannot use them. */
 const RESERVED_NAMES = new Set([
   FILES_DATABASE,
-  'information_schema',
-  'log',
-  'main',
-  'temp',
-  'system',
+  ...'information_schema log main temp system'.split(' '),
 ])
 
 /** @throws AppError `invalid_name`, `project_exists`, `database_exists` */

@@ -168,14 +168,9 @@ async function checkedPreprocessing(
 }
 
 /** The fields that a chunking preview accepts. */
-const PREVIEW_FIELDS = new Set([
-  'embedding_model',
-  'content_columns',
-  'metadata_columns',
-  'id_column',
-  'preprocessing',
-  'language',
-])
+const PREVIEW_FIELDS = new Set(
+  'embedding_model content_columns metadata_columns id_column preprocessing language'.split(' '),
+)
 
 type ChunkingDefinition = Pick<
   KnowledgeBase,

@@ -41,6 +41,7 @@ function kindOfValue(value: unknown): string {
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
 
+const ITEMS_MAX = 1_000
 /** Reads fields one by one and checks their types. A missing or null field is `undefined`. */
 export class FieldReader {
   readonly #fields: Fields
@@ -116,9 +117,10 @@ export class FieldReader {
   #read<T>(name: string, expected: string, fits: (value: unknown) => value is T): T | undefined {
     const value = this.#fields[name]
     if (value === undefined || value === null) return undefined
+    if (Array.isArray(value) && value.length > ITEMS_MAX)
+      throw new AppError(this.#code, `Field "${name}" has at most ${ITEMS_MAX} items`)
     if (fits(value)) return value
-    const message = `Field "${name}" must be ${expected}, not ${kindOfValue(value)}`
-    throw new AppError(this.#code, message)
+    throw new AppError(this.#code, `Field "${name}" must be ${expected}, not ${kindOfValue(value)}`)
   }
 }
 

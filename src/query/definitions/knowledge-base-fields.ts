@@ -162,6 +162,7 @@ function checkNames(columns: readonly string[], field: string): void {
   const seen = new Set<string>()
   for (const column of columns) {
     if (column.trim() === '') throw invalidKnowledgeBase(`"${field}" holds an empty name`)
+    if (column.length > 1_000) throw invalidKnowledgeBase(`"${field}" holds a very long name`)
     if (seen.has(column.toLowerCase())) {
       throw invalidKnowledgeBase(`"${field}" names the column "${column}" twice`)
     }

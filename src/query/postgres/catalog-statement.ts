@@ -105,6 +105,7 @@ export function catalogPlaces(sql: string): readonly CatalogPlace[] {
 /** Replaces schema names, and turns `regclass` casts into look-ups. */
 export function overCatalog(sql: string): string {
   const tokens = tokenize(sql)
+  let done = ''
   let text = ''
   let at = 0
   let index = 0
@@ -117,6 +118,11 @@ export function overCatalog(sql: string): string {
     if (token === undefined) break
     text += sql.slice(at, token.start)
     at = token.start
+    // Casts search the text so far for their operand, and there may be many.
+    if (text.length > OPERAND_CHARS_MAX) {
+      done += text.slice(0, -OPERAND_CHARS_MAX / 2)
+      text = text.slice(-OPERAND_CHARS_MAX / 2)
+    }
     const taken = rewritten({ sql, tokens, index, before: text })
     if (taken === undefined) {
       put(sql.slice(token.start, token.end), token.end)
@@ -128,7 +134,7 @@ export function overCatalog(sql: string): string {
     put(taken.text, last?.end ?? token.end)
     index += taken.count
   }
-  return text + sql.slice(at).replace(/;\s*$/, '')
+  return done + text + sql.slice(at).replace(/;\s*$/, '')
 }
 
 interface Rewritten {
@@ -255,6 +261,8 @@ function wordCastAt(sql: string, tokens: readonly Token[], index: number): Rewri
 }
 
 const END_TOKEN: Token = { kind: 'symbol', text: '', value: '', start: 0, end: 0 }
+
+const OPERAND_CHARS_MAX = 1_000
 
 /** Matches a string, a column, a number or a call at the end of the text so far. */
 const OPERAND = /(?:'(?:[^']|'')*'|[\w."]+(?:\([^()]*\))?|\((?:[^()]|\([^()]*\))*\))\s*$/

@@ -84,8 +84,12 @@ export const CALLS: Readonly<Record<string, Call>> = {
     `greatest(0, least((${count}) + 1, floor(((${x}) - (${low})) / ((${high}) - (${low})) * (${count})) + 1))::INTEGER`,
 }
 
-function textOf(sql: string | undefined): string | undefined {
-  return /^'((?:[^']|'')*)'(?:\s*::\s*\w+)?$/.exec(sql ?? '')?.[1]?.replaceAll("''", "'")
+/** Longer formats and patterns are left to DuckDB, because reading them takes quadratic time. */
+const FORMAT_CHARS_MAX = 1_000
+
+function textOf(sql = ''): string | undefined {
+  if (sql.length > FORMAT_CHARS_MAX) return undefined
+  return /^'((?:[^']|'')*)'(?:\s*::\s*\w+)?$/.exec(sql)?.[1]?.replaceAll("''", "'")
 }
 
 function cast(expression: string | undefined, type: string): string | undefined {

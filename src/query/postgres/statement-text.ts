@@ -77,11 +77,13 @@ export function parameterColumns(sql: string): {
 } {
   const tokens = tokenize(sql)
   const stored = storedColumns(tokens)
+  const indexes = new Map(tokens.map((token, index) => [token.start, index]))
+  const listed = new Map<number, string | undefined>()
   const columns = parameterPlaces(sql).flatMap(({ number, start }) => {
-    const index = tokens.findIndex((token) => token.start === start)
+    const index = indexes.get(start) ?? -1
     const isArray = /^(any|all|some)$/i.test(tokens[index - 2]?.text ?? '')
     const place = isArray ? index - 2 : index
-    const column = stored.get(index) ?? comparedColumn(tokens, place)
+    const column = stored.get(index) ?? comparedColumn(tokens, place, listed)
     return column === undefined ? [] : [{ number, column: column.toLowerCase(), isArray }]
   })
   const relations = tokens.flatMap((token, index) => {
@@ -93,19 +95,23 @@ export function parameterColumns(sql: string): {
   return { columns, relations }
 }
 
-/**
- * Handles `column < $1`, `column = ANY ($1)`, `column BETWEEN $1 AND $2` and `column IN ($1, $2)`.
- */
-function comparedColumn(tokens: readonly Token[], index: number): string | undefined {
+/** Handles `column < $1`, `= ANY ($1)`, `BETWEEN $1 AND $2` and `IN ($1, $2)`. */
+function comparedColumn(
+  tokens: readonly Token[],
+  index: number,
+  listed: Map<number, string | undefined>,
+): string | undefined {
   const before = tokens[index - 1]
   if (COMPARISONS.has(before?.text ?? '')) return nameAt(tokens, index - 2)
   const words = tokens.slice(Math.max(0, index - 5), index).map(({ text }) => text.toLowerCase())
   const between = words.lastIndexOf('between')
   if (between !== -1) return nameAt(tokens, index - words.length + between - 1)
   let at = index - 1
-  while (/^[$,\d]+$/.test(tokens[at]?.text ?? '')) at -= 1
+  while (/^[$,\d]+$/.test(tokens[at]?.text ?? '') && !listed.has(at)) at -= 1
   const isList = tokens[at]?.text === '(' && tokens[at - 1]?.text.toLowerCase() === 'in'
-  return isList ? nameAt(tokens, at - 2) : undefined
+  const column = isList ? nameAt(tokens, at - 2) : listed.get(at)
+  listed.set(index, column)
+  return column
 }
 
 function nameAt(tokens: readonly Token[], index: number): string | undefined {
@@ -148,7 +154,7 @@ function storedColumns(tokens: readonly Token[]): ReadonlyMap<number, string> {
 export function arrayElements(array: string): readonly (string | null)[] {
   const text = array.trim()
   const elements: (string | null)[] = []
-  const ELEMENT = /\s*(?:"((?:[^"\\]|\\.)*)"|([^,{}"]*))\s*(?:,|\}$)/gsy
+  const ELEMENT = /(?:\s*"((?:[^"\\]|\\.)*)"\s*|([^,{}"]*))(?:,|\}$)/gsy
   ELEMENT.lastIndex = text.indexOf('{') + 1
   if (/^\{\s*\}$/.test(text)) return elements
   for (let found = ELEMENT.exec(text); found !== null; found = ELEMENT.exec(text)) {

@@ -70,7 +70,8 @@ export function hasNativeNames(sql: string): boolean {
   return sql.includes(MARK)
 }
 
-const WRITTEN = new RegExp(`\\s*\\.\\s*"${MARK}((?:[^"]|"")*)"`, 'g')
+/** It tries each run of white space once, because a run may be as long as a statement. */
+const WRITTEN = new RegExp(`(?<!\\s)\\s*\\.\\s*"${MARK}((?:[^"]|"")*)"`, 'g')
 
 const BEGINS_QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|table|show)\b/i
 

@@ -107,7 +107,11 @@ function lateralIn(ranking: Ranking | null): LateralRanking | null {
   return ranking.parts.map(lateralIn).find((part) => part !== null) ?? null
 }
 
-/** Returns the distinct words of a text in lower case, for `NOT content = '…'`. */
+/** DuckDB cannot be interrupted while it looks for them in two thousand chunks. */
+const EXCLUDED_WORDS_MAX = 256
+
+/** Returns the first distinct words of a text in lower case, for `NOT content = '…'`. */
 export function distinctWords(text: string): readonly string[] {
-  return [...new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])]
+  const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])
+  return [...words].slice(0, EXCLUDED_WORDS_MAX)
 }

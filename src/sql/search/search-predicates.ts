@@ -72,17 +72,22 @@ export function takeSearch(
   // hybrid search.
   const isHybrid = ranking?.kind !== 'lateral' && texts.hybridDefaults.isHybrid
   const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
-  const wantedCount = textIndexesOf(ranking).length
-  if (hybrid !== null && wantedCount > HYBRID_TEXTS_MAX) {
-    const message = `A hybrid search has at most ${HYBRID_TEXTS_MAX} texts, and this one ${wantedCount}`
+  const refuseMany = (what: string, count: number) => {
+    if (count <= TEXTS_MAX) return
+    const message = `${what} at most ${TEXTS_MAX} texts, and this one ${count}`
     throw new AppError('sql_invalid_search', message)
   }
+  if (hybrid !== null) refuseMany('A hybrid search has', textIndexesOf(ranking).length)
+  refuseMany('A search excludes', exclusions.flatMap(({ textIndexes }) => textIndexes).length)
   const partly = { isReranked: isReranked(options), allowsPartial: allowsPartial(options) }
   return { ranking, exclusions, hybrid, ...partly }
 }
 
-/** The most texts, because each adds two parts and their scales to the statement. */
-const HYBRID_TEXTS_MAX = 30
+/**
+ * A wanted text adds two parts and their scales to a hybrid statement. DuckDB cannot be interrupted
+ * while it compares two thousand chunks with all unwanted ones.
+ */
+const TEXTS_MAX = 30
 
 interface Collector {
   readonly source: SearchSource
@@ -233,7 +238,8 @@ function searchTextOf(operand: TreeNode, operator: string): PlannedText {
     return { kind: 'parameter', name: textValue(operand.identifier) }
   const text = constantText(operand)
   if (text === undefined) throw noText(operand)
-  return { kind: 'constant', text: operator.includes('~~') ? text.replace(/^%+|%+$/g, '') : text }
+  const bare = text.replace(/^%+|(?<!%)%+$/g, '')
+  return { kind: 'constant', text: operator.includes('~~') ? bare : text }
 }
 
 function isFixedText(operand: TreeNode): boolean {

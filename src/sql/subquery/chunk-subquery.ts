@@ -260,8 +260,10 @@ function excludedSql(exclusion: Exclusion, ranking: Ranking | null): string {
     const isNear = `${distance} <= ${1 - EXCLUDED_SIMILARITY}`
     const isNearest = wanted.map((other) => ` AND coalesce(${distance} <= ${other}, true)`).join('')
     const words = `$${BOUND.words(textIndex)}::VARCHAR[]`
-    const hasWord = `term -> contains(lower(c.chunk_content), term)`
-    const hasWords = `len(${words}) > 0 AND list_bool_and(list_transform(${words}, ${hasWord}))`
+    // In a list of one, because a lambda would compute the lower case again for each word.
+    const hasEach = `list_bool_and(list_transform(${words}, term -> contains(text, term)))`
+    const hasAll = `list_transform([lower(c.chunk_content)], text -> ${hasEach})[1]`
+    const hasWords = `len(${words}) > 0 AND ${hasAll}`
     return `(${hasWords}) OR (${isNear}${isNearest})`
   })
   return `coalesce(${isAbout.map((part) => `(${part})`).join(' OR ')}, false)`

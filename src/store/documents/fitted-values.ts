@@ -237,20 +237,17 @@ function truthFit(shown: unknown): Fit {
   return word === 'true' || word === 'false' ? { value: word === 'true' } : 'unfit'
 }
 
-const DECIMAL = /^([+-]?)0*(\d*)(?:\.(\d*?)0*)?$/
-const NUMBER_TEXT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
-const SMALL_INTEGERS: ReadonlySet<string> = new Set([
-  'TINYINT',
-  'SMALLINT',
-  'INTEGER',
-  'UTINYINT',
-  'USMALLINT',
-  'UINTEGER',
-])
+/** Reading longer ones would take time that grows with the square of their length. */
+const NUMBER_CHARS_MAX = 1_000
+const DECIMAL = /^([+-]?)0*(?!0)(\d*)(?:\.(\d*?)0*)?$/
+const NUMBER_TEXT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
+const SMALL_INTEGERS: ReadonlySet<string> = new Set(
+  'TINYINT SMALLINT INTEGER UTINYINT USMALLINT UINTEGER'.split(' '),
+)
 
 /** null if not a number or if the type cannot hold it. */
 function numberFit(text: string, type: ColumnType): Fit | null {
-  if (!NUMBER_TEXT.test(text)) return null
+  if (text.length > NUMBER_CHARS_MAX || !NUMBER_TEXT.test(text)) return null
   const range = integerRange(type)
   if (range === null && type.kind !== 'decimal') return { value: Number(text) }
   const match = DECIMAL.exec(text) ?? DECIMAL.exec(wholeNumberText(text))

@@ -14,6 +14,7 @@ import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 
 export const METADATA_COLUMNS_MAX = 1000
+const NAME_CHARS_MAX = 1000
 
 /** The table changes needed to store rows with this metadata. */
 export interface MetadataPlan {
@@ -34,7 +35,7 @@ export interface MetadataPlan {
  *
  * Columns are not retyped in place, because DuckDB refuses that in a table with a primary key. A
  * wider type gets a new physical column, whose number is never reused.
- * @throws AppError `insert_failed` beyond 1000 columns
+ * @throws AppError `insert_failed` beyond 1000 columns or 1000 characters of a name
  */
 export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumns): MetadataPlan {
   const columns = [...stored]
@@ -55,6 +56,8 @@ export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumn
     widened.push({ from: old, to })
     columns[place] = to
   }
+  if (added.some(({ name }) => name.length > NAME_CHARS_MAX))
+    throw new AppError('insert_failed', `Metadata names have at most ${NAME_CHARS_MAX} characters`)
   columns.push(...added)
   if (columns.length > METADATA_COLUMNS_MAX) {
     const limit = `at most ${METADATA_COLUMNS_MAX}; these rows would make it ${columns.length}`

@@ -270,8 +270,8 @@ class GroupedInserts {
     let taken: readonly WaitingInsert[] = []
     const take = (row: KnowledgeBaseRow | null) => {
       const waiting = this.#waiting.get(key) ?? []
-      this.#waiting.delete(key)
       const count = row === null ? waiting.length : countThatFit(waiting, row)
+      this.#waiting.delete(key)
       taken = waiting.slice(0, count)
       const rest = waiting.slice(count)
       if (rest.length > 0) {

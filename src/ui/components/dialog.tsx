@@ -43,17 +43,20 @@ export function Dialog({
     }
   }, [])
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog by Escape itself
     <dialog
       ref={dialog}
       class={`dialog ${size}`}
       aria-labelledby={titleId}
+      onKeyDown={(event) => {
+        // Prevents `cancel` too, which browsers let a page prevent only once.
+        if (event.key === 'Escape' && onClose === undefined) event.preventDefault()
+      }}
       onCancel={(event) => {
         event.preventDefault()
         onClose?.()
       }}
       onClose={() => {
-        // Browsers close a dialog when Escape is pressed twice, even if the page prevents it.
+        // The back gesture of a phone closes it, even if the page prevents it once.
         if (onClose === undefined && dialog.current?.isConnected) dialog.current.showModal()
       }}
       onClick={(event) => {

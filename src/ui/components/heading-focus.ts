@@ -3,6 +3,7 @@
  * readers announce it.
  */
 import { signal } from '@preact/signals'
+import { draftAt, keepDraft } from './browser-storage.ts'
 
 const isAwaited = signal(false)
 
@@ -42,4 +43,40 @@ function focusHeadingIfLost(): void {
   if (activeElement !== null && activeElement !== body) return
   if (document.querySelector('dialog[open]') !== null) return
   document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true })
+}
+
+const SCROLLED = 'eider.scrolled'
+/** The user acts, so the page no longer scrolls by itself. */
+const ACTIONS = ['wheel', 'touchmove', 'pointerdown', 'keydown', 'click']
+
+/**
+ * After Back, Forward and a reload, a view is scrolled as it was. Browsers only try this at once,
+ * while a view still loads and is short.
+ */
+export function keepScrolled(): void {
+  history.scrollRestoration = 'manual'
+  const here = () => location.pathname + location.search
+  const places = new Map<string, number>()
+  let address = here()
+  let [at, wanted]: [string, number | undefined] = [address, undefined]
+  const follow = () => {
+    if (wanted !== undefined && at === here()) scrollTo({ top: wanted })
+  }
+  const [left = '', top] = draftAt(SCROLLED).split('\n')
+  if (left === address) wanted = Number(top)
+  addEventListener('popstate', () => {
+    const isSame = address === here()
+    address = here()
+    if (isSame) return
+    ;[at, wanted] = [address, places.get(address) ?? 0]
+    requestAnimationFrame(follow)
+  })
+  addEventListener('scroll', () => {
+    if (wanted !== undefined && at === here()) return
+    address = here()
+    places.set(address, scrollY)
+  })
+  for (const action of ACTIONS) addEventListener(action, () => (wanted = undefined), true)
+  addEventListener('pagehide', () => keepDraft(SCROLLED, `${here()}\n${scrollY}`))
+  new ResizeObserver(follow).observe(document.body)
 }

@@ -1,5 +1,6 @@
 /** Lists of server records, as entries with buttons or as a table. */
-import type { ComponentChildren, HTMLAttributes } from 'preact'
+import type { ComponentChildren, DetailsHTMLAttributes, HTMLAttributes } from 'preact'
+import { useState } from 'preact/hooks'
 import { Failure, Loading } from './failure.tsx'
 import type { Resource } from './resource.ts'
 
@@ -81,6 +82,25 @@ export function Entry({ title, beside, children }: EntryProps) {
       </div>
       {children}
     </li>
+  )
+}
+
+interface DetailsProps extends DetailsHTMLAttributes {
+  readonly head: ComponentChildren
+}
+
+/** Its contents are drawn, and loaded, only while it is open. */
+export function Details({ head, children, open = false, ...details }: DetailsProps) {
+  const [isOpen, setIsOpen] = useState(open)
+  return (
+    <details
+      {...details}
+      open={isOpen}
+      onToggle={({ currentTarget }) => setIsOpen(currentTarget.open)}
+    >
+      {head}
+      {isOpen && children}
+    </details>
   )
 }
 

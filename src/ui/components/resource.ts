@@ -15,10 +15,14 @@ export interface Resource<T> {
   readonly reload: () => void
 }
 
-/** @param load aborts on close or new `keys` @param keys on change, `data` is undefined */
+/**
+ * @param load aborts on close or new `keys` @param keys on change, `data` is undefined
+ * @param changes when one changes, loads again, but `data` stays until then
+ */
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   keys: readonly unknown[],
+  changes: readonly unknown[] = [],
 ): Resource<T> {
   const key = JSON.stringify(keys)
   const latest = useRef(load)
@@ -59,6 +63,11 @@ export function useResource<T>(
     )
     return () => abort.abort(new DOMException('The view went', 'AbortError'))
   }, [key, turn, back])
+  const isFirst = useRef(true)
+  useEffect(() => {
+    if (!isFirst.current) reload()
+    isFirst.current = false
+  }, changes)
   const isCurrent = state.key === key
   return {
     data: isCurrent ? state.data : undefined,
@@ -66,6 +75,23 @@ export function useResource<T>(
     isLoading: !isCurrent || !state.done,
     reload,
   }
+}
+
+/** One request lists no more. */
+const ITEMS_MAX = 1000
+
+/** A list that can be made longer. What is shown stays until the longer list has arrived. */
+export function useLongList<T extends { readonly next: unknown }>(
+  load: (limit: number, signal: AbortSignal) => Promise<T>,
+  limitAtFirst: number,
+  keys: readonly unknown[] = [],
+  changes: readonly unknown[] = [],
+): Resource<T> & { readonly showMore: (() => void) | undefined } {
+  const [limit, setLimit] = useState(limitAtFirst)
+  const list = useResource((signal) => load(limit, signal), keys, [limit, ...changes])
+  const hasMore = Boolean(list.data?.next) && limit < ITEMS_MAX
+  const showMore = () => setLimit(Math.min(4 * limit, ITEMS_MAX))
+  return { ...list, showMore: hasMore ? showMore : undefined }
 }
 
 export interface Action {

@@ -5,6 +5,8 @@ export function colourReader(element: HTMLElement): (token: string) => string {
   return (token) => {
     const probe = document.createElement('span')
     probe.style.color = `var(${token})`
+    // If the system forces its own colours, text would have the same colour as the panel below it.
+    probe.style.forcedColorAdjust = 'none'
     element.append(probe)
     const { color } = getComputedStyle(probe)
     probe.remove()

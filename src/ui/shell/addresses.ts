@@ -3,6 +3,7 @@
  * the same page.
  */
 import { path } from '../api/request.ts'
+import type { IconName } from '../components/button.tsx'
 
 const inKnowledgeBase = (project: string, name: string) =>
   path`/projects/${project}/knowledge_bases/${name}`
@@ -40,6 +41,28 @@ export const addressOf = {
       ...(place.column === undefined ? {} : { column: place.column }),
       ...(place.chunkId === undefined ? {} : numberIn(place.chunkId)),
     })}`,
+} as const
+
+export interface NamedTab {
+  readonly href: string
+  readonly label: string
+  readonly icon: IconName
+}
+
+/** The views of a knowledge base or an agent, its own address first. */
+export const tabsOf = {
+  knowledgeBase: (project: string, name: string): readonly NamedTab[] => [
+    { href: addressOf.knowledgeBase(project, name), label: 'Documents', icon: 'file' },
+    { href: addressOf.searchLab(project, name), label: 'Search', icon: 'search' },
+    { href: addressOf.map(project, name), label: 'Map', icon: 'map' },
+    { href: addressOf.addDocuments(project, name), label: 'Add', icon: 'upload' },
+    { href: addressOf.knowledgeBaseSettings(project, name), label: 'Settings', icon: 'settings' },
+  ],
+  agent: (project: string, name: string): readonly NamedTab[] => [
+    { href: addressOf.agent(project, name), label: 'Ask', icon: 'chat' },
+    { href: addressOf.agentTraces(project, name), label: 'Traces', icon: 'chart' },
+    { href: addressOf.agentSettings(project, name), label: 'Settings', icon: 'settings' },
+  ],
 } as const
 
 interface ChunkPlace {

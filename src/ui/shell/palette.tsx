@@ -10,7 +10,7 @@ import { may } from '../api/session.ts'
 import { Icon, type IconName } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { shownProject } from '../components/numbers.ts'
-import { addressOf, isForWriting } from './addresses.ts'
+import { addressOf, isForWriting, type NamedTab, tabsOf } from './addresses.ts'
 
 const SHOWN_MAX = 50
 
@@ -133,7 +133,7 @@ interface Destination {
   readonly isPart?: boolean
 }
 
-const VIEWS: readonly Destination[] = [
+export const VIEWS: readonly Destination[] = [
   { href: '/', label: 'Home', about: 'view', icon: 'home' },
   { href: '/sql', label: 'SQL', about: 'view', icon: 'sql' },
   { href: addressOf.connections(), label: 'Connections', about: 'view', icon: 'link' },
@@ -156,37 +156,26 @@ export function destinations(
   return mayWrite ? all : all.filter(({ href }) => !isForWriting(href))
 }
 
-function ofProject({ name, knowledgeBases, agents }: ProjectContents): readonly Destination[] {
+export function ofProject(project: ProjectContents): readonly Destination[] {
+  const { name: of, knowledgeBases, agents } = project
+  const where = shownProject(of)
   return [
-    ...knowledgeBases.flatMap((one) => ofKnowledgeBase(name, one.name)),
-    ...agents.flatMap((one) => ofAgent(name, one.name)),
+    ...knowledgeBases.flatMap(({ name }) => {
+      const whole = { label: name, about: `knowledge base in ${where}`, icon: 'database' } as const
+      return withParts(whole, tabsOf.knowledgeBase(of, name))
+    }),
+    ...agents.flatMap(({ name }) => {
+      const whole = { label: name, about: `agent in ${where}`, icon: 'agent' } as const
+      return withParts(whole, tabsOf.agent(of, name))
+    }),
   ]
 }
 
-function ofKnowledgeBase(project: string, name: string): readonly Destination[] {
-  const about = `knowledge base in ${shownProject(project)}`
-  const part = (label: string, href: string, icon: IconName) => {
-    return { href, label: `${name} › ${label}`, about, icon, isPart: true }
-  }
-  return [
-    { href: addressOf.knowledgeBase(project, name), label: name, about, icon: 'database' },
-    part('Search', addressOf.searchLab(project, name), 'search'),
-    part('Map', addressOf.map(project, name), 'map'),
-    part('Add', addressOf.addDocuments(project, name), 'upload'),
-    part('Settings', addressOf.knowledgeBaseSettings(project, name), 'settings'),
-  ]
-}
-
-function ofAgent(project: string, name: string): readonly Destination[] {
-  const about = `agent in ${shownProject(project)}`
-  const part = (label: string, href: string, icon: IconName) => {
-    return { href, label: `${name} › ${label}`, about, icon, isPart: true }
-  }
-  return [
-    { href: addressOf.agent(project, name), label: name, about, icon: 'agent' },
-    part('Traces', addressOf.agentTraces(project, name), 'chart'),
-    part('Settings', addressOf.agentSettings(project, name), 'settings'),
-  ]
+function withParts(whole: Omit<Destination, 'href'>, tabs: readonly NamedTab[]) {
+  return tabs.map(({ href, label, icon }, index) => {
+    if (index === 0) return { ...whole, href }
+    return { ...whole, href, icon, label: `${whole.label} › ${label}`, isPart: true }
+  })
 }
 
 /** Every word, best first: whole names, then prefixes. Without words, the top level. */

@@ -14,10 +14,14 @@ import { Field } from '../components/form/field.tsx'
 import { awaitHeading } from '../components/heading-focus.ts'
 import { shownProject } from '../components/numbers.ts'
 import { PageHeader } from '../components/page-header.tsx'
-import { addressOf, isForWriting } from './addresses.ts'
+import { usePolling } from '../components/resource.ts'
+import { isForWriting } from './addresses.ts'
 import { Notices, tellFailed } from './notices.tsx'
-import { PALETTE_KEYS, Palette } from './palette.tsx'
+import { ofProject, PALETTE_KEYS, Palette, VIEWS } from './palette.tsx'
 import { SideBar, ThemeButton, TopBar } from './top-bar.tsx'
+
+/** How often to look for what other clients and windows created and deleted. */
+const CATALOG_MS = 15_000
 
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation()
@@ -36,6 +40,9 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   useEffect(() => {
     if (isIn) refreshCatalog().catch(tellUnlessAway)
   }, [back, isIn])
+  usePolling(() => {
+    if (isIn) refreshCatalog().catch(() => {})
+  }, CATALOG_MS)
   const isFirst = useRef(true)
   useLayoutEffect(() => {
     if (!isFirst.current) awaitHeading()
@@ -299,47 +306,24 @@ function Navigation() {
   }, [path, all])
   return (
     <nav ref={here} class="navigation" aria-label="Main">
-      <ul>
-        <Entry href="/" icon="home" label="Home" />
-        <Entry href="/sql" icon="sql" label="SQL" />
-        <Entry href={addressOf.connections()} icon="link" label="Connections" />
-        <Entry href="/operations" icon="gauge" label="Operations" />
-      </ul>
+      <ul>{VIEWS.filter(({ about }) => about === 'view').map(entryOf)}</ul>
       {all.map((project) => (
         <ProjectEntries key={project.name} project={project} />
       ))}
-      {may('write') && (
-        <ul>
-          <Entry href={addressOf.newKnowledgeBase()} icon="plus" label="New knowledge base" />
-          <Entry href={addressOf.newAgent()} icon="plus" label="New agent" />
-        </ul>
-      )}
+      {may('write') && <ul>{VIEWS.filter(({ about }) => about === 'create').map(entryOf)}</ul>}
     </nav>
   )
 }
 
 function ProjectEntries({ project }: { readonly project: ProjectContents }) {
-  const { name } = project
-  const entries = [
-    ...project.knowledgeBases.map((one) => {
-      return {
-        href: addressOf.knowledgeBase(name, one.name),
-        label: one.name,
-        icon: 'database' as const,
-      }
-    }),
-    ...project.agents.map((one) => {
-      return { href: addressOf.agent(name, one.name), label: one.name, icon: 'agent' as const }
-    }),
-  ]
+  const name = shownProject(project.name)
+  const entries = ofProject(project).filter(({ isPart }) => isPart !== true)
   const moreCount = entries.length - SHOWN_MAX
   return (
-    <div role="group" aria-label={`Project ${shownProject(name)}`}>
-      <h2 dir="auto">{shownProject(name)}</h2>
+    <div role="group" aria-label={`Project ${name}`}>
+      <h2 dir="auto">{name}</h2>
       <ul>
-        {entries.slice(0, SHOWN_MAX).map((entry) => (
-          <Entry key={entry.href} {...entry} />
-        ))}
+        {entries.slice(0, SHOWN_MAX).map(entryOf)}
         {moreCount > 0 && (
           <li class="small quiet">
             and {moreCount} more: find them with {PALETTE_KEYS}
@@ -349,6 +333,10 @@ function ProjectEntries({ project }: { readonly project: ProjectContents }) {
       </ul>
     </div>
   )
+}
+
+function entryOf(place: EntryProps) {
+  return <Entry key={place.href} {...place} />
 }
 
 /** Labels of icons for screen readers. */

@@ -2,6 +2,7 @@
 import { Button, Icon } from '../components/button.tsx'
 import { Progress } from '../components/failure.tsx'
 import { counted, shownBytes, shownDuration } from '../components/numbers.ts'
+import { Section } from '../components/record-list.tsx'
 import { addressOf } from '../shell/addresses.ts'
 import { takeUnsent, unsent } from './unsent.ts'
 import { resumeUnsent, type Sending, sendings } from './uploads.ts'
@@ -47,8 +48,7 @@ export function SendingFiles() {
   const all = sendings()
   if (all.length === 0) return null
   return (
-    <section class="panel stack" aria-label="Uploads">
-      <h2>Uploads</h2>
+    <Section title="Uploads" class="panel stack">
       {all.map((one) => (
         <div key={`${one.project} ${one.knowledgeBase}`} class="stack">
           <a dir="auto" href={addressOf.addDocuments(one.project, one.knowledgeBase)}>
@@ -57,7 +57,7 @@ export function SendingFiles() {
           <SendingState of={one} />
         </div>
       ))}
-    </section>
+    </Section>
   )
 }
 

@@ -80,7 +80,6 @@ export const embeddingOperations = resource('OpenAI', (api, context) => {
       const vectors = await embedder.embed(texts, signal)
       refuseDimensions(sent.dimensions, vectors[0]?.length ?? null)
       const isText = sent.encoding_format === 'base64'
-      // Each vector is converted when its item is written.
       const data = vectors.map((vector, index) => ({
         object: 'embedding',
         index,

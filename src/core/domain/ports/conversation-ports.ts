@@ -1,9 +1,9 @@
 import type { Asker } from '../access/principal.ts'
 import type { Agent } from '../agents/agent.ts'
 import type {
+  AnswerEvidence,
   AnswerFindings,
   Citation,
-  EvidenceLevel,
   FinishedRun,
   ModelTurn,
   RunEnd,
@@ -15,10 +15,11 @@ import type {
 /** The agent that owns a conversation. A new agent with the same name does not inherit it. */
 export type Owner = Pick<Agent, 'id' | 'projectId'>
 
-/** The parts of an answer that are stored besides its text and citations. */
-export interface KeptFindings extends AnswerFindings {
-  /** Missing in turns stored by older versions. */
-  readonly evidence?: EvidenceLevel
+/**
+ * The parts of an answer that are stored besides its text and citations. Turns stored by older
+ * versions have no `evidence`.
+ */
+export interface KeptFindings extends AnswerFindings, Partial<AnswerEvidence> {
   readonly warnings: readonly string[]
 }
 

@@ -362,11 +362,10 @@ const PROSE =
   /^\s*(?!\/\/|\*|#!|<|\$ ).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*(([-*+]|#{2,}|#(?=\s+(?!\p{Ll})[\p{L}\p{N}])|\d+[.)])\s|\*\*\S|\p{Lu}[^(){};]*:$)/u
 
 function proseShare(lines: readonly string[]): number {
-  const written = lines.filter((line) => line.trim() !== '')
+  const written = lines.map((line) => line.trim()).filter((line) => line !== '')
   if (written.length === 0) return 1
-  return (
-    written.filter((line) => PROSE.test(line) && !/[;{}]\s*$/.test(line)).length / written.length
-  )
+  const prose = written.filter((line) => !/[;{}]$/.test(line) && PROSE.test(line.slice(0, 1_000)))
+  return prose.length / written.length
 }
 
 function isCode(text: string): boolean {

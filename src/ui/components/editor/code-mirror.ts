@@ -201,6 +201,7 @@ function extensionsOf(options: EditorOptions): Extension {
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({
       'aria-label': options.label,
+      'aria-description': 'Escape, then Tab leaves the editor',
       'aria-multiline': 'true',
       spellcheck: 'false',
     }),

@@ -35,7 +35,7 @@ const FRAME = EditorView.theme({
   },
   // Fills the frame, so that a click below the last line reaches the text in every browser.
   '.cm-content, .cm-gutters': { alignSelf: 'stretch' },
-  '.cm-content': { caretColor: 'var(--ink)', padding: '0.5rem 0' },
+  '.cm-content': { caretColor: 'var(--ink)', outline: 'none', padding: '0.5rem 0' },
   '.cm-cursor': { borderLeftColor: 'var(--ink)', borderLeftWidth: '2px' },
   '.cm-gutters': {
     backgroundColor: 'var(--panel)',

@@ -43,10 +43,12 @@ interface DataTableProps {
   readonly order: Order | undefined
   /** If missing, the rows cannot be sorted. */
   readonly onSort?: ((column: number) => void) | undefined
+  /** Whether rows are still read, so that sorting them has to wait. */
+  readonly isReading: boolean
 }
 
 export function DataTable(props: DataTableProps) {
-  const { label, columns, rows, rowCount, order, onSort } = props
+  const { label, columns, rows, rowCount, order, onSort, isReading } = props
   const frame = useRef<HTMLDivElement>(null)
   const [scroll, setScroll] = useState({ top: 0, left: 0 })
   const view = useSize(frame)
@@ -104,10 +106,16 @@ export function DataTable(props: DataTableProps) {
           event.clipboardData?.setData('text/plain', chosenText(rows, chosen))
         }}
       >
-        <TableHead {...{ columns, widths, seen, leadPx, order, onSort }} onWidth={setWidth} />
+        <TableHead
+          {...{ columns, widths, seen, leadPx, order }}
+          onSort={isReading ? undefined : onSort}
+          onWidth={setWidth}
+        />
         <TableBody {...{ columns, rows, edges, seen, shown, chosen, at }} />
       </div>
-      {rowCount > 0 && <TableFoot {...{ columns, rows, chosen }} onOpen={open} />}
+      {rowCount > 0 && (
+        <TableFoot {...{ columns, rows, chosen, onSort, isReading }} onOpen={open} />
+      )}
       {isOpen && (
         <WholeCell
           name={columns[at.column]?.name ?? ''}

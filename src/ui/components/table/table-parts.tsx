@@ -193,8 +193,10 @@ export function TableFoot(props: {
   readonly rows: Rows
   readonly chosen: Rectangle
   readonly onOpen: () => void
+  readonly onSort: ((column: number) => void) | undefined
+  readonly isReading: boolean
 }) {
-  const { columns, rows, chosen, onOpen } = props
+  const { columns, rows, chosen, onOpen, onSort, isReading } = props
   const { top, bottom, left, right } = chosen
   const isOne = cellCount(chosen) === 1
   const { name = '', type = '' } = columns[left] ?? {}
@@ -212,6 +214,15 @@ export function TableFoot(props: {
           `${counted(bottom - top + 1, 'row')} × ${counted(right - left + 1, 'column')}`
         )}
       </span>
+      {isOne && onSort && (
+        <Button
+          look="small"
+          label="Sort"
+          aria-label={`Sort by ${name}`}
+          aria-disabled={isReading}
+          onClick={() => !isReading && onSort(left)}
+        />
+      )}
       {isOne && <Button look="small" label="Open" onClick={onOpen} />}
       <CopyButton label="Copy" text={() => chosenText(rows, chosen)} />
     </div>

@@ -1,5 +1,5 @@
 /** Ways to fill a knowledge base, and the jobs that do it. */
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { refreshCatalog } from '../../api/catalog.ts'
 import { documentChanges } from '../../api/documents.ts'
@@ -12,6 +12,7 @@ import { Button, Icon } from '../../components/button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { counted, shownBytes } from '../../components/numbers.ts'
+import { Section } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { WindowDrop } from '../../uploads/drop-anywhere.tsx'
@@ -102,19 +103,16 @@ function InsertJobs(
   const { data, failure, reload } = useResource(
     (signal) => lastInserts({ project, name }, signal),
     [project, name],
+    [newest],
   )
-  useEffect(() => {
-    if (newest > 0) reload()
-  }, [newest])
   if (failure && data === undefined) return <Failure error={failure} onRetry={reload} />
   if (data === undefined || data.items.length === 0) return null
   return (
-    <section class="panel stack" aria-labelledby="add-jobs">
-      <div class="row">
-        <h2 id="add-jobs" class="add-jobs-title">
-          What was added
-        </h2>
-        {data.items.some(({ documents }) => documents > 0) && (
+    <Section
+      title="What was added"
+      class="panel stack"
+      buttons={
+        data.items.some(({ documents }) => documents > 0) && (
           <>
             <a class="button small" href={addressOf.searchLab(project, name)}>
               Search it
@@ -123,8 +121,9 @@ function InsertJobs(
               See the documents
             </a>
           </>
-        )}
-      </div>
+        )
+      }
+    >
       {data.items.map((job) => (
         <JobProgress
           key={job.id}
@@ -136,7 +135,7 @@ function InsertJobs(
           }}
         />
       ))}
-    </section>
+    </Section>
   )
 }
 

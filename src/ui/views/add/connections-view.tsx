@@ -18,7 +18,7 @@ import { SelectField, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
 import { knowledgeBaseChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Entries, Entry, RecordList } from '../../components/record-list.tsx'
+import { Details, Entries, Entry, RecordList } from '../../components/record-list.tsx'
 import { useAction, useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -67,7 +67,6 @@ export function ConnectionsView() {
 function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () => void }) {
   const { of: database, onRemoved } = props
   const { name, engine, connection_data: given = {} } = database
-  const [isOpen, setIsOpen] = useState(false)
   const at = path`/api/databases/${name}`
   const place = given.url ?? given.db_file ?? given.host
   const beside = (
@@ -88,10 +87,9 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
       <p class="small quiet" dir="auto">
         {[place, given.database].filter(Boolean).join(' · ')}
       </p>
-      <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
-        <summary>Tables</summary>
-        {isOpen && <Tables of={name} />}
-      </details>
+      <Details head={<summary>Tables</summary>}>
+        <Tables of={name} />
+      </Details>
     </Entry>
   )
 }

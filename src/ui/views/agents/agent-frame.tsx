@@ -8,7 +8,7 @@ import { knownOf, useIsMissing } from '../../components/known-name.ts'
 import { shownProject } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
-import { addressOf } from '../../shell/addresses.ts'
+import { addressOf, tabsOf } from '../../shell/addresses.ts'
 
 export function AgentFrame({
   project,
@@ -18,15 +18,10 @@ export function AgentFrame({
   const { path } = useLocation()
   const agent = knownOf('agents', { project, name })
   const isMissing = useIsMissing('agents', { project, name })
-  const ask = addressOf.agent(project, name)
-  const traces = addressOf.agentTraces(project, name)
-  const settings = addressOf.agentSettings(project, name)
-  const isAsking = ![traces, settings].some((one) => decodeURI(one) === decodeURI(path))
-  const tabs = [
-    { href: ask, label: 'Ask', icon: 'chat', isCurrent: isAsking },
-    { href: traces, label: 'Traces', icon: 'chart' },
-    { href: settings, label: 'Settings', icon: 'settings' },
-  ] as const
+  const [ask, ...others] = tabsOf.agent(project, name)
+  const isAsking = !others.some(({ href }) => decodeURI(href) === decodeURI(path))
+  // A conversation has its own address.
+  const tabs = [...(ask ? [{ ...ask, isCurrent: isAsking }] : []), ...others]
   const tab = useTabOf(tabs)
   if (isMissing) return <Missing project={project} name={name} />
   return (

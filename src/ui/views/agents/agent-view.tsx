@@ -1,18 +1,17 @@
 /** Asks an agent in a stored conversation. */
 
-import { useEffect, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import { type AgentName, deleteConversation, listConversations } from '../../api/agents.ts'
 import { listJobs } from '../../api/jobs.ts'
-import type { ConversationList as ListedConversations } from '../../api/records.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure, Progress } from '../../components/failure.tsx'
 import { wordsOf } from '../../components/job-progress.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { shownAge } from '../../components/numbers.ts'
-import { type Resource, usePolling, useResource } from '../../components/resource.ts'
+import { useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { SendingState } from '../../uploads/sending-progress.tsx'
 import { jobsToCome, lastUploadJob, sendings } from '../../uploads/uploads.ts'
@@ -59,11 +58,8 @@ function useReading(knowledgeBases: readonly string[]) {
   const isRead = (project: string, name: string | null) => {
     return knowledgeBases.includes(`${project}.${name}`) || knowledgeBases.includes(`${project}.*`)
   }
-  const last = useResource((signal) => listJobs({ limit: JOBS_MAX }, signal), [])
   const newest = lastUploadJob.value
-  useEffect(() => {
-    if (newest !== undefined) last.reload()
-  }, [newest?.id])
+  const last = useResource((signal) => listJobs({ limit: JOBS_MAX }, signal), [], [newest?.id])
   const listed = last.data?.items ?? []
   const isListed = newest === undefined || listed.some(({ id }) => id >= newest.id)
   const jobs = [...(isListed ? [] : [newest]), ...listed].filter((job) => {
@@ -154,31 +150,25 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
             </li>
           ))}
         </ul>
-        {found.data?.next && <Button look="small" label="Show more" onClick={found.showMore} />}
+        {found.showMore && <Button look="small" label="Show more" onClick={found.showMore} />}
       </div>
     </nav>
   )
 }
 
 const PAGE = 30
-const MORE = 100
 const POLL_MS = 5000
 
-interface Conversations extends Resource<ListedConversations> {
-  readonly showMore: () => void
-}
+type Conversations = ReturnType<typeof useConversationList>
 
 /** When one changes here, and every few seconds for other windows. */
-function useConversationList(agent: AgentName): Conversations {
-  const [limit, setLimit] = useState(PAGE)
-  const found = useResource(
-    (signal) => listConversations(agent, limit, signal),
+function useConversationList(agent: AgentName) {
+  const found = useLongList(
+    (limit, signal) => listConversations(agent, limit, signal),
+    PAGE,
     [agent.project, agent.name],
+    [changes.value],
   )
-  const version = changes.value
-  useEffect(() => {
-    if (version > 0 || limit > PAGE) found.reload()
-  }, [version, limit])
   usePolling(found.reload, POLL_MS)
-  return { ...found, showMore: () => setLimit(limit + MORE) }
+  return found
 }

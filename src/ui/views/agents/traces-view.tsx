@@ -11,7 +11,7 @@ import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { counted, shownCount, shownDuration, shownIn, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { RecordTable, type TableColumn } from '../../components/record-list.tsx'
+import { RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
@@ -153,7 +153,6 @@ export function TraceList(props: {
       {traces.length > 0 && (
         <RecordTable
           label="Traces"
-          look="agents-traces stacked"
           rows={traces}
           columns={COLUMNS.filter(({ title }) => hasAgentColumn || title !== 'Agent')}
         />
@@ -179,7 +178,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       <a href={addressOf.trace(id)}>{question.slice(0, 200)}</a>
     ),
   },
-  { title: 'Agent', cell: ({ project, agent }) => shownIn(project, agent) },
+  { title: 'Agent', look: 'named', cell: ({ project, agent }) => shownIn(project, agent) },
   {
     title: 'Ended',
     cell: ({ outcome, error_code: code }) => (
@@ -189,7 +188,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       </>
     ),
   },
-  { title: 'Took', look: 'number', cell: ({ took_ms: ms }) => shownDuration(ms) },
+  { title: 'Took', look: 'number one-line', cell: ({ took_ms: ms }) => shownDuration(ms) },
   { title: 'Steps', look: 'number', label: 'Steps', cell: ({ step_count: count }) => count },
   {
     title: 'Tokens',
@@ -199,7 +198,7 @@ const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
       usage === null ? '–' : shownCount(usage.input_tokens + usage.output_tokens),
   },
   { title: 'Rated', cell: ({ feedback }) => ratingOf(feedback) },
-  { title: 'When', cell: ({ started_at: at }) => shownTime(at) },
+  { title: 'When', look: 'one-line', cell: ({ started_at: at }) => shownTime(at) },
 ]
 
 export function ratingOf(feedback: Page['items'][number]['feedback']): string {
@@ -230,8 +229,7 @@ export function LiveRuns(props: {
   }, [runs.data])
   if (mine.length === 0) return <>{children}</>
   return (
-    <section class="panel stack" aria-label="Running">
-      <h2>Running</h2>
+    <Section title="Running" class="panel stack">
       {mine.map(({ trace_id: id, question, state, seconds, steps }) => (
         <div key={id} class="row">
           <span class="grow one-line" dir="auto">
@@ -247,6 +245,6 @@ export function LiveRuns(props: {
           />
         </div>
       ))}
-    </section>
+    </Section>
   )
 }

@@ -1,5 +1,5 @@
 /** The home view: ways to add data, running jobs, failures, and projects with their contents. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { quote } from '../../../core/domain/names.ts'
 import {
   catalogFailure,
@@ -39,7 +39,6 @@ export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
   const read = () => void refreshCatalog().catch(() => {})
-  usePolling(read, ASK_AGAIN_MS)
   return (
     <>
       <PageHeader title="Home">
@@ -98,14 +97,9 @@ function AddData() {
 }
 
 function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
-  const { data: usage, reload } = useResource(usageByName, [])
-  usePolling(reload, ASK_AGAIN_MS)
   // Reloads the counts as soon as something was created or filled.
-  const counted = useRef(all)
-  useEffect(() => {
-    if (counted.current !== all) reload()
-    counted.current = all
-  }, [all])
+  const { data: usage, reload } = useResource(usageByName, [], [all])
+  usePolling(reload, ASK_AGAIN_MS)
   return (
     <>
       {all.map((project) => (

@@ -19,6 +19,7 @@ import { ApiError, asError, path, request } from '../../api/request.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { Failure, Progress } from '../../components/failure.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
+import { Section } from '../../components/record-list.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 
@@ -120,15 +121,14 @@ export function SampleProgress() {
   const loading = sampleLoading.value
   if (loading === undefined) return null
   return (
-    <section class="panel stack" aria-label="The sample">
-      <h2>The sample</h2>
+    <Section title="The sample" class="panel stack">
       {loading.step === 'preparing' && (
         <Progress label="Creating the knowledge base and its agent" />
       )}
       {loading.step === 'storing' && <JobProgress job={loading.job} onOver={endSample} />}
       {loading.step === 'failed' && <Failure error={loading.failure} onRetry={loadSample} />}
       {loading.step === 'done' && <WhereToGo />}
-    </section>
+    </Section>
   )
 }
 

@@ -110,19 +110,22 @@ function Metadata({ document: { metadata, exact, chunks } }: { readonly document
 }
 
 const VALUE_CHARS_MAX = 300
+/** A longer value gets a line of its own. */
+const SHORT_CHARS_MAX = 40
 
 /** Only web addresses become links, because others, such as `javascript:`, could run code. */
 function Value({ value }: { readonly value: unknown }) {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const look = text.length > SHORT_CHARS_MAX ? 'small long' : 'small'
   if (!/^https?:\/\/\S+$/.test(text)) {
     return (
-      <span class="small" dir="auto" title={text.length > VALUE_CHARS_MAX ? text : undefined}>
+      <span class={look} dir="auto" title={text.length > VALUE_CHARS_MAX ? text : undefined}>
         {shortened(text, VALUE_CHARS_MAX)}
       </span>
     )
   }
   return (
-    <a class="small" href={text} target="_blank" rel="noreferrer">
+    <a class={look} href={text} target="_blank" rel="noreferrer">
       {text}
     </a>
   )

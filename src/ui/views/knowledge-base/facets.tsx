@@ -20,7 +20,7 @@ import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { Check } from '../../components/form/field.tsx'
 import { shownCount } from '../../components/numbers.ts'
-import { Loaded } from '../../components/record-list.tsx'
+import { Details, Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 
 export function FacetPanel(props: {
@@ -67,20 +67,18 @@ interface FacetProps {
 }
 
 function Facet(props: FacetProps) {
-  const [isOpen, setIsOpen] = useState(props.condition !== undefined)
   const kind = kindOfType(props.types[props.column] ?? 'VARCHAR')
   return (
-    <details
+    <Details
       class="kb-facet"
-      open={isOpen}
-      onToggle={(event) => setIsOpen(event.currentTarget.open)}
+      open={props.condition !== undefined}
+      head={<summary dir="auto">{props.column}</summary>}
     >
-      <summary dir="auto">{props.column}</summary>
-      {isOpen && kind === 'value' && <TextFacet {...props} />}
-      {isOpen && kind === 'list' && <ValueFacet {...props} />}
-      {isOpen && kind === 'number' && <RangeFacet {...props} type="number" />}
-      {isOpen && kind === 'time' && <RangeFacet {...props} type="date" />}
-    </details>
+      {kind === 'value' && <TextFacet {...props} />}
+      {kind === 'list' && <ValueFacet {...props} />}
+      {kind === 'number' && <RangeFacet {...props} type="number" />}
+      {kind === 'time' && <RangeFacet {...props} type="date" />}
+    </Details>
   )
 }
 
@@ -174,7 +172,8 @@ function ValueFacet(props: FacetProps) {
   const isList = kindOfType(types[column] ?? '') === 'list'
   const read = useResource(
     (signal) => readValues(props, sought, limit, signal),
-    [of, column, others, sought, limit],
+    [of, column, others],
+    [sought, limit],
   )
   const chosen = chosenIn(condition)
   const toggle = (value: unknown, isOn: boolean) => {

@@ -18,7 +18,7 @@ import { counted, shownDuration, shownProject } from '../../components/numbers.t
 import { PageHeader } from '../../components/page-header.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { Tabs, useTabOf } from '../../components/tabs.tsx'
-import { addressOf } from '../../shell/addresses.ts'
+import { addressOf, tabsOf } from '../../shell/addresses.ts'
 
 interface KnowledgeBaseFrameProps {
   readonly project: string
@@ -32,13 +32,7 @@ interface KnowledgeBaseFrameProps {
 
 export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
   const { project, name, actions, children } = props
-  const tabs = [
-    { href: addressOf.knowledgeBase(project, name), label: 'Documents', icon: 'file' },
-    { href: addressOf.searchLab(project, name), label: 'Search', icon: 'search' },
-    { href: addressOf.map(project, name), label: 'Map', icon: 'map' },
-    { href: addressOf.addDocuments(project, name), label: 'Add', icon: 'upload' },
-    { href: addressOf.knowledgeBaseSettings(project, name), label: 'Settings', icon: 'settings' },
-  ] as const
+  const tabs = tabsOf.knowledgeBase(project, name)
   const tab = useTabOf(tabs)
   const isMissing = useIsMissing('knowledgeBases', { project, name })
   if (isMissing) return <Missing project={project} name={name} />

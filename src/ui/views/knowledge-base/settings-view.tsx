@@ -28,7 +28,7 @@ import {
   languageName,
 } from '../../components/form/search-fields.tsx'
 import { counted } from '../../components/numbers.ts'
-import { Loaded } from '../../components/record-list.tsx'
+import { Loaded, Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
@@ -100,8 +100,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
 function Columns({ kb }: { readonly kb: KnowledgeBase }) {
   const metadata = kb.metadata_columns.map((one) => `${one} ${kb.metadata_types[one] ?? ''}`)
   return (
-    <section class="panel stack" aria-label="Columns">
-      <h2>Columns</h2>
+    <Section title="Columns" class="panel stack">
       <Facts
         facts={[
           ['Content', kb.content_columns.join(', ') || 'none'],
@@ -109,7 +108,7 @@ function Columns({ kb }: { readonly kb: KnowledgeBase }) {
           ['Metadata', metadata.join(', ') || 'none'],
         ]}
       />
-    </section>
+    </Section>
   )
 }
 
@@ -125,8 +124,7 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
     await refreshCatalog().catch(() => {})
   }
   return (
-    <section class="panel stack" aria-label="Export or delete">
-      <h2>Export or delete</h2>
+    <Section title="Export or delete" class="panel stack">
       <div class="row">
         <a class="button" href={`${at}/export`} download>
           <Icon name="download" />
@@ -150,7 +148,7 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
           </Form>
         </Dialog>
       )}
-    </section>
+    </Section>
   )
 }
 

@@ -18,6 +18,7 @@ import { Button, CopyButton } from '../../components/button.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
+import { Loaded } from '../../components/record-list.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
@@ -202,7 +203,7 @@ function MapSelection(props: {
   const { address, chosen, searched, onClear } = props
   const { project, name } = address
   const hasTitles = knownOf('knowledgeBases', address)?.metadata_types.title === 'VARCHAR'
-  const { data, failure, reload } = useResource(
+  const found = useResource(
     async (signal) => {
       const ids = readValues(address, { column: 'id' }, signal)
       const titles = hasTitles ? readValues(address, { column: 'title' }, signal) : null
@@ -210,7 +211,10 @@ function MapSelection(props: {
     },
     [address, hasTitles],
   )
-  const documents = useMemo(() => (data ? documentsOf(data, chosen) : []), [data, chosen])
+  const documents = useMemo(
+    () => (found.data ? documentsOf(found.data, chosen) : []),
+    [found.data, chosen],
+  )
   const filter = JSON.stringify({ id: { in: documents.map(({ id }) => id) } })
   const isShort = encodeURIComponent(filter).length <= ADDRESS_CHARS_MAX
   const query = String(new URLSearchParams({ ...(searched && { q: searched }), filters: filter }))
@@ -223,42 +227,42 @@ function MapSelection(props: {
         </h2>
         <Button look="small" label="Clear" onClick={onClear} />
       </div>
-      {failure && <Failure error={failure} onRetry={reload} />}
-      {!data && !failure && <Loading what="the documents" />}
-      {data && (
-        <>
-          <p class="small quiet">of {counted(documents.length, 'document')}</p>
-          <div class="row">
-            {documents.length > 0 && (
-              <a class="button small" href={`${addressOf.searchLab(project, name)}${search}`}>
-                Search in them
-              </a>
-            )}
-            {isShort && documents.length > 0 && (
-              <a
-                class="button small"
-                href={`${addressOf.knowledgeBase(project, name)}?${new URLSearchParams({ filters: filter })}`}
-              >
-                Show in Documents
-              </a>
-            )}
-            <CopyButton label="Copy as a filter" text={filter} />
-          </div>
-          <ul class="map-documents">
-            {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
-              <li key={id}>
-                <a class="one-line" href={addressOf.document(project, name, id)} dir="auto">
-                  {title ?? id}
+      <Loaded of={found} what="the documents">
+        {() => (
+          <>
+            <p class="small quiet">of {counted(documents.length, 'document')}</p>
+            <div class="row">
+              {documents.length > 0 && (
+                <a class="button small" href={`${addressOf.searchLab(project, name)}${search}`}>
+                  Search in them
                 </a>
-                <span class="quiet small">{count}</span>
-              </li>
-            ))}
-          </ul>
-          {documents.length > SHOWN_MAX && (
-            <p class="small quiet">and {counted(documents.length - SHOWN_MAX, 'more', 'more')}</p>
-          )}
-        </>
-      )}
+              )}
+              {isShort && documents.length > 0 && (
+                <a
+                  class="button small"
+                  href={`${addressOf.knowledgeBase(project, name)}?${new URLSearchParams({ filters: filter })}`}
+                >
+                  Show in Documents
+                </a>
+              )}
+              <CopyButton label="Copy as a filter" text={filter} />
+            </div>
+            <ul class="map-documents">
+              {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
+                <li key={id}>
+                  <a class="one-line" href={addressOf.document(project, name, id)} dir="auto">
+                    {title ?? id}
+                  </a>
+                  <span class="quiet small">{count}</span>
+                </li>
+              ))}
+            </ul>
+            {documents.length > SHOWN_MAX && (
+              <p class="small quiet">and {counted(documents.length - SHOWN_MAX, 'more', 'more')}</p>
+            )}
+          </>
+        )}
+      </Loaded>
     </section>
   )
 }

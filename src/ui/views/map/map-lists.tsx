@@ -5,6 +5,7 @@ import type { MapRegion } from '../../api/maps.ts'
 import { Button } from '../../components/button.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted, shownCount } from '../../components/numbers.ts'
+import { Section } from '../../components/record-list.tsx'
 import type { Selection } from './map-model.ts'
 import {
   FAINT,
@@ -82,8 +83,7 @@ export function MapLegend(props: {
 }) {
   const { legend, selected, onSelect } = props
   return (
-    <section class="panel stack" aria-label="Colours of the points">
-      <h2>Colours</h2>
+    <Section title="Colours" class="panel stack">
       <ul class="map-list" aria-label="Colours">
         {legend.map(({ label, count, first, last }) => (
           <li key={first}>
@@ -103,7 +103,7 @@ export function MapLegend(props: {
           </li>
         ))}
       </ul>
-    </section>
+    </Section>
   )
 }
 
@@ -118,10 +118,9 @@ interface MapRegionsListProps {
 /** The regions as a list, which is an alternative to the picture and the legend of its colours. */
 export function MapRegionsList(props: MapRegionsListProps) {
   return (
-    <section class="panel stack" aria-label="Regions">
-      <h2>Regions</h2>
+    <Section title="Regions" class="panel stack">
       <Parts of={null} {...props} />
-    </section>
+    </Section>
   )
 }
 

@@ -15,7 +15,7 @@ import {
   Section,
   type TableColumn,
 } from '../../components/record-list.tsx'
-import { useRequest } from '../../components/resource.ts'
+import { useLongList, useRequest } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { KeyList, ProjectChoice, widestChoice } from './key-list.tsx'
 
@@ -195,26 +195,25 @@ function UserDialog(props: {
 }
 
 const PAGE = 50
-const PAGES_MAX = 1000
 
 function Audit() {
-  const [limit, setLimit] = useState(PAGE)
-  const audit = useRequest<AuditList>(`/api/audit?limit=${limit}`)
+  const audit = useLongList(
+    (limit, signal) => request<AuditList>(`/api/audit?limit=${limit}`, { signal }),
+    PAGE,
+  )
   return (
     <Section
       title="Audit log"
       buttons={<Button look="small" label="Refresh" onClick={audit.reload} />}
     >
       <Loaded of={audit} what="the audit log">
-        {({ items, next }) => (
+        {({ items }) => (
           <>
             {items.length === 0 && <p class="quiet">Nothing has been changed yet.</p>}
             {items.length > 0 && (
               <RecordTable label="Entries" rows={items} columns={AUDIT_COLUMNS} />
             )}
-            {next !== null && limit < PAGES_MAX && (
-              <Button label="Show more" onClick={() => setLimit(Math.min(limit * 4, PAGES_MAX))} />
-            )}
+            {audit.showMore && <Button label="Show more" onClick={audit.showMore} />}
           </>
         )}
       </Loaded>
@@ -223,8 +222,8 @@ function Audit() {
 }
 
 const AUDIT_COLUMNS: readonly TableColumn<AuditList['items'][number]>[] = [
-  { title: 'When', look: 'operations-when', cell: (one) => shownTime(one.happened_at) },
-  { title: 'Who', cell: ({ principal }) => principal.name || principal.kind },
+  { title: 'When', look: 'one-line', cell: (one) => shownTime(one.happened_at) },
+  { title: 'Who', look: 'named', cell: ({ principal }) => principal.name || principal.kind },
   {
     title: 'Action',
     cell: ({ action, occurrences }) => (

@@ -1,6 +1,5 @@
 /** Running jobs with their progress, finished jobs, and scheduled jobs. */
 
-import { useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import { forgetJob, forgetJobs, isUnchangedSync, listJobs } from '../../api/jobs.ts'
@@ -15,23 +14,21 @@ import { SelectField } from '../../components/form/field.tsx'
 import { JOB_STATES, JobProgress, JobState } from '../../components/job-progress.tsx'
 import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { Entries, Entry, Loaded, Section } from '../../components/record-list.tsx'
-import { useAction, usePolling, useResource } from '../../components/resource.ts'
+import { useAction, useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
 const ASK_AGAIN_MS = 3000
 /** How often to ask while a job is running. */
 const LOOK_AGAIN_MS = 1000
 const PAGE = 50
-/** One request lists no more. */
-const JOBS_MAX = 1000
 
 export function JobsPane() {
   const { query, route } = useLocation()
   const state = stateOf(query.state)
-  const [limit, setLimit] = useState(PAGE)
-  const jobs = useResource(
-    (signal) => listJobs({ ...(state === undefined ? {} : { state }), limit }, signal),
-    [state, limit],
+  const jobs = useLongList(
+    (limit, signal) => listJobs({ ...(state === undefined ? {} : { state }), limit }, signal),
+    PAGE,
+    [state],
   )
   const isGoing = jobs.data?.items.some(({ state }) => state === 'running')
   usePolling(jobs.reload, isGoing ? LOOK_AGAIN_MS : ASK_AGAIN_MS)
@@ -65,7 +62,7 @@ export function JobsPane() {
         )}
       </div>
       <Loaded of={jobs} what="the jobs">
-        {({ items, total, next }) => (
+        {({ items, total }) => (
           <>
             {items.length === 0 && (
               <EmptyState
@@ -88,11 +85,8 @@ export function JobsPane() {
                   </JobProgress>
                 </div>
               ))}
-            {next !== null && limit < JOBS_MAX && (
-              <Button
-                label={`Show more of ${counted(total, 'job')}`}
-                onClick={() => setLimit(Math.min(limit * 4, JOBS_MAX))}
-              />
+            {jobs.showMore && (
+              <Button label={`Show more of ${counted(total, 'job')}`} onClick={jobs.showMore} />
             )}
           </>
         )}

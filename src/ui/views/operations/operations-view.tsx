@@ -221,7 +221,7 @@ function fits({ name, meaning }: ShownSetting, wanted: string): boolean {
 
 const COLUMNS: readonly TableColumn<ShownSetting>[] = [
   { title: 'Setting', look: 'mono stacked-first', cell: ({ name }) => name },
-  { title: 'Value', cell: (one) => <Value setting={one} /> },
+  { title: 'Value', look: 'named', cell: (one) => <Value setting={one} /> },
   { title: 'Meaning', look: 'small stacked-last', cell: ({ meaning }) => meaning },
 ]
 

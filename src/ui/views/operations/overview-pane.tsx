@@ -1,7 +1,6 @@
 /** The server's state: health, load, memory, disk and restarts. */
 
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
 import type { Health, ServerStatus, Usage, UsageList } from '../../api/records.ts'
 import { ApiError, request } from '../../api/request.ts'
 import { loginCount, may, mayRunServer, noteStatus } from '../../api/session.ts'
@@ -17,7 +16,7 @@ import {
   shownTime,
 } from '../../components/numbers.ts'
 import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
-import { usePolling, useRequest, useResource } from '../../components/resource.ts'
+import { useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 const ASK_AGAIN_MS = 5000
@@ -196,11 +195,12 @@ function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 're
 }
 
 const PAGE = 100
-const PAGE_MAX = 1000
 
 function UsageTable() {
-  const [limit, setLimit] = useState(PAGE)
-  const usage = useRequest<UsageList>(`/api/usage?limit=${limit}`)
+  const usage = useLongList(
+    (limit, signal) => request<UsageList>(`/api/usage?limit=${limit}`, { signal }),
+    PAGE,
+  )
   const refresh = (
     <Button
       look="small"
@@ -228,9 +228,7 @@ function UsageTable() {
                 columns={COLUMNS}
               />
             )}
-            {next !== null && limit < PAGE_MAX && (
-              <Button label="Show more" onClick={() => setLimit(PAGE_MAX)} />
-            )}
+            {usage.showMore && <Button label="Show more" onClick={usage.showMore} />}
           </>
         )}
       </Loaded>

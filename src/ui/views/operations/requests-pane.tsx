@@ -134,7 +134,7 @@ const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' })
 const COLUMNS: readonly TableColumn<AnsweredRequest>[] = [
   {
     title: 'When',
-    look: 'operations-when',
+    look: 'one-line',
     cell: ({ started_at: at }) => <span title={shownTime(at)}>{CLOCK.format(timeOf(at))}</span>,
   },
   {
@@ -152,10 +152,10 @@ const COLUMNS: readonly TableColumn<AnsweredRequest>[] = [
   },
   {
     title: 'Took',
-    look: 'number operations-when',
+    look: 'number one-line',
     cell: ({ ms }) => (ms < 1 ? '< 1 ms' : shownDuration(ms)),
   },
-  { title: 'Who', cell: whoOf },
+  { title: 'Who', look: 'named', cell: whoOf },
 ]
 
 function whoOf({ principal, is_from_page: isFromPage }: AnsweredRequest): string {

@@ -72,6 +72,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
               rows={rows}
               rowCount={rows.length}
               order={run.order}
+              isReading={run.state === 'running'}
               onSort={isSortable(run) ? (column) => void sortRun(tab.id, column) : undefined}
             />
             {tab.hasChart && <ChartOfRun tab={tab} run={run} />}

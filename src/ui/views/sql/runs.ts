@@ -122,9 +122,8 @@ export async function sortRun(tabId: string, column: number): Promise<void> {
   })
 }
 
-export function isSortable({ state, statement }: Run): boolean {
-  const order = { column: 0, isDescending: false }
-  return state !== 'running' && sortedStatement(statement.sql, order) !== undefined
+export function isSortable({ statement }: Run): boolean {
+  return sortedStatement(statement.sql, { column: 0, isDescending: false }) !== undefined
 }
 
 /** The statement as it was sent, including the sort order. */

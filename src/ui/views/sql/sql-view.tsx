@@ -7,7 +7,9 @@ import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
+import { shownCount } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
+import { Details } from '../../components/record-list.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { ResultPane } from './result-pane.tsx'
 import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
@@ -65,7 +67,7 @@ export function SqlView() {
               value={tab.sql}
               documentKey={tab.id}
               label="Statement"
-              placeholder="SELECT … Ctrl+Enter runs it. Escape, then Tab leaves the editor"
+              placeholder="SELECT … Ctrl+Enter runs it"
               marks={marks}
               names={known}
               onChange={(sql) => changeTab(currentTab().id, { sql })}
@@ -161,14 +163,7 @@ function isSame(tab: SqlTab, { sql, project = tab.project, params }: Omit<Opened
 
 /** The names that statements can use, reloaded after a statement that may have changed them. */
 function useTableNames() {
-  const names = useResource(readTableNames, ['table names'])
-  const changes = catalogChanges.value
-  const known = useRef(changes)
-  useEffect(() => {
-    if (known.current !== changes) names.reload()
-    known.current = changes
-  }, [changes])
-  return names
+  return useResource(readTableNames, [], [catalogChanges.value])
 }
 
 function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {
@@ -226,13 +221,14 @@ function TabRow() {
 
 const SHOWN_MAX = 300
 
-/** The tables that statements can name, with their columns. A click inserts a name. */
-function SchemaList(props: {
+interface SchemaListProps {
   readonly of: Resource<readonly NamedTable[]>
   readonly onInsert: (text: string) => void
   readonly onPreview: (table: NamedTable) => void
-}) {
-  const { of, onInsert, onPreview } = props
+}
+
+/** The tables that statements can name, with their columns. A click inserts a name. */
+function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
   const [typed, setTyped] = useState('')
   const { data: tables, failure, reload } = of
   if (failure && tables === undefined) return <Failure error={failure} onRetry={reload} />
@@ -259,39 +255,59 @@ function SchemaList(props: {
       <ul>
         {found.slice(0, SHOWN_MAX).map((table) => (
           <li key={`${table.schema}.${table.name}`}>
-            <details>
-              <summary class="one-line">
-                <span dir="auto" title={`${table.schema}.${table.name}`}>
-                  <span class="quiet">{table.schema}.</span>
-                  {table.name}
-                </span>
-              </summary>
-              <div class="row">
-                <Button
-                  look="small"
-                  label="Insert its name"
-                  onClick={() => onInsert(`${written(table.schema)}.${written(table.name)}`)}
-                />
-                <Button look="small" icon="play" label="50 rows" onClick={() => onPreview(table)} />
-              </div>
-              <ul>
-                {table.columns.map(({ name, type }) => (
-                  <li key={name}>
-                    <button
-                      type="button"
-                      class="text-button sql-column"
-                      onClick={() => onInsert(written(name))}
-                    >
-                      <span dir="auto">{name}</span>
-                      <span class="quiet small">{type}</span>
-                    </button>
-                  </li>
-                ))}
-              </ul>
-            </details>
+            <Details
+              head={
+                <summary class="one-line">
+                  <span dir="auto" title={`${table.schema}.${table.name}`}>
+                    <span class="quiet">{table.schema}.</span>
+                    {table.name}
+                  </span>
+                </summary>
+              }
+            >
+              <TableParts table={table} {...{ onInsert, onPreview }} />
+            </Details>
           </li>
         ))}
       </ul>
+      {found.length > SHOWN_MAX && (
+        <p class="small quiet">
+          The first {SHOWN_MAX} of {shownCount(found.length)} are shown. Type part of a name.
+        </p>
+      )}
     </aside>
+  )
+}
+
+function TableParts({
+  table,
+  onInsert,
+  onPreview,
+}: Omit<SchemaListProps, 'of'> & { readonly table: NamedTable }) {
+  return (
+    <>
+      <div class="row">
+        <Button
+          look="small"
+          label="Insert its name"
+          onClick={() => onInsert(`${written(table.schema)}.${written(table.name)}`)}
+        />
+        <Button look="small" icon="play" label="50 rows" onClick={() => onPreview(table)} />
+      </div>
+      <ul>
+        {table.columns.map(({ name, type }) => (
+          <li key={name}>
+            <button
+              type="button"
+              class="text-button sql-column"
+              onClick={() => onInsert(written(name))}
+            >
+              <span dir="auto">{name}</span>
+              <span class="quiet small">{type}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </>
   )
 }

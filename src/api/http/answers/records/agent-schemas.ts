@@ -143,6 +143,7 @@ const LOW_EVIDENCE = t.Optional(
     description: 'The model answered, but no text it read seems to answer the question',
   }),
 )
+const SUPPORT = { evidence: EVIDENCE, low_evidence: LOW_EVIDENCE }
 
 export const ANSWER = t.Object(
   {
@@ -152,8 +153,7 @@ export const ANSWER = t.Object(
       trace_id: t.String(),
       conversation_id: t.Optional(t.String()),
       citations: t.Array(CITATION),
-      evidence: EVIDENCE,
-      low_evidence: LOW_EVIDENCE,
+      ...SUPPORT,
       ...FINDINGS,
       context: t.Optional(t.Array(t.String(), { description: 'The text shown to the model' })),
     }),
@@ -239,8 +239,7 @@ export const COMPLETION_EVENT = t.Union(
       trace_id: t.String(),
       conversation_id: t.Optional(t.String()),
       citations: t.Array(CITATION),
-      evidence: EVIDENCE,
-      low_evidence: LOW_EVIDENCE,
+      ...SUPPORT,
       ...FINDINGS,
       warnings: TEXTS,
       ...WATCHED,
@@ -361,6 +360,7 @@ export const CONVERSATION_TURN = named('ConversationTurn', {
   trace_id: t.String(),
   citations: t.Array(CITATION),
   evidence: t.Optional(EVIDENCE),
+  low_evidence: LOW_EVIDENCE,
   ...FINDINGS,
   warnings: TEXTS,
   started_at: TIME,

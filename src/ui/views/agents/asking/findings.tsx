@@ -8,6 +8,7 @@ import { Chart } from '../../../components/chart/chart.tsx'
 import type { ChartChoice, ChartKind } from '../../../components/chart/chart-data.ts'
 import { counted } from '../../../components/numbers.ts'
 import { RecordTable } from '../../../components/record-list.tsx'
+import { cellText } from '../../../components/table/cell-text.ts'
 import type { Found } from './asked-turn.ts'
 import { gistOf, ToolInput } from './step-list.tsx'
 
@@ -72,17 +73,11 @@ function Rows(props: {
         rows={shown}
         columns={columns.map((title, at) => ({
           title,
-          cell: (row: readonly unknown[]) => shownCell(row[at]),
+          cell: (row: readonly Cell[]) => cellText(row[at], CELL_CHARS_MAX),
         }))}
       />
     </details>
   )
-}
-
-function shownCell(cell: unknown) {
-  if (cell === null) return <span class="quiet">null</span>
-  const text = typeof cell === 'object' ? JSON.stringify(cell) : String(cell)
-  return text.length > CELL_CHARS_MAX ? `${text.slice(0, CELL_CHARS_MAX)} …` : text
 }
 
 interface DrawnChart {

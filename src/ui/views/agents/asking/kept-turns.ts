@@ -1,5 +1,5 @@
 /** The turns of a stored conversation, newest first, with details from their traces. */
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { FAILURE_TYPES } from '../../../../core/domain/agents/completion-event.ts'
 import { type AgentName, listTraces, readConversation } from '../../../api/agents.ts'
 import type { Conversation, TraceList } from '../../../api/records.ts'
@@ -78,11 +78,8 @@ export function useSummaries(id: string): ReadonlyMap<string, TraceSummary> {
       return new Map(items.map((one) => [one.trace_id, one]))
     },
     [id],
+    [changes.value],
   )
-  const version = changes.value
-  useEffect(() => {
-    if (version > 0) found.reload()
-  }, [version])
   return found.data ?? NO_SUMMARIES
 }
 

@@ -8,7 +8,7 @@ import { isObject, parsedJson } from '../../../../core/json.ts'
 import { readTrace } from '../../../api/agents.ts'
 import { Button, CopyButton } from '../../../components/button.tsx'
 import { counted, shownDuration } from '../../../components/numbers.ts'
-import { Loaded } from '../../../components/record-list.tsx'
+import { Details, Loaded } from '../../../components/record-list.tsx'
 import { useResource } from '../../../components/resource.ts'
 import type { AskedStep } from './asked-turn.ts'
 
@@ -34,12 +34,13 @@ interface KeptStepsProps {
 
 /** Reads the steps of a turn that this page did not watch, from its trace. */
 export function KeptSteps({ traceId, count, project }: KeptStepsProps) {
-  const [isOpen, setIsOpen] = useState(false)
   return (
-    <details class="agents-steps small" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
-      <summary class="quiet">{counted(count, 'step')}</summary>
-      {isOpen && <TraceSteps traceId={traceId} project={project} />}
-    </details>
+    <Details
+      class="agents-steps small"
+      head={<summary class="quiet">{counted(count, 'step')}</summary>}
+    >
+      <TraceSteps traceId={traceId} project={project} />
+    </Details>
   )
 }
 
