@@ -96,3 +96,7 @@ test('thirty texts can be excluded, each by up to 256 words, and more are refuse
     await fixture.answer(`SELECT count(*) FROM kb WHERE content NOT LIKE '${long}'`),
   ).not.toContain('error')
 })
+
+test('a very long word of flags, whose error DuckDB cannot write, is a syntax error', async () => {
+  expect(await fixture.answer('🇩🇪'.repeat(25_000))).toBe('error: The statement cannot be read')
+})

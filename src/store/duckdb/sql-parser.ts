@@ -64,7 +64,7 @@ export class SqlParser {
       // The only row is already here. Fetching it would take two turns of the thread pool.
       const answer = result.chunkCount > 0 ? result.getChunk(0).getColumnVector(0).getItem(0) : null
       this.#giveBack(reader)
-      if (typeof answer === 'string') return answer
+      if (typeof answer === 'string' && answer !== '') return answer
       throw new AppError('sql_syntax', 'The statement cannot be read')
     } catch (error) {
       if (error instanceof AppError) throw error
