@@ -16,12 +16,14 @@ import {
   type FeaturedUnit,
   featuredQuestion,
   inContext,
+  RANK_FEATURES,
+  withCosines,
+} from '../../src/models/builtin/chat/unit-features.ts'
+import {
   JUDGE_FEATURES,
   judgedFeatures,
-  RANK_FEATURES,
   scoredUnits,
   type Weights,
-  withCosines,
 } from '../../src/models/builtin/chat/unit-ranking.ts'
 import type { CaseKind, Gold } from './answer-cases.ts'
 import { fitLogistic, fitRanking, named } from './fitting.ts'
@@ -57,7 +59,7 @@ interface Example {
   readonly question: string
   readonly units: readonly ExampleUnit[]
   readonly terms: Pick<QuestionTerms, 'count' | 'kind'>
-  readonly passages: readonly Pick<Passage, 'documentId' | 'relevance' | 'cosine'>[]
+  readonly passages: readonly Pick<Passage, 'chunkId' | 'documentId' | 'relevance' | 'cosine'>[]
 }
 
 interface ExampleUnit extends FeaturedUnit {
@@ -139,8 +141,8 @@ function examplesOf(cases: readonly RecordedCase[]): readonly Example[] {
               return { ...bare(unit), isGold: isGold(answer, unit), text: textOf(unit) }
             }),
           terms: { count: terms.count, kind: terms.kind },
-          passages: passages.map(({ documentId, relevance, cosine = 0 }) => {
-            return { documentId, relevance, cosine }
+          passages: passages.map(({ chunkId, documentId, relevance, cosine = 0 }) => {
+            return { chunkId, documentId, relevance, cosine }
           }),
         })
       }
@@ -211,7 +213,7 @@ function fitted(examples: readonly Example[], ranked: readonly Example[]): Fitte
 
 function judged({ units, terms, passages, isEnglish }: Example, { words, other }: Fitted) {
   const scored = scoredUnits(units, isEnglish ? words : other)
-  const features = judgedFeatures(scored, terms, passages)
+  const features = judgedFeatures(scored, terms, passages, 'documentId')
   return JUDGE_FEATURES.map((name) => features?.[name] ?? 0)
 }
 

@@ -250,6 +250,14 @@ describe('robots.txt', () => {
     )
   })
 
+  test('with more wildcards than can be compared fast allows nothing', async () => {
+    const rules = (count: number) => robots(`User-agent: *\n${'Disallow: /x*y\n'.repeat(count)}`)
+    expect((await crawled([A], {}, rules(4_999))).ids).toEqual([`${A}/`])
+    await expect(crawled([A], {}, rules(5_000))).rejects.toThrow(
+      'its rules cannot be read: GET https://a.test/robots.txt has 5001 wildcards',
+    )
+  })
+
   test('sets the pace', async () => {
     const site = robots('User-agent: *\nCrawl-delay: 0.05\n')
     const start = performance.now()

@@ -7,12 +7,16 @@ async function answerTo(question: string, ...texts: readonly string[]): Promise<
   const chunks = texts.map((text, index) => {
     const place = `${start}to${start + text.length}`
     start += text.length + 2
-    return [`m:content:${index + 1}of${texts.length}:${place}`, text, 0.7 - index / 10] as const
+    return [
+      `packager:content:${index + 1}of${texts.length}:${place}`,
+      text,
+      0.7 - index / 10,
+    ] as const
   })
   const { answer } = await played({
     messages: asked(question),
     listed: '["mindsdb.manual"]',
-    observe: () => rowsOf('m', ...chunks),
+    observe: () => rowsOf('packager', ...chunks),
   })
   return answer.split('\n—')[0] ?? ''
 }
@@ -69,4 +73,37 @@ test('code is quoted although the sentence above it is in another chunk', async 
     '```\npackager hold NAME\n```',
   )
   expect(answer).toContain('```\n> packager hold NAME\n> ```')
+})
+
+const PACKAGE = [
+  `# packager\n\nA fast tool that packs folders.\n\n${'It reads them in turn, by name. '.repeat(14)}\n\n## Install\n\n\`\`\`\nnpm install packager\n\`\`\``,
+  '## Options\n\nIt follows links.\n\n## License\n\nMIT',
+]
+
+test.each([
+  'How much does packager cost?',
+  'In which country was packager made?',
+  'Is packager certified for medical devices?',
+])('a document’s name alone does not make its passages an answer: %s', async (question) => {
+  expect(await answerTo(question, ...PACKAGE)).not.toStartWith('This is what I found')
+})
+
+test.each([
+  ['How do I install packager?', 'npm install packager'],
+  ['Under which licence is packager available?', 'MIT'],
+  ['What is packager?', 'A fast tool'],
+])('the same document answers what it tells: %s', async (question, told) => {
+  const answer = await answerTo(question, ...PACKAGE)
+  expect(answer).toStartWith('This is what I found')
+  expect(answer).toContain(told)
+})
+
+test.each([
+  [
+    'Who packed the folders?',
+    'The folders were packed by the SQL tool, and the folders are in it.',
+  ],
+  ['When were the folders packed?', 'The folders were packed by the tool, and they are in it.'],
+])('a passage without the kind of thing asked for is no answer: %s', async (question, text) => {
+  expect(await answerTo(question, text)).not.toStartWith('This is what I found')
 })

@@ -96,7 +96,7 @@ function formatAt(formats: readonly number[], index: number): number {
 
 /** PostgreSQL uses only the function name where DuckDB uses the whole expression. */
 function plainName(name: string): string {
-  const inner = /^CAST\((.*) AS "?[\w ]+"?(?:\([\d, ]+\))?\)$/s.exec(name)?.[1]
+  const inner = /^CAST\((.*) AS "?[\w ]+"?(?:\([\d, ]+\))?\)$/s.exec(name.slice(0, 1_000))?.[1]
   if (inner !== undefined) {
     const column = /^"?([a-z_]\w*)"?$/i.exec(inner === 'NULL' ? '' : inner)?.[1]
     return column ?? (/^\w+\(/.test(inner) ? plainName(inner) : '?column?')

@@ -84,6 +84,9 @@ export function robotsTag(header: string | null): {
 
 const ANYTHING: Rules = { isAllowed: () => true, delayMs: 0, sitemaps: [] }
 
+/** Each address is compared with each of them, while other requests wait. */
+const WILDCARDS_MAX = 5_000
+
 /** No rules allow everything; unreadable rules allow nothing (RFC 9309, 2.3.1). */
 async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal): Promise<Rules> {
   const url = `${origin}/robots.txt`
@@ -95,14 +98,18 @@ async function rulesOf(origin: string, pages: PageFetcher, signal: AbortSignal):
   })
   // Except 429: being rate-limited does not tell what is allowed.
   if (status >= 400 && status < 500 && status !== 429) return ANYTHING
-  if (status < 200 || status > 299) {
-    const why = `its rules cannot be read: GET ${url} answered ${status}`
+  const text = new TextDecoder().decode(bytes)
+  const wildcards = text.split('*').length - 1
+  const isReadable = status >= 200 && status <= 299
+  if (!isReadable || wildcards > WILDCARDS_MAX) {
+    const found = isReadable ? `has ${wildcards} wildcards` : `answered ${status}`
+    const why = `its rules cannot be read: GET ${url} ${found}`
     throw new PageError(
       'belonged to a site whose robots.txt cannot be read',
       `${origin} is not crawled because ${why}`,
     )
   }
-  const robots = robotsParser(url, new TextDecoder().decode(bytes))
+  const robots = robotsParser(url, text)
   const delayMs = (robots.getCrawlDelay(ROBOT_NAME) ?? 0) * 1000
   return {
     isAllowed: (address) => robots.isAllowed(address, ROBOT_NAME) ?? true,

@@ -92,3 +92,15 @@ describe('an attempt to get out by way of the PostgreSQL port', () => {
     })
   }
 })
+
+/** Each took one second to minutes when patterns read it in quadratic time. */
+test.each([
+  ['a name like nested casts', `SELECT 1 AS "CAST(${' AS A'.repeat(60_000)}S)"`],
+  ['blanks in a FETCH', `FETCH${' '.repeat(300_000)}x y`],
+  ['comments without an end', `SELECT ${'-/*'.repeat(100_000)}`],
+])('%s does not keep the server busy', async (_what, sql) => {
+  const started = process.cpuUsage()
+  await outcomeOf(sql)
+  const { user, system } = process.cpuUsage(started)
+  expect((user + system) / 1_000).toBeLessThan(1_000)
+})

@@ -116,3 +116,28 @@ test.each(QUESTION_CLASSES)(
 test.skipIf(isEverything)('questions of all classes together', () => {
   expect(rightCount).toBeGreaterThanOrEqual(SAMPLE_FLOOR)
 })
+
+/** What no README tells. */
+const UNTOLD = [
+  'When was X founded?',
+  'How much does X cost?',
+  'In which country was X made?',
+  'What is the phone number of the support of X?',
+  'Is X certified for medical devices?',
+  'How long does X take to learn?',
+]
+/** 13 % of them get `answer` with all documents. */
+const CONFIDENT_SHARE_MAX = 0.25
+
+test('what a README that the question names does not tell is rarely claimed to be found', async () => {
+  const named = [...new Set(questions.flatMap(({ expected }) => expected[0]?.document ?? []))]
+  const claimed: string[] = []
+  for (const [index, document] of named.entries()) {
+    const question = UNTOLD[index % UNTOLD.length]?.replace('X', document) ?? ''
+    const asked = { questionClass: 'definition', before: null, expected: [], count: null } as const
+    const { content } = await answerTo({ ...asked, question })
+    if (content.startsWith('This is what I found')) claimed.push(question)
+  }
+  expect(named.length).toBeGreaterThan(20)
+  expect(claimed.length, claimed.join('\n')).toBeLessThan(CONFIDENT_SHARE_MAX * named.length)
+}, 180_000)

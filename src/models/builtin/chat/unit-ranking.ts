@@ -4,12 +4,22 @@ import type {
   Embedder,
   FoundPassage,
 } from '../../../core/domain/ports/model-ports.ts'
-import type { AnswerUnit, Passage, Ranking } from './answer-unit.ts'
+import type { Passage, Ranking } from './answer-unit.ts'
 import { QUESTION_CHARS_MAX } from './asked-question.ts'
 import { comparableRelevance } from './observed-passages.ts'
-import { type QuestionKind, QuestionTerms, type TextTerms } from './question-terms.ts'
-import { POINTS_BACK, unitsOf } from './units.ts'
-import { type AnswerKind, bare, holdsKind, WantedForm, wantedKind } from './wanted-form.ts'
+import type { QuestionKind, QuestionTerms } from './question-terms.ts'
+import {
+  type FeaturedUnit,
+  featuredQuestion,
+  holdsKind,
+  inContext,
+  passageText,
+  RANK_FEATURES,
+  type RankFeature,
+  wantedKind,
+  withCosines,
+} from './unit-features.ts'
+import { bare, COMPARES, documentNames, idsIn, WantedForm } from './wanted-form.ts'
 
 /** How many units to embed, and how much of each. One takes 10 to 15 ms on one core. */
 const EMBEDDED_MAX = 10
@@ -89,17 +99,63 @@ function shownUnits(scored: readonly ScoredUnit[]): Ranking['units'] {
 /** A sentence may answer if it holds this share of the question’s words, by their weight. */
 const PART_HELD_MIN = 0.3
 
-interface Judged {
-  readonly terms: QuestionTerms
-  readonly passages: readonly Passage[]
-}
+/** A document's name after one of these is an ordinary word: `a backup`, `which models`. */
+const DETERMINER =
+  /(?:^|\s)(?:an?|the|this|that|these|those|my|your|our|which|what|any|some|all|no|der|die|das|den|dem|eine?[nmrs]?|welche[rsmn]?|keine?[nmrs]?|meine?[nmrs]?)\s+$/iu
 
+/**
+ * A question about a document is answered by what else it asks, because all of that document's
+ * passages are about its name.
+ */
 function judgement(
   question: string,
   scored: readonly ScoredUnit[],
-  { terms, passages }: Judged,
+  { terms, passages }: Omit<Judged, 'by'>,
 ): Omit<Ranking, 'units'> {
-  const features = judgedFeatures(scored, terms, passages)
+  const judged = judgementOf(question, scored, { terms, passages, by: 'documentId' })
+  const rest = withoutNames(question, passages)
+  if (judged.evidence !== 'answer' || rest === question || COMPARES.test(question)) return judged
+  const { terms: others, units } = featuredQuestion(rest, passages)
+  if (others.count === 0 || units.length === 0) return judged
+  const scoredAgain = scoredUnits(units, plainWeights(terms.kind))
+  const { score, evidence } = judgementOf(rest, scoredAgain, {
+    ...{ terms: others, passages, by: 'chunkId' },
+  })
+  const [best] = scoredAgain
+  if (evidence === 'answer' || (best && new WantedForm(rest).isBelowAsked(best.unit))) return judged
+  return { ...judged, score: Math.min(score, judged.score), evidence: 'closest' }
+}
+
+/** A shorter document tells little more than what its name says, such as a row about one product. */
+const NAMED_CHARS_MIN = 400
+
+/** The question without the names of documents that passages come from, if they are long enough. */
+function withoutNames(question: string, passages: readonly Passage[]): string {
+  const documents = [...Map.groupBy(passages, ({ documentId }) => documentId).values()]
+  const long = documents.filter((those) => {
+    return those.reduce((sum, { text }) => sum + text.length, 0) >= NAMED_CHARS_MIN
+  })
+  const names = new Set(long.flat().flatMap(documentNames))
+  return idsIn(question).reduce((text, id) => {
+    const at = text.indexOf(id)
+    const isName = at !== -1 && names.has(bare(id)) && !DETERMINER.test(text.slice(0, at))
+    return isName ? text.replaceAll(id, ' ') : text
+  }, question)
+}
+
+interface Judged {
+  readonly terms: QuestionTerms
+  readonly passages: readonly Passage[]
+  /** What the best passage is compared with: other documents, or also others of the same one. */
+  readonly by: 'documentId' | 'chunkId'
+}
+
+function judgementOf(
+  question: string,
+  scored: readonly ScoredUnit[],
+  { terms, passages, by }: Judged,
+): Omit<Ranking, 'units'> {
+  const features = judgedFeatures(scored, terms, passages, by)
   const sum = JUDGE_FEATURES.reduce((total, name) => {
     return total + WEIGHTS.answerable[name] * (features?.[name] ?? 0)
   }, 0)
@@ -117,7 +173,7 @@ function judgement(
     !isFar &&
     score >= answer &&
     unknownNames.length === 0 &&
-    !(terms.kind === 'english' && lacksFigure(question, scored))
+    !(terms.kind === 'english' && lacksWanted(question, scored))
   return { score, evidence: isAnswer ? 'answer' : 'closest', unknownNames }
 }
 
@@ -148,14 +204,23 @@ function unknownNamesOf(
   return [...new Set(unknown)].filter((name) => name !== '')
 }
 
-/** If the best document has none. In other languages, "when" may also ask for a condition. */
-function lacksFigure(question: string, scored: readonly ScoredUnit[]): boolean {
+const ABBREVIATIONS = /\p{Lu}{2,}\p{L}*/gu
+/** How far from the best sentence what the question asks for may be. */
+const AROUND_CHARS = 200
+
+/**
+ * If there is no date, number or name, whichever is asked for, near the best sentence. In other
+ * languages, "when" may also ask for a condition.
+ */
+function lacksWanted(question: string, [best]: readonly ScoredUnit[]): boolean {
   const wanted = wantedKind(question)
-  if (wanted !== 'date' && wanted !== 'number') return false
-  const documentId = scored[0]?.unit.passage.documentId
-  return scored.every(({ unit, features }) => {
-    return unit.passage.documentId !== documentId || features.kind < 0
-  })
+  if (best === undefined || (wanted !== 'date' && wanted !== 'number' && wanted !== 'person'))
+    return false
+  const { kind, stretch, span } = best.unit.site
+  const start = Math.max(0, span.start - AROUND_CHARS)
+  const around = stretch.text.slice(start, span.end + AROUND_CHARS)
+  if (wanted !== 'person') return !holdsKind(wanted, around, question)
+  return kind === 'code' || !holdsKind(wanted, around.replace(ABBREVIATIONS, ''), question)
 }
 
 async function cosinesTo(
@@ -184,18 +249,19 @@ type JudgeFeature = keyof typeof WEIGHTS.answerable
 // The table's keys are the features.
 export const JUDGE_FEATURES = Object.keys(WEIGHTS.answerable) as readonly JudgeFeature[]
 
-/** `rest…` are means over other documents. @param scored best first, at least one */
+/** `rest…` are means over other documents or passages. @param scored best first, at least one */
 export function judgedFeatures(
   scored: readonly ScoredUnit[],
   terms: Pick<QuestionTerms, 'count' | 'kind'>,
-  passages: readonly Pick<Passage, 'documentId' | 'relevance' | 'cosine'>[],
+  passages: readonly Pick<Passage, Judged['by'] | 'relevance' | 'cosine'>[],
+  by: Judged['by'],
 ): Readonly<Record<JudgeFeature, number>> | null {
   const [best] = scored
   if (best === undefined) return null
-  const { documentId } = best.unit.passage
-  const rival = scored.find(({ unit }) => unit.passage.documentId !== documentId)
-  const relevances = perDocument(passages, ({ relevance }) => relevance)
-  const vectors = perDocument(passages, ({ cosine }) => cosine ?? 0)
+  const own = best.unit.passage[by]
+  const rival = scored.find(({ unit }) => unit.passage[by] !== own)
+  const relevances = perPart(passages, by, ({ relevance }) => relevance)
+  const vectors = perPart(passages, by, ({ cosine }) => cosine ?? 0)
   const { kind } = best.features
   return {
     ...best.features,
@@ -217,134 +283,17 @@ export function judgedFeatures(
   }
 }
 
-function perDocument<P extends Pick<Passage, 'documentId'>>(
+function perPart<P extends Pick<Passage, Judged['by']>>(
   passages: readonly P[],
+  by: Judged['by'],
   read: (passage: P) => number,
 ) {
-  const byDocument = new Map<string, number>()
+  const values = new Map<string, number>()
   for (const passage of passages) {
-    const { documentId } = passage
-    byDocument.set(documentId, Math.max(byDocument.get(documentId) ?? 0, read(passage)))
+    const part = passage[by]
+    values.set(part, Math.max(values.get(part) ?? 0, read(passage)))
   }
-  const [best = 0, ...others] = [...byDocument.values()].sort((a, b) => b - a)
+  const [best = 0, ...others] = [...values.values()].sort((a, b) => b - a)
   const rest = others.reduce((sum, value) => sum + value, 0) / Math.max(1, others.length)
   return { best, rest, gap: best - (others[0] ?? 0) }
-}
-
-// The features of a question's units.
-
-/** The most units examined, because passages may be long. */
-const UNITS_MAX = 2000
-
-type RankFeature = keyof typeof WEIGHTS.english
-export const RANK_FEATURES = Object.keys(WEIGHTS.english) as readonly RankFeature[]
-
-/** The features for ranking, plus two that only answerability uses. */
-type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
-
-export interface FeaturedUnit {
-  readonly unit: AnswerUnit
-  /** Whether the unit or a neighbour contains a word of the question, or explains its option. */
-  readonly hasWords: boolean
-  /** The score for position and form, as for an option's entry or a section's first sentence. */
-  readonly form: number
-  readonly features: Features
-}
-
-/** The units for a question, without duplicates, because chunks overlap. */
-export function featuredQuestion(question: string, passages: readonly Passage[]) {
-  const units = unitsOf(passages).slice(0, UNITS_MAX)
-  const texts = units.map(({ text }) => text)
-  const terms = new QuestionTerms(question, passages.map(passageText), texts)
-  const featuresOf = featuresFor(question, passages, terms)
-  const form = new WantedForm(question)
-  const own = texts.map((text) => terms.termsOf(text))
-  const unique = new Map<string, FeaturedUnit>()
-  for (const [index, unit] of units.entries()) {
-    const besideAt = (at: number) => {
-      const terms = units[at]?.site.stretch === unit.site.stretch ? own[at] : undefined
-      return terms === undefined ? [] : [terms]
-    }
-    const [before, after] = [besideAt(index - 1), besideAt(index + 1)]
-    const features = featuresOf(unit, { before, after })
-    const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
-    const known = unique.get(key)
-    if (known === undefined || known.features.relevance < features.relevance) {
-      const hasWords = features.nearby > 0 || form.explainsOption(unit)
-      unique.set(key, { unit, features, form: form.worthOf(unit), hasWords })
-    }
-  }
-  return { terms, units: [...unique.values()] }
-}
-
-/** The terms of neighbouring units; empty at either end of the text. */
-type Beside = Readonly<Record<'before' | 'after', readonly TextTerms[]>>
-
-/** @returns a function that computes a unit's features from the unit and its neighbours' terms */
-function featuresFor(question: string, passages: readonly Passage[], terms: QuestionTerms) {
-  const wanted = wantedKind(question)
-  const inOrder = passages.toSorted((a, b) => b.relevance - a.relevance)
-  const ranks = new Map(inOrder.map((passage, index) => [passage, 1 / (1 + index)]))
-  return (unit: AnswerUnit, { before, after }: Beside): Features => {
-    const { passage, text, isFragment } = unit
-    const mine = terms.termsOf(text)
-    const held = terms.termsOf(inContext(unit))
-    const whole = terms.termsOf(passageText(passage))
-    const holds = wanted !== null && holdsKind(wanted, text, question)
-    const has = (...kinds: readonly AnswerKind[]) => {
-      return Number(holds && wanted !== null && kinds.includes(wanted))
-    }
-    return {
-      relevance: passage.relevance,
-      rank: ranks.get(passage) ?? 0,
-      vector: passage.cosine ?? 0,
-      passagePairs: terms.pairsHeld(whole),
-      // The context counts half, because all units below a heading share it.
-      held: (terms.weightHeld(mine) + terms.weightHeld(held)) / 2,
-      nearby: terms.weightHeld(held, ...before, ...after),
-      before: terms.weightHeld(mine, ...before),
-      names: terms.partHeld('names', mine),
-      words: terms.partHeld('words', mine),
-      passageNames: terms.partHeld('names', whole),
-      passageWords: terms.partHeld('words', whole),
-      pairs: terms.pairsHeld(held),
-      grams: (terms.gramsHeld(mine) + terms.gramsHeld(held)) / 2,
-      date: has('date'),
-      number: has('number'),
-      name: has('person', 'place', 'name'),
-      length: Math.log(1 + text.length) / 5,
-      fragment: Number(isFragment),
-      missing: Number(wanted !== null && !holds),
-      pronoun: Number(POINTS_BACK.test(text)),
-      cosine: 0,
-      bestCosine: 0,
-      kind: wanted === null ? 0 : holds ? 1 : -1,
-      passageHeld: terms.weightHeld(whole),
-    }
-  }
-}
-
-/** The same units with their cosine similarities, in the same order. */
-export function withCosines(
-  units: readonly FeaturedUnit[],
-  cosines: readonly number[],
-): readonly FeaturedUnit[] {
-  const best = new Map<string, number>()
-  for (const [index, { unit }] of units.entries()) {
-    const { chunkId } = unit.passage
-    best.set(chunkId, Math.max(best.get(chunkId) ?? 0, cosines[index] ?? 0))
-  }
-  return units.map((one, index) => {
-    const bestCosine = best.get(one.unit.passage.chunkId) ?? 0
-    return { ...one, features: { ...one.features, cosine: cosines[index] ?? 0, bestCosine } }
-  })
-}
-
-function passageText({ heading, text }: Pick<Passage, 'heading' | 'text'>): string {
-  return `${heading}\n${text}`
-}
-
-/** The unit together with the context that says what it is about. */
-export function inContext({ text, setting }: AnswerUnit): string {
-  return setting === '' ? text : `${setting}: ${text}`
 }

@@ -73,6 +73,13 @@ export class WantedForm {
     return isAll && isQuestion(title) && this.#begin === firstWord(title)
   }
 
+  /** Whether the heading above it names at least half of what the question asks for. */
+  isBelowAsked(unit: AnswerUnit): boolean {
+    const { heading } = unit.site
+    if (/\bus(?:e|age|ing)\b/i.test(heading)) return false
+    return this.#isAsked(heading, unit) && 2 * keywords(heading).length >= this.#meant.length
+  }
+
   /** The score of a list below a heading or sentence that names what the question asks for. */
   #worthOfList(unit: AnswerUnit, isHeaded: boolean): number {
     if (unit.site.kind !== 'list') return 0
@@ -198,6 +205,7 @@ const ASKS_FOR_ALL =
 const ASKS_HOW = /^(?:how (?:do|can|should|would|to)\b|wie (?:kann|mache|starte|stelle)\b)/i
 
 const SMALL = new Set(WORDS.small.split(/\s+/))
+export const DATES = new Set(WORDS.dates.split(' '))
 const NAMES_MAX = 16
 
 /**
@@ -332,66 +340,4 @@ function isNoun(word: string): boolean {
 /** Removes everything but letters and digits, and their accents. */
 export function bare(text: string): string {
   return withoutAccents(text.toLowerCase()).replace(/[^\p{L}\p{N}]+/gu, '')
-}
-
-export type AnswerKind = keyof typeof WORDS.wanted
-
-const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]/u
-
-/** A regular expression for these words; in scripts with spaces, only as whole words. */
-function anyOf(words: readonly string[]): RegExp {
-  const forms = words.map((word) => {
-    const text = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-    return SPACED.test(word) ? `(?<![\\p{L}\\p{N}])${text}(?![\\p{L}\\p{N}])` : text
-  })
-  return new RegExp(forms.join('|'), 'giu')
-}
-
-const ASKS = Object.entries(WORDS.wanted).map(([kind, words]) => {
-  // The table's keys are the kinds.
-  return [kind as AnswerKind, anyOf(words)] as const
-})
-/** A number without the comma or full stop after it. */
-const WORD = /\p{L}+|\d+(?:[.,]\d+)*/gu
-const NUMBERS = new Set(WORDS.numbers.split(' '))
-const DATES = new Set(WORDS.dates.split(' '))
-const UNSPACED_NUMBER = /[〇一二三四五六七八九十百千万亿]/u
-const UNSPACED_DATE = /[年月日]|世纪/u
-const REASON = anyOf(WORDS.reasons)
-/** A capitalized word that does not start a sentence. */
-const NAME =
-  /(?<![.!?。！？:]["'”’)\]]*\s+|^["'“‘([]*)(?<=[\s"'“‘(\-–/])\p{Lu}[\p{L}\p{M}\p{N}’'-]*/gu
-
-/** The first kind that a question asks for; `name` only if there is no other. */
-export function wantedKind(question: string): AnswerKind | null {
-  let best: { readonly kind: AnswerKind; readonly at: number } | null = null
-  for (const [kind, expression] of ASKS) {
-    const at = question.search(expression) + (kind === 'name' ? question.length : 0)
-    if (question.search(expression) === -1) continue
-    if (best === null || at < best.at) best = { kind, at }
-  }
-  return best?.kind ?? null
-}
-
-/** Whether a text contains something of this kind that is not in the question. */
-export function holdsKind(kind: AnswerKind, text: string, question: string): boolean {
-  const asked = question.toLowerCase()
-  const isIn = (expression: RegExp) => {
-    return text.match(expression)?.some((found) => !asked.includes(found.toLowerCase())) ?? false
-  }
-  const hasWord = (form: RegExp, words: ReadonlySet<string>) => {
-    const own = new Set(asked.match(WORD))
-    const found = text.toLowerCase().match(WORD) ?? []
-    return found.some((word) => (form.test(word) || words.has(word)) && !own.has(word))
-  }
-  switch (kind) {
-    case 'date':
-      return hasWord(/^\d{3,4}$/, DATES) || UNSPACED_DATE.test(text)
-    case 'number':
-      return hasWord(/^\d/, NUMBERS) || UNSPACED_NUMBER.test(text)
-    case 'reason':
-      return REASON.test(text) || isIn(REASON)
-    default:
-      return UNSPACED.test(text) || isIn(NAME)
-  }
 }

@@ -1,0 +1,184 @@
+import WEIGHTS from '../../../../assets/answers/weights.json' with { type: 'json' }
+import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
+import { UNSPACED } from '../../../core/text/words.ts'
+import type { AnswerUnit, Passage } from './answer-unit.ts'
+import { QuestionTerms, type TextTerms } from './question-terms.ts'
+import { POINTS_BACK, unitsOf } from './units.ts'
+import { DATES, WantedForm } from './wanted-form.ts'
+
+/** The most units examined, because passages may be long. */
+const UNITS_MAX = 2000
+
+export type RankFeature = keyof typeof WEIGHTS.english
+export const RANK_FEATURES = Object.keys(WEIGHTS.english) as readonly RankFeature[]
+
+/** The features for ranking, plus two that only answerability uses. */
+type Features = Record<RankFeature | 'kind' | 'passageHeld', number>
+
+export interface FeaturedUnit {
+  readonly unit: AnswerUnit
+  /** Whether the unit or a neighbour contains a word of the question, or explains its option. */
+  readonly hasWords: boolean
+  /** The score for position and form, as for an option's entry or a section's first sentence. */
+  readonly form: number
+  readonly features: Features
+}
+
+/** The units for a question, without duplicates, because chunks overlap. */
+export function featuredQuestion(question: string, passages: readonly Passage[]) {
+  const units = unitsOf(passages).slice(0, UNITS_MAX)
+  const texts = units.map(({ text }) => text)
+  const terms = new QuestionTerms(question, passages.map(passageText), texts)
+  const featuresOf = featuresFor(question, passages, terms)
+  const form = new WantedForm(question)
+  const own = texts.map((text) => terms.termsOf(text))
+  const unique = new Map<string, FeaturedUnit>()
+  for (const [index, unit] of units.entries()) {
+    const besideAt = (at: number) => {
+      const terms = units[at]?.site.stretch === unit.site.stretch ? own[at] : undefined
+      return terms === undefined ? [] : [terms]
+    }
+    const [before, after] = [besideAt(index - 1), besideAt(index + 1)]
+    const features = featuresOf(unit, { before, after })
+    const key = unit.text.replace(/\s+/g, ' ').toLowerCase()
+    const known = unique.get(key)
+    if (known === undefined || known.features.relevance < features.relevance) {
+      const hasWords = features.nearby > 0 || form.explainsOption(unit)
+      unique.set(key, { unit, features, form: form.worthOf(unit), hasWords })
+    }
+  }
+  return { terms, units: [...unique.values()] }
+}
+
+/** The terms of neighbouring units; empty at either end of the text. */
+type Beside = Readonly<Record<'before' | 'after', readonly TextTerms[]>>
+
+/** @returns a function that computes a unit's features from the unit and its neighbours' terms */
+function featuresFor(question: string, passages: readonly Passage[], terms: QuestionTerms) {
+  const wanted = wantedKind(question)
+  const inOrder = passages.toSorted((a, b) => b.relevance - a.relevance)
+  const ranks = new Map(inOrder.map((passage, index) => [passage, 1 / (1 + index)]))
+  return (unit: AnswerUnit, { before, after }: Beside): Features => {
+    const { passage, text, isFragment } = unit
+    const mine = terms.termsOf(text)
+    const held = terms.termsOf(inContext(unit))
+    const whole = terms.termsOf(passageText(passage))
+    const holds = wanted !== null && holdsKind(wanted, text, question)
+    const has = (...kinds: readonly AnswerKind[]) => {
+      return Number(holds && wanted !== null && kinds.includes(wanted))
+    }
+    return {
+      relevance: passage.relevance,
+      rank: ranks.get(passage) ?? 0,
+      vector: passage.cosine ?? 0,
+      passagePairs: terms.pairsHeld(whole),
+      // The context counts half, because all units below a heading share it.
+      held: (terms.weightHeld(mine) + terms.weightHeld(held)) / 2,
+      nearby: terms.weightHeld(held, ...before, ...after),
+      before: terms.weightHeld(mine, ...before),
+      names: terms.partHeld('names', mine),
+      words: terms.partHeld('words', mine),
+      passageNames: terms.partHeld('names', whole),
+      passageWords: terms.partHeld('words', whole),
+      pairs: terms.pairsHeld(held),
+      grams: (terms.gramsHeld(mine) + terms.gramsHeld(held)) / 2,
+      date: has('date'),
+      number: has('number'),
+      name: has('person', 'place', 'name'),
+      length: Math.log(1 + text.length) / 5,
+      fragment: Number(isFragment),
+      missing: Number(wanted !== null && !holds),
+      pronoun: Number(POINTS_BACK.test(text)),
+      cosine: 0,
+      bestCosine: 0,
+      kind: wanted === null ? 0 : holds ? 1 : -1,
+      passageHeld: terms.weightHeld(whole),
+    }
+  }
+}
+
+/** The same units with their cosine similarities, in the same order. */
+export function withCosines(
+  units: readonly FeaturedUnit[],
+  cosines: readonly number[],
+): readonly FeaturedUnit[] {
+  const best = new Map<string, number>()
+  for (const [index, { unit }] of units.entries()) {
+    const { chunkId } = unit.passage
+    best.set(chunkId, Math.max(best.get(chunkId) ?? 0, cosines[index] ?? 0))
+  }
+  return units.map((one, index) => {
+    const bestCosine = best.get(one.unit.passage.chunkId) ?? 0
+    return { ...one, features: { ...one.features, cosine: cosines[index] ?? 0, bestCosine } }
+  })
+}
+
+export function passageText({ heading, text }: Pick<Passage, 'heading' | 'text'>): string {
+  return `${heading}\n${text}`
+}
+
+/** The unit together with the context that says what it is about. */
+export function inContext({ text, setting }: AnswerUnit): string {
+  return setting === '' ? text : `${setting}: ${text}`
+}
+
+type AnswerKind = keyof typeof WORDS.wanted
+
+const SPACED = /[\p{Script=Latin}\p{Script=Cyrillic}\p{Script=Greek}]/u
+
+/** A regular expression for these words; in scripts with spaces, only as whole words. */
+function anyOf(words: readonly string[]): RegExp {
+  const forms = words.map((word) => {
+    const text = word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+    return SPACED.test(word) ? `(?<![\\p{L}\\p{N}])${text}(?![\\p{L}\\p{N}])` : text
+  })
+  return new RegExp(forms.join('|'), 'giu')
+}
+
+const ASKS = Object.entries(WORDS.wanted).map(([kind, words]) => {
+  // The table's keys are the kinds.
+  return [kind as AnswerKind, anyOf(words)] as const
+})
+/** A number without the comma or full stop after it. */
+const WORD = /\p{L}+|\d+(?:[.,]\d+)*/gu
+const NUMBERS = new Set(WORDS.numbers.split(' '))
+const UNSPACED_NUMBER = /[〇一二三四五六七八九十百千万亿]/u
+const UNSPACED_DATE = /[年月日]|世纪/u
+const REASON = anyOf(WORDS.reasons)
+/** A capitalized word that does not start a sentence. */
+const NAME =
+  /(?<![.!?。！？:]["'”’)\]]*\s+|^["'“‘([]*)(?<=[\s"'“‘(\-–/])\p{Lu}[\p{L}\p{M}\p{N}’'-]*/gu
+
+/** The first kind that a question asks for; `name` only if there is no other. */
+export function wantedKind(question: string): AnswerKind | null {
+  let best: { readonly kind: AnswerKind; readonly at: number } | null = null
+  for (const [kind, expression] of ASKS) {
+    const at = question.search(expression) + (kind === 'name' ? question.length : 0)
+    if (question.search(expression) === -1) continue
+    if (best === null || at < best.at) best = { kind, at }
+  }
+  return best?.kind ?? null
+}
+
+/** Whether a text contains something of this kind that is not in the question. */
+export function holdsKind(kind: AnswerKind, text: string, question: string): boolean {
+  const asked = question.toLowerCase()
+  const isIn = (expression: RegExp) => {
+    return text.match(expression)?.some((found) => !asked.includes(found.toLowerCase())) ?? false
+  }
+  const hasWord = (form: RegExp, words: ReadonlySet<string>) => {
+    const own = new Set(asked.match(WORD))
+    const found = text.toLowerCase().match(WORD) ?? []
+    return found.some((word) => (form.test(word) || words.has(word)) && !own.has(word))
+  }
+  switch (kind) {
+    case 'date':
+      return hasWord(/^\d{3,4}$/, DATES) || UNSPACED_DATE.test(text)
+    case 'number':
+      return hasWord(/^\d/, NUMBERS) || UNSPACED_NUMBER.test(text)
+    case 'reason':
+      return REASON.test(text) || isIn(REASON)
+    default:
+      return UNSPACED.test(text) || isIn(NAME)
+  }
+}
