@@ -141,8 +141,14 @@ browserTest(
       await second.goto(page.url())
       const other = second.getByRole('main')
       await other.getByText('Ann has').waitFor()
+      // Where a page was scrolled before a reload does not hold back an answer that grows.
+      await page.setViewportSize({ width: 1440, height: 300 })
       await page.reload()
       await main.getByText('Ann has').waitFor()
+      await page.waitForFunction(() => {
+        const { scrollHeight, clientHeight, scrollTop } = document.documentElement
+        return scrollHeight - clientHeight - scrollTop < 120
+      })
       await main.getByText(/^1 step/).click()
       await main.getByText('chart_tool', { exact: true }).waitFor()
       await main.getByRole('button', { name: 'Stop' }).waitFor()

@@ -60,7 +60,10 @@ export function keepScrolled(): void {
   let address = here()
   let [at, wanted]: [string, number | undefined] = [address, undefined]
   const follow = () => {
-    if (wanted !== undefined && at === here()) scrollTo({ top: wanted })
+    if (wanted === undefined || at !== here()) return
+    // A view that is further down has scrolled itself, such as to an answer that grows.
+    if (scrollY > wanted + 1) wanted = undefined
+    else scrollTo({ top: wanted })
   }
   const [left = '', top] = draftAt(SCROLLED).split('\n')
   if (left === address) wanted = Number(top)
@@ -69,6 +72,7 @@ export function keepScrolled(): void {
     address = here()
     if (isSame) return
     ;[at, wanted] = [address, places.get(address) ?? 0]
+    scrollTo({ top: 0 })
     requestAnimationFrame(follow)
   })
   addEventListener('scroll', () => {
