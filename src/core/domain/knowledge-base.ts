@@ -200,6 +200,8 @@ export function sentMetadataColumns(
 
 /** DuckDB 1.5.5 reads a long text again for up to 2,048 NULLs after it (duckdb/duckdb#24897). */
 export const METADATA_CHARS_MAX = 100_000
+export const METADATA_NAME_CHARS_MAX = 1000
+export const METADATA_COLUMNS_MAX = 1000
 
 /** Stored ones, pages that the last crawl skipped, and values that do not fit. */
 function shownWarnings(kb: KnowledgeBase): readonly string[] {

@@ -7,6 +7,8 @@ import {
   type ExportedColumn,
   type KnowledgeBase,
   type KnowledgeBaseDraft,
+  METADATA_COLUMNS_MAX,
+  METADATA_NAME_CHARS_MAX,
   RERANK_CANDIDATES_MAX,
   sentMetadataColumns,
 } from '../../core/domain/knowledge-base.ts'
@@ -208,8 +210,6 @@ export function exportDefinition(
   })
 }
 
-const EXPORTED_COLUMNS_MAX = 1000
-const EXPORTED_NAME_CHARS_MAX = 1000
 const TYPE_CHARS_MAX = 10_000
 
 /**
@@ -244,7 +244,7 @@ export function readExportDefinition(text: string | undefined): ExportDefinition
 }
 
 function exportedColumns(value: unknown): readonly ExportedColumn[] {
-  if (!Array.isArray(value) || value.length > EXPORTED_COLUMNS_MAX)
+  if (!Array.isArray(value) || value.length > METADATA_COLUMNS_MAX)
     throw unreadableExport(NO_COLUMNS)
   const names = new Set<string>()
   return value.map((column: unknown) => {
@@ -253,7 +253,7 @@ function exportedColumns(value: unknown): readonly ExportedColumn[] {
     if (typeof name !== 'string' || typeof type !== 'string') throw unreadableExport(NO_COLUMNS)
     const known = type.length > TYPE_CHARS_MAX ? null : parseColumnType(type)
     const isTaken = names.has(nameKey(name))
-    if (known === null || isTaken || name === '' || name.length > EXPORTED_NAME_CHARS_MAX) {
+    if (known === null || isTaken || name === '' || name.length > METADATA_NAME_CHARS_MAX) {
       const shown = name.slice(0, 100).toWellFormed()
       throw unreadableExport(
         `its metadata column ${shown} has no type of a column, or is listed twice`,

@@ -9,12 +9,13 @@ import {
   typeText,
 } from '../../core/domain/column-type.ts'
 import { type CellValue, type Row, TypedValue } from '../../core/domain/document.ts'
-import type { MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import {
+  METADATA_COLUMNS_MAX,
+  METADATA_NAME_CHARS_MAX,
+  type MetadataColumn,
+} from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-
-export const METADATA_COLUMNS_MAX = 1000
-const NAME_CHARS_MAX = 1000
 
 /** The table changes needed to store rows with this metadata. */
 export interface MetadataPlan {
@@ -56,8 +57,11 @@ export function planMetadata(stored: readonly MetadataColumn[], seen: SeenColumn
     widened.push({ from: old, to })
     columns[place] = to
   }
-  if (added.some(({ name }) => name.length > NAME_CHARS_MAX))
-    throw new AppError('insert_failed', `Metadata names have at most ${NAME_CHARS_MAX} characters`)
+  if (added.some(({ name }) => name.length > METADATA_NAME_CHARS_MAX))
+    throw new AppError(
+      'insert_failed',
+      `Metadata names have at most ${METADATA_NAME_CHARS_MAX} characters`,
+    )
   columns.push(...added)
   if (columns.length > METADATA_COLUMNS_MAX) {
     const limit = `at most ${METADATA_COLUMNS_MAX}; these rows would make it ${columns.length}`

@@ -9,7 +9,11 @@ import {
   type TableIds,
   TypedValue,
 } from '../../core/domain/document.ts'
-import type { DeclaredColumn, MetadataColumn } from '../../core/domain/knowledge-base.ts'
+import {
+  type DeclaredColumn,
+  METADATA_COLUMNS_MAX,
+  type MetadataColumn,
+} from '../../core/domain/knowledge-base.ts'
 import { nameKey, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
@@ -17,7 +21,7 @@ import { appendColumns } from '../duckdb/columns.ts'
 import { applyMetadataPlan } from './chunk-columns.ts'
 import { chunkMetadata } from './chunk-rows.ts'
 import { fitValues } from './fitted-values.ts'
-import { METADATA_COLUMNS_MAX, physicalNumber, valuesByKey } from './metadata-columns.ts'
+import { physicalNumber, valuesByKey } from './metadata-columns.ts'
 import { countStrays, type OpenTables } from './write-chunk-rows.ts'
 
 /** A stored chunk's ids and metadata, without its text. */

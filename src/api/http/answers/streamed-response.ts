@@ -61,7 +61,7 @@ export function streamedResponse(
 
 /** Lists up to this length are written in one step. */
 const SHORT_LIST = 50
-const PIECE_CHARS = 65_536
+const WRITTEN_CHARS = 65_536
 
 /** A JSON value; one with a long list item by item, because other requests wait meanwhile. */
 export function jsonAnswer(value: unknown, status: number, scope: RequestScope): Response {
@@ -77,7 +77,7 @@ async function* jsonPieces(value: unknown, signal: AbortSignal): AsyncGenerator<
   let text = ''
   for (const part of jsonParts(value)) {
     text += part
-    if (text.length < PIECE_CHARS) continue
+    if (text.length < WRITTEN_CHARS) continue
     yield text
     text = ''
     await slice.yieldIfSpent(signal)
