@@ -117,11 +117,9 @@ function judgement(
   if (judged.evidence !== 'answer' || rest === question || COMPARES.test(question)) return judged
   const { terms: others, units } = featuredQuestion(rest, passages)
   if (others.count === 0 || units.length === 0) return judged
-  const scoredAgain = scoredUnits(units, plainWeights(terms.kind))
-  const { score, evidence } = judgementOf(rest, scoredAgain, {
-    ...{ terms: others, passages, by: 'chunkId' },
-  })
-  const [best] = scoredAgain
+  const again = scoredUnits(units, plainWeights(terms.kind))
+  const { score, evidence } = judgementOf(rest, again, { terms: others, passages, by: 'chunkId' })
+  const [best] = again
   if (evidence === 'answer' || (best && new WantedForm(rest).isBelowAsked(best.unit))) return judged
   return { ...judged, score: Math.min(score, judged.score), evidence: 'closest' }
 }
