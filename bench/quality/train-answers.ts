@@ -11,11 +11,11 @@ import {
   passagesIn,
   withNeighbours,
 } from '../../src/models/builtin/chat/observed-passages.ts'
-import type { QuestionTerms } from '../../src/models/builtin/chat/question-terms.ts'
 import {
   type FeaturedUnit,
   featuredQuestion,
   inContext,
+  type QuestionTerms,
   RANK_FEATURES,
   withCosines,
 } from '../../src/models/builtin/chat/unit-features.ts'

@@ -11,7 +11,7 @@ import { type ServerProcess, startServer } from '../server/server-process.ts'
 import { type InstrumentedSource, instrumentedSource } from './instrumented-source.ts'
 
 const KNOWLEDGE_BASES = '/api/projects/mindsdb/knowledge_bases'
-const ROUNDS = 5
+const ROUNDS = 20
 const AGENTS = '/api/projects/mindsdb/agents'
 
 interface Journey {
@@ -56,7 +56,7 @@ const JOURNEYS: readonly Journey[] = [
   },
   {
     name: 'a question to an agent',
-    filesMax: 148,
+    filesMax: 147,
     method: 'POST',
     path: `${AGENTS}/sommelier/completions`,
     body: (round) => ({ messages: [{ question: `Which tea is number ${round}?`, answer: '' }] }),

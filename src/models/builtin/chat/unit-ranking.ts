@@ -7,13 +7,14 @@ import type {
 import type { Passage, Ranking } from './answer-unit.ts'
 import { QUESTION_CHARS_MAX } from './asked-question.ts'
 import { comparableRelevance } from './observed-passages.ts'
-import type { QuestionKind, QuestionTerms } from './question-terms.ts'
 import {
   type FeaturedUnit,
   featuredQuestion,
   holdsKind,
   inContext,
   passageText,
+  type QuestionKind,
+  type QuestionTerms,
   RANK_FEATURES,
   type RankFeature,
   wantedKind,
