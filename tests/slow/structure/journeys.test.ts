@@ -11,7 +11,9 @@ import { type ServerProcess, startServer } from '../server/server-process.ts'
 import { type InstrumentedSource, instrumentedSource } from './instrumented-source.ts'
 
 const KNOWLEDGE_BASES = '/api/projects/mindsdb/knowledge_bases'
-const ROUNDS = 20
+const ROUNDS = 5
+/** Work in the background, such as the memory watch, does so about ten times a second. */
+const IDLE_MS = 1000
 const AGENTS = '/api/projects/mindsdb/agents'
 
 interface Journey {
@@ -83,6 +85,9 @@ afterAll(async () => {
 
 for (const { name, filesMax, method, path, body } of JOURNEYS) {
   test(`${name} takes at most ${filesMax} files`, async () => {
+    source.clear()
+    await Bun.sleep(IDLE_MS)
+    const background = source.ran()
     const rounds: (readonly string[])[] = []
     for (let round = 0; round <= ROUNDS; round++) {
       source.clear()
@@ -90,7 +95,9 @@ for (const { name, filesMax, method, path, body } of JOURNEYS) {
       if (round > 0) rounds.push(source.ran())
     }
     const [first = [], ...others] = rounds
-    const ran = first.filter((file) => others.every((other) => other.includes(file)))
+    const ran = first.filter((file) => {
+      return others.every((other) => other.includes(file)) && !background.includes(file)
+    })
     expect(ran).toContain('src/api/http/server.ts')
     if (ran.length > filesMax) throw new Error(`${ran.length} files:\n${ran.join('\n')}`)
   })
