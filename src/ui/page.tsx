@@ -1,8 +1,8 @@
 /** Maps addresses to views. Views needed later are loaded when opened. */
 import { render } from 'preact'
 import { LocationProvider, Route, Router } from 'preact-iso/router'
+import { keepScrolled } from './components/after-navigation.ts'
 import { lazyView } from './components/failure.tsx'
-import { keepScrolled } from './components/heading-focus.ts'
 import { NotFoundView } from './shell/not-found-view.tsx'
 import { Shell } from './shell/shell.tsx'
 import { DropAnywhere } from './uploads/drop-anywhere.tsx'

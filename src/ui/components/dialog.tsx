@@ -2,9 +2,9 @@
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { request } from '../api/request.ts'
+import { focusHeadingOnceLost } from './after-navigation.ts'
 import { Button, type ButtonProps } from './button.tsx'
 import { Failure } from './failure.tsx'
-import { focusHeadingOnceLost } from './heading-focus.ts'
 import { useAction } from './resource.ts'
 
 const FIELDS = 'input:not([type="checkbox"], [type="radio"], [type="file"]), select, textarea'

@@ -1,7 +1,7 @@
 /** The head of a view: breadcrumbs, title and actions. Also sets the title of the browser tab. */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
-import { takesFocus } from './heading-focus.ts'
+import { takesFocus } from './after-navigation.ts'
 
 interface PageHeaderProps {
   readonly title: string

@@ -1,6 +1,6 @@
 /**
- * After navigation, the new view's heading gets the focus: the keyboard continues there, and screen
- * readers announce it.
+ * Focus and scrolling after navigation. The new view's heading gets the focus: the keyboard
+ * continues there, and screen readers announce it.
  */
 import { signal } from '@preact/signals'
 import { draftAt, keepDraft } from './browser-storage.ts'
