@@ -126,7 +126,7 @@ const UNTOLD = [
   'Is X certified for medical devices?',
   'How long does X take to learn?',
 ]
-/** 13 % of them get `answer` with all documents. */
+/** 9 % of them get `answer` with all documents. */
 const CONFIDENT_SHARE_MAX = 0.25
 
 test('what a README that the question names does not tell is rarely claimed to be found', async () => {

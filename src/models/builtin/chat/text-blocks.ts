@@ -357,6 +357,8 @@ function codeShare(lines: readonly string[]): number {
 }
 
 const PROSE_MIN = 0.5
+/** The beginning of a line tells whether it is prose. */
+const LINE_CHARS_MAX = 1_000
 /** A lower-case line after a single `#` is a command or a comment. */
 const PROSE =
   /^\s*(?!\/\/|\*|#!|<|\$ ).*\p{L}{2,}[,;]? [`*_]?\p{L}{2,}[`*_]?[,;]? [`*_]?\p{L}{2,}|^\s*(([-*+]|#{2,}|#(?=\s+(?!\p{Ll})[\p{L}\p{N}])|\d+[.)])\s|\*\*\S|\p{Lu}[^(){};]*:$)/u
@@ -364,7 +366,9 @@ const PROSE =
 function proseShare(lines: readonly string[]): number {
   const written = lines.map((line) => line.trim()).filter((line) => line !== '')
   if (written.length === 0) return 1
-  const prose = written.filter((line) => !/[;{}]$/.test(line) && PROSE.test(line.slice(0, 1_000)))
+  const prose = written.filter(
+    (line) => !/[;{}]$/.test(line) && PROSE.test(line.slice(0, LINE_CHARS_MAX)),
+  )
   return prose.length / written.length
 }
 

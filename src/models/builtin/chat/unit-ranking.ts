@@ -1,4 +1,5 @@
 import WEIGHTS from '../../../../assets/answers/weights.json' with { type: 'json' }
+import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
 import type {
   Answerability,
   Embedder,
@@ -20,7 +21,7 @@ import {
   wantedKind,
   withCosines,
 } from './unit-features.ts'
-import { bare, COMPARES, documentNames, idsIn, WantedForm } from './wanted-form.ts'
+import { bare, COMPARES, documentNames, WantedForm } from './wanted-form.ts'
 
 /** How many units to embed, and how much of each. One takes 10 to 15 ms on one core. */
 const EMBEDDED_MAX = 10
@@ -101,8 +102,7 @@ function shownUnits(scored: readonly ScoredUnit[]): Ranking['units'] {
 const PART_HELD_MIN = 0.3
 
 /** A document's name after one of these is an ordinary word: `a backup`, `which models`. */
-const DETERMINER =
-  /(?:^|\s)(?:an?|the|this|that|these|those|my|your|our|which|what|any|some|all|no|der|die|das|den|dem|eine?[nmrs]?|welche[rsmn]?|keine?[nmrs]?|meine?[nmrs]?)\s+$/iu
+const DETERMINERS = new Set(WORDS.determiners.split(' '))
 
 /**
  * A question about a document is answered by what else it asks, because all of that document's
@@ -135,11 +135,12 @@ function withoutNames(question: string, passages: readonly Passage[]): string {
     return those.reduce((sum, { text }) => sum + text.length, 0) >= NAMED_CHARS_MIN
   })
   const names = new Set(long.flat().flatMap(documentNames))
-  return idsIn(question).reduce((text, id) => {
-    const at = text.indexOf(id)
-    const isName = at !== -1 && names.has(bare(id)) && !DETERMINER.test(text.slice(0, at))
-    return isName ? text.replaceAll(id, ' ') : text
-  }, question)
+  const words = question.split(/\s+/)
+  const rest = words.filter((word, at) => {
+    const isOrdinary = DETERMINERS.has(words[at - 1]?.toLowerCase() ?? '')
+    return isOrdinary || !names.has(bare(word.replace(/['’]s\b/u, '')))
+  })
+  return rest.length === words.length ? question : rest.join(' ')
 }
 
 interface Judged {

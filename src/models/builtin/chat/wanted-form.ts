@@ -17,8 +17,9 @@ export class WantedForm {
   readonly #ids: ReadonlySet<string>
   readonly #files: ReadonlySet<string>
   readonly #asked: ReadonlySet<string>
+  /** The question's first word. */
   readonly #begin: string | undefined
-  /** Those without function words. */
+  /** The words asked for without function words. */
   readonly #meant: readonly string[]
   readonly #asksForAll: boolean
   readonly #asksHow: boolean
@@ -76,6 +77,7 @@ export class WantedForm {
   /** Whether the heading above it names at least half of what the question asks for. */
   isBelowAsked(unit: AnswerUnit): boolean {
     const { heading } = unit.site
+    // Most manuals have a heading such as `Usage`.
     if (/\bus(?:e|age|ing)\b/i.test(heading)) return false
     return this.#isAsked(heading, unit) && 2 * keywords(heading).length >= this.#meant.length
   }
