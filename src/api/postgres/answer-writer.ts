@@ -94,9 +94,14 @@ function formatAt(formats: readonly number[], index: number): number {
   return (formats.length === 1 ? formats[0] : formats[index]) ?? 0
 }
 
+/** Tools look for short names, and reading a long expression takes quadratic time. */
+const EXPRESSION_CHARS_MAX = 1_000
+
 /** PostgreSQL uses only the function name where DuckDB uses the whole expression. */
 function plainName(name: string): string {
-  const inner = /^CAST\((.*) AS "?[\w ]+"?(?:\([\d, ]+\))?\)$/s.exec(name.slice(0, 1_000))?.[1]
+  const inner = /^CAST\((.*) AS "?[\w ]+"?(?:\([\d, ]+\))?\)$/s.exec(
+    name.slice(0, EXPRESSION_CHARS_MAX),
+  )?.[1]
   if (inner !== undefined) {
     const column = /^"?([a-z_]\w*)"?$/i.exec(inner === 'NULL' ? '' : inner)?.[1]
     return column ?? (/^\w+\(/.test(inner) ? plainName(inner) : '?column?')

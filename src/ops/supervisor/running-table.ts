@@ -182,14 +182,18 @@ function statementHash(sql: string): bigint | null {
   return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql.slice(0, HASHED_CHARS)))) : null
 }
 
-/** Values, comments, white space, not names. Those without an end reach to the end of the text. */
+/**
+ * Parts that do not change a statement's effect: values, comments, white space, not names. Those
+ * without an end reach to the end of the text.
+ */
 const VARYING =
   /"[^"]*(?:""[^"]*)*(?:"|$)|'[^']*(?:''[^']*)*(?:'|$)|\$(\w*)\$[\s\S]*?(?:\$\1\$|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)|\b\d[\w.]*|[\s;]+/g
 
 function statementShape(sql: string): string {
-  const shape = sql.replace(VARYING, (found) =>
-    found.startsWith('"') ? found : /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?',
-  )
+  const shape = sql.replace(VARYING, (found) => {
+    if (found.startsWith('"')) return found
+    return /^(?:--|\/\*|[\s;])/.test(found) ? ' ' : '?'
+  })
   return shape.replace(/ +/g, ' ').trim().toLowerCase()
 }
 

@@ -18,8 +18,17 @@ import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
 const INVALID_AGENT = 'invalid_agent'
 
 export const AGENT_FIELDS: ReadonlySet<string> = new Set([
-  ...['name', 'model', 'model_name', 'provider', 'data', 'prompt_template'],
-  ...['params', 'timeout', 'mode', 'max_steps', 'return_context'],
+  'name',
+  'model',
+  'model_name',
+  'provider',
+  'data',
+  'prompt_template',
+  'params',
+  'timeout',
+  'mode',
+  'max_steps',
+  'return_context',
 ])
 
 /**

@@ -204,7 +204,11 @@ function refuseMasks(parameters: Fields): void {
 /** Names that mean something else in SQL, so databases cannot use them. */
 const RESERVED_NAMES = new Set([
   FILES_DATABASE,
-  ...'information_schema log main temp system'.split(' '),
+  'information_schema',
+  'log',
+  'main',
+  'temp',
+  'system',
 ])
 
 /** @throws AppError `invalid_name`, `project_exists`, `database_exists` */

@@ -168,9 +168,14 @@ async function checkedPreprocessing(
 }
 
 /** The fields that a chunking preview accepts. */
-const PREVIEW_FIELDS = new Set(
-  'embedding_model content_columns metadata_columns id_column preprocessing language'.split(' '),
-)
+const PREVIEW_FIELDS = new Set([
+  'embedding_model',
+  'content_columns',
+  'metadata_columns',
+  'id_column',
+  'preprocessing',
+  'language',
+])
 
 type ChunkingDefinition = Pick<
   KnowledgeBase,

@@ -41,7 +41,9 @@ function kindOfValue(value: unknown): string {
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`
 }
 
+/** Every list of definitions shows them. */
 const ITEMS_MAX = 1_000
+
 /** Reads fields one by one and checks their types. A missing or null field is `undefined`. */
 export class FieldReader {
   readonly #fields: Fields

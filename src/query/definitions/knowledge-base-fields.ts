@@ -164,7 +164,10 @@ function checkNames(columns: readonly string[], field: string): void {
   const seen = new Set<string>()
   for (const column of columns) {
     if (column.trim() === '') throw invalidKnowledgeBase(`"${field}" holds an empty name`)
-    if (column.length > 1_000) throw invalidKnowledgeBase(`"${field}" holds a very long name`)
+    if (column.length > METADATA_NAME_CHARS_MAX) {
+      const message = `A name in "${field}" has at most ${METADATA_NAME_CHARS_MAX} characters`
+      throw invalidKnowledgeBase(message)
+    }
     if (seen.has(column.toLowerCase())) {
       throw invalidKnowledgeBase(`"${field}" names the column "${column}" twice`)
     }

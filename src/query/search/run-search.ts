@@ -97,8 +97,10 @@ export async function runSearch(
   const explanations = order.explain ? await explainChunks(search, searched, deps, signal) : []
   const text = typeof order.query === 'string' ? order.query : null
   const highlightsOf = order.isHighlighted && text !== null ? matchedWords(text, kb.language) : null
-  const passages = order.isJudged && text !== null ? chunks.map(foundPassage) : null
-  const judged = passages && (await deps.judgeAnswerability(text ?? '', passages))
+  const judged =
+    order.isJudged && text !== null
+      ? await deps.judgeAnswerability(text, chunks.map(foundPassage))
+      : null
   const slice = new TimeSlice(SLICE_MS)
   const results: SearchResult[] = []
   for (const [index, chunk] of chunks.entries()) {

@@ -73,8 +73,8 @@ export function takeSearch(
   const isHybrid = ranking?.kind !== 'lateral' && texts.hybridDefaults.isHybrid
   const hybrid = hybridSearchOf(options, { ...texts.hybridDefaults, isHybrid })
   const refuseMany = (what: string, count: number) => {
-    if (count <= EXCLUDED_TEXTS_MAX) return
-    const message = `${what} at most ${EXCLUDED_TEXTS_MAX} texts, and this one ${count}`
+    if (count <= SEARCH_TEXTS_MAX) return
+    const message = `${what} at most ${SEARCH_TEXTS_MAX} texts, and this one ${count}`
     throw new AppError('sql_invalid_search', message)
   }
   if (hybrid !== null) refuseMany('A hybrid search has', textIndexesOf(ranking).length)
@@ -87,7 +87,7 @@ export function takeSearch(
  * A wanted text adds two parts and their scales to a hybrid statement. DuckDB cannot be interrupted
  * while it compares two thousand chunks with all unwanted ones.
  */
-const EXCLUDED_TEXTS_MAX = 30
+const SEARCH_TEXTS_MAX = 30
 
 interface Collector {
   readonly source: SearchSource

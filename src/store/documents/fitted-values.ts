@@ -241,9 +241,14 @@ function truthFit(shown: unknown): Fit {
 const NUMBER_CHARS_MAX = 1_000
 const DECIMAL = /^([+-]?)0*(?!0)(\d*)(?:\.(\d*?)0*)?$/
 const NUMBER_TEXT = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
-const SMALL_INTEGERS: ReadonlySet<string> = new Set(
-  'TINYINT SMALLINT INTEGER UTINYINT USMALLINT UINTEGER'.split(' '),
-)
+const SMALL_INTEGERS: ReadonlySet<string> = new Set([
+  'TINYINT',
+  'SMALLINT',
+  'INTEGER',
+  'UTINYINT',
+  'USMALLINT',
+  'UINTEGER',
+])
 
 /** null if not a number or if the type cannot hold it. */
 function numberFit(text: string, type: ColumnType): Fit | null {
