@@ -77,6 +77,11 @@ export class ChunkWrites {
   readonly #postings = new PostingSorter({ sort: (kb) => this.#sortPostings(kb) })
   /** By knowledge base id: the work that new writes wait for. */
   readonly #held = new SingleFlight()
+  /**
+   * By knowledge base id: the first key that no write has used yet. A key is never given twice,
+   * because DuckDB's index may keep the keys of a COMMIT that ran out of memory.
+   */
+  readonly #unusedKeys = new Map<number, number>()
   #remote = NOTHING_REMOTE
 
   constructor(parts: StoreParts, languages: KeywordLanguages, marks: JobMarks) {
@@ -223,8 +228,9 @@ export class ChunkWrites {
       updatedAt: timestampOfMillis(this.#parts.now()),
     }
     const copiedCount = written.copied?.rowCount ?? 0
-    const following = row.nextChunkKey + written.newRows.length + copiedCount
+    const following = tables.nextChunkKey + written.newRows.length + copiedCount
     const nextChunkKey = written.copied?.nextChunkKey ?? following
+    this.#unusedKeys.set(row.id, nextChunkKey)
     const changed = { ...row, ...changes, nextChunkKey }
     await this.#rows.write(connection, changed)
     return {
@@ -261,7 +267,8 @@ export class ChunkWrites {
     if (row.dimensions === null && dimensions !== null) {
       await createVectorTable(connection, row, dimensions)
     }
-    const { id, projectId, vectorsNumber, nextChunkKey } = row
+    const { id, projectId, vectorsNumber } = row
+    const nextChunkKey = Math.max(row.nextChunkKey, this.#unusedKeys.get(id) ?? 0)
     const { columns } = plan
     const ids = { id, projectId, vectorsNumber }
     const strays = new Map<string, number>()
