@@ -145,20 +145,14 @@ export class ChunkWrites {
     const undone = new Error('a write that was only computed')
     const compute = this.#parts.database.write(async (connection) => {
       const { tables } = await this.#openTables(connection, kb, incoming)
-      const {
-        result,
-        newRows,
-        removedKeys,
-        rewrittenKeys = [],
-        marks = [],
-        copied,
-      } = await work(tables)
-      const { nextChunkKey, columns, dimensions } = tables
-      const rowCount = newRows.length + (copied?.rowCount ?? 0)
-      const rows = rowCount === 0 ? [] : await sentRows(tables, `chunk_key >= ${nextChunkKey}`)
+      const { result, removedKeys, rewrittenKeys = [], marks = [], ...added } = await work(tables)
+      const { columns, dimensions } = tables
+      const fromKey = `chunk_key >= ${tables.nextChunkKey}`
+      const nextChunkKey = keyAfter(tables, added)
+      const rows = nextChunkKey === tables.nextChunkKey ? [] : await sentRows(tables, fromKey)
       const rewritten = await sentMetadata(tables, rewrittenKeys)
       const change = { baseRevision, removedKeys, rows, rewritten, dimensions, columns }
-      resolve({ result, marks, change: { ...change, nextChunkKey: nextChunkKey + rowCount } })
+      resolve({ result, marks, change: { ...change, nextChunkKey } })
       throw undone
     })
     await compute.catch((error) => {
@@ -227,9 +221,7 @@ export class ChunkWrites {
       revision: row.revision + 1,
       updatedAt: timestampOfMillis(this.#parts.now()),
     }
-    const copiedCount = written.copied?.rowCount ?? 0
-    const following = tables.nextChunkKey + written.newRows.length + copiedCount
-    const nextChunkKey = written.copied?.nextChunkKey ?? following
+    const nextChunkKey = keyAfter(tables, written)
     this.#unusedKeys.set(row.id, nextChunkKey)
     const changed = { ...row, ...changes, nextChunkKey }
     await this.#rows.write(connection, changed)
@@ -315,6 +307,14 @@ export class ChunkWrites {
   close(): void {
     this.#postings.close()
   }
+}
+
+/** Returns the first key that is free after a write. */
+function keyAfter(
+  { nextChunkKey }: OpenTables,
+  { newRows, copied }: Pick<RowsWritten<unknown>, 'newRows' | 'copied'>,
+): number {
+  return copied?.nextChunkKey ?? nextChunkKey + newRows.length + (copied?.rowCount ?? 0)
 }
 
 function withStrays(column: MetadataColumn, { strays }: OpenTables): MetadataColumn {
