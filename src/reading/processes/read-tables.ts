@@ -113,7 +113,9 @@ function withoutPaths(error: unknown, paths: readonly string[]): unknown {
       message = message.replaceAll(named, 'the file')
     }
   }
-  return couldNotRead(NOT_PARQUET.test(message) ? 'it is not a Parquet file' : message, error)
+  if (NOT_PARQUET.test(message)) message = 'it is not a Parquet file'
+  if (message.startsWith('Out of Memory')) message = 'it has too many columns for so much text'
+  return couldNotRead(message, error)
 }
 
 /** DuckDB's messages for a file that is another format, or is cut off. */
