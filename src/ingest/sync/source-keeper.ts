@@ -18,7 +18,7 @@ import type {
 } from '../../core/domain/ports/job-ports.ts'
 import { hasCode, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
-import { HOUR_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
+import { MINUTE_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
 import { FolderWatch } from './folder-watch.ts'
 import type { EndedRun, SourceRunRequest } from './run-source.ts'
@@ -38,8 +38,8 @@ interface KeeperOptions {
 
 export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
 
-/** A limit, because a timer with a very long delay fires at once. */
-const TIMER_MS_MAX = HOUR_MS
+/** How late a run can be after the clock was set or the machine slept: timers count neither. */
+const TIMER_MS_MAX = MINUTE_MS
 /** The pause after a run that could not start. */
 const AGAIN_MS = 10_000
 
@@ -308,7 +308,9 @@ export class SourceKeeper implements SourceKeeping {
       last === null ? 0 : millisOf(last.startedAt),
       this.#begunMs.get(source.id) ?? 0,
     ]
-    const fromMs = Math.max(...sinceMs)
+    // After the clock was set back, times ahead of it would delay the next run until it catches up.
+    const nowMs = this.#options.now()
+    const fromMs = Math.max(0, ...sinceMs.filter((ms) => ms <= nowMs))
     return nextTime(source.schedule, fromMs, fromMs)
   }
 

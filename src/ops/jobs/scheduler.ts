@@ -12,7 +12,7 @@ import type {
 } from '../../core/domain/ports/job-ports.ts'
 import { AppError, hasCode, toAppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
-import { HOUR_MS, timestampOfMillis } from '../../core/time.ts'
+import { MINUTE_MS, timestampOfMillis } from '../../core/time.ts'
 
 interface SchedulerOptions {
   readonly store: ScheduleStore
@@ -26,7 +26,8 @@ interface SchedulerOptions {
   readonly now: () => number
 }
 
-const LONGEST_MS = HOUR_MS
+/** How late a run can be after the clock was set or the machine slept: timers count neither. */
+const LONGEST_MS = MINUTE_MS
 /** How soon a due run is retried if the schedule is still busy, or the run could not start. */
 const BUSY_MS = 1000
 
@@ -153,7 +154,7 @@ export class Scheduler implements Schedules, JobHandler {
     for (const schedule of this.store.list()) {
       const { id, nextRunAt, lastJobId } = schedule
       if (nextRunAt === null) continue
-      const dueMs = millisOf(nextRunAt)
+      const dueMs = this.#dueMs(schedule, nextRunAt, now)
       if (dueMs > now) {
         nextMs = Math.min(nextMs, dueMs)
         continue
@@ -191,11 +192,23 @@ export class Scheduler implements Schedules, JobHandler {
     }
   }
 
+  /** Now if the clock was set back, and the schedule would otherwise miss more than one run. */
+  #dueMs(schedule: StoredSchedule, dueAt: string, nowMs: number): number {
+    const { times } = this.#options
+    const dueMs = millisOf(dueAt)
+    const knownAt = schedule.lastStartedAt ?? schedule.createdAt
+    if (millisOf(knownAt) <= nowMs) return dueMs
+    const nextMs = times.next(schedule, nowMs)
+    const laterMs = nextMs === null ? null : times.next(schedule, nextMs)
+    return laterMs !== null && dueMs > laterMs ? nowMs : dueMs
+  }
+
   /** Claims the run for this job. Its start and its handler may both claim it; no other job can. */
   #claim(schedule: StoredSchedule, dueAt: string, jobId: number): Promise<boolean> {
     const { store, times, now } = this.#options
     const startedMs = now()
-    const nextMs = times.next(schedule, Math.max(startedMs, millisOf(dueAt)))
+    const dueMs = this.#dueMs(schedule, dueAt, startedMs)
+    const nextMs = times.next(schedule, Math.max(startedMs, dueMs))
     return store.claim(schedule.id, {
       jobId,
       dueAt,
