@@ -97,6 +97,31 @@ test('one that fails leaves the others stored', async () => {
   expect(ids).toEqual(['a', 'd0', 'd1', 'd2', 'd4', 'd5', 'd6', 'd7'])
 })
 
+test('the keys of a failed commit are not given again, because DuckDB may keep them', async () => {
+  await put({ id: 'a', texts: ['a'] })
+  let commits = 0
+  store.setListener({
+    needsChange: () => false,
+    beginCommit: () => {
+      commits += 1
+      if (commits === 1) throw new Error('the commit failed')
+    },
+    endCommit: () => {},
+    catalogChanged: () => {},
+  })
+  const failed = put({ id: 'b', texts: ['b', 'b again'] }).then(() => 'stored', String)
+  expect(await failed).toBe('Error: the commit failed')
+  await put({ id: 'c', texts: ['c'] })
+  const { chunks } = chunkTables(kb)
+  const [first = [], last = [], ...more] = await rowsOf(
+    store,
+    `SELECT document_id, chunk_key::INTEGER FROM ${chunks} ORDER BY chunk_key`,
+  )
+  expect(first[0]).toBe('a')
+  expect(last).toEqual(['c', Number(first[1]) + 3])
+  expect(more).toEqual([])
+})
+
 test('all waiting inserts fail if the knowledge base is dropped', async () => {
   await put({ id: 'a', texts: ['a'] })
   const dropped = store.catalog.dropKnowledgeBase(kb)

@@ -192,23 +192,21 @@ export class Scheduler implements Schedules, JobHandler {
     }
   }
 
-  /** Now if the clock was set back, and the schedule would otherwise miss more than one run. */
+  /** Now if the clock was set back, and more than one run would be missed. */
   #dueMs(schedule: StoredSchedule, dueAt: string, nowMs: number): number {
     const { times } = this.#options
     const dueMs = millisOf(dueAt)
-    const knownAt = schedule.lastStartedAt ?? schedule.createdAt
-    if (millisOf(knownAt) <= nowMs) return dueMs
-    const nextMs = times.next(schedule, nowMs)
-    const laterMs = nextMs === null ? null : times.next(schedule, nextMs)
-    return laterMs !== null && dueMs > laterMs ? nowMs : dueMs
+    if (millisOf(schedule.lastStartedAt ?? schedule.createdAt) <= nowMs) return dueMs
+    const nextMs = times.next(schedule, nowMs) ?? dueMs
+    return dueMs > (times.next(schedule, nextMs) ?? dueMs) ? nowMs : dueMs
   }
 
   /** Claims the run for this job. Its start and its handler may both claim it; no other job can. */
   #claim(schedule: StoredSchedule, dueAt: string, jobId: number): Promise<boolean> {
     const { store, times, now } = this.#options
     const startedMs = now()
-    const dueMs = this.#dueMs(schedule, dueAt, startedMs)
-    const nextMs = times.next(schedule, Math.max(startedMs, dueMs))
+    const fromMs = Math.max(startedMs, this.#dueMs(schedule, dueAt, startedMs))
+    const nextMs = times.next(schedule, fromMs)
     return store.claim(schedule.id, {
       jobId,
       dueAt,

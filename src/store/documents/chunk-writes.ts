@@ -77,6 +77,11 @@ export class ChunkWrites {
   readonly #postings = new PostingSorter({ sort: (kb) => this.#sortPostings(kb) })
   /** By knowledge base id: the work that new writes wait for. */
   readonly #held = new SingleFlight()
+  /**
+   * By knowledge base id: the first key that no write has used yet. A key is never given twice,
+   * because DuckDB's index may keep the keys of a COMMIT that ran out of memory.
+   */
+  readonly #unusedKeys = new Map<number, number>()
   #remote = NOTHING_REMOTE
 
   constructor(parts: StoreParts, languages: KeywordLanguages, marks: JobMarks) {
@@ -140,20 +145,14 @@ export class ChunkWrites {
     const undone = new Error('a write that was only computed')
     const compute = this.#parts.database.write(async (connection) => {
       const { tables } = await this.#openTables(connection, kb, incoming)
-      const {
-        result,
-        newRows,
-        removedKeys,
-        rewrittenKeys = [],
-        marks = [],
-        copied,
-      } = await work(tables)
-      const { nextChunkKey, columns, dimensions } = tables
-      const rowCount = newRows.length + (copied?.rowCount ?? 0)
-      const rows = rowCount === 0 ? [] : await sentRows(tables, `chunk_key >= ${nextChunkKey}`)
+      const { result, removedKeys, rewrittenKeys = [], marks = [], ...added } = await work(tables)
+      const { columns, dimensions } = tables
+      const fromKey = `chunk_key >= ${tables.nextChunkKey}`
+      const nextChunkKey = keyAfter(tables, added)
+      const rows = nextChunkKey === tables.nextChunkKey ? [] : await sentRows(tables, fromKey)
       const rewritten = await sentMetadata(tables, rewrittenKeys)
       const change = { baseRevision, removedKeys, rows, rewritten, dimensions, columns }
-      resolve({ result, marks, change: { ...change, nextChunkKey: nextChunkKey + rowCount } })
+      resolve({ result, marks, change: { ...change, nextChunkKey } })
       throw undone
     })
     await compute.catch((error) => {
@@ -222,9 +221,8 @@ export class ChunkWrites {
       revision: row.revision + 1,
       updatedAt: timestampOfMillis(this.#parts.now()),
     }
-    const copiedCount = written.copied?.rowCount ?? 0
-    const following = row.nextChunkKey + written.newRows.length + copiedCount
-    const nextChunkKey = written.copied?.nextChunkKey ?? following
+    const nextChunkKey = keyAfter(tables, written)
+    this.#unusedKeys.set(row.id, nextChunkKey)
     const changed = { ...row, ...changes, nextChunkKey }
     await this.#rows.write(connection, changed)
     return {
@@ -261,7 +259,8 @@ export class ChunkWrites {
     if (row.dimensions === null && dimensions !== null) {
       await createVectorTable(connection, row, dimensions)
     }
-    const { id, projectId, vectorsNumber, nextChunkKey } = row
+    const { id, projectId, vectorsNumber } = row
+    const nextChunkKey = Math.max(row.nextChunkKey, this.#unusedKeys.get(id) ?? 0)
     const { columns } = plan
     const ids = { id, projectId, vectorsNumber }
     const strays = new Map<string, number>()
@@ -308,6 +307,14 @@ export class ChunkWrites {
   close(): void {
     this.#postings.close()
   }
+}
+
+/** Returns the first key that is free after a write. */
+function keyAfter(
+  { nextChunkKey }: OpenTables,
+  { newRows, copied }: Pick<RowsWritten<unknown>, 'newRows' | 'copied'>,
+): number {
+  return copied?.nextChunkKey ?? nextChunkKey + newRows.length + (copied?.rowCount ?? 0)
 }
 
 function withStrays(column: MetadataColumn, { strays }: OpenTables): MetadataColumn {

@@ -213,7 +213,7 @@ export class Database {
   ): Promise<T> {
     const write = () => {
       if (!isFreeing) this.#checkSpace()
-      return this.#alive(() => this.#leaseWriter((writer) => transaction(writer, work)))
+      return this.#transaction(work)
     }
     return this.#inTurn(write, () => {}, { isOfRecords: true })
   }
@@ -253,7 +253,7 @@ export class Database {
     return turn
   }
 
-  async #written<T>(
+  #written<T>(
     work: (connection: DuckDBConnection) => Promise<T>,
     own?: DuckDBConnection,
   ): Promise<T> {
@@ -262,34 +262,25 @@ export class Database {
       this.#isCommitting = true
       return result
     }
-    return this.#alive(async () => {
-      if (own === undefined)
-        return await this.#leaseWriter((writer) => transaction(writer, committed))
-      return await transaction(own, committed).catch((error) => Promise.reject(this.#noted(error)))
-    })
+    return this.#transaction(committed, own)
   }
 
-  /** Runs a write. If it fails because the disk is full, checks that DuckDB still works. */
-  async #alive<T>(work: () => Promise<T>): Promise<T> {
+  /** On `own` or the single write connection. On a full disk, checks that DuckDB still works. */
+  async #transaction<T>(
+    work: (connection: DuckDBConnection) => Promise<T>,
+    own?: DuckDBConnection,
+  ): Promise<T> {
+    const connection = own ?? this.#writer ?? (await this.take())
+    if (own === undefined) this.#writer = null
     try {
-      return await work()
-    } catch (error) {
-      if (hasCode(error, 'storage_full')) await this.#checkAlive(error)
-      throw error
-    }
-  }
-
-  /** Like `lease`, but for the single write connection. */
-  async #leaseWriter<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
-    const connection = this.#writer ?? (await this.take())
-    this.#writer = null
-    try {
-      const result = await work(connection)
-      this.#writer = connection
+      const result = await transaction(connection, work)
+      if (own === undefined) this.#writer = connection
       return result
     } catch (error) {
-      this.discard(connection)
-      throw this.#noted(error)
+      if (own === undefined) this.discard(connection)
+      const known = this.#noted(error)
+      if (hasCode(known, 'storage_full')) await this.#checkAlive(known)
+      throw known
     }
   }
 
