@@ -152,7 +152,12 @@ describe('a site', () => {
 
     site.pages['/'] = html('Teas of the world, a list of them.', ['/a'])
     site.pages['/a'] = { status: 500 }
-    expect(await fixture.run('site')).toMatchObject({ removed: 0 })
+    const partial = await fixture.run('site')
+    expect(partial).toMatchObject({ removed: 0 })
+    expect(partial.errors).toContainEqual({
+      item: site.url('/'),
+      message: '2 known pages not found, but kept because a request failed',
+    })
     site.pages['/a'] = html('Green tea is steamed or fired.')
     expect(await fixture.run('site')).toMatchObject({ removed: 1 })
     expect(Object.keys(await fixture.documents())).toEqual([site.url('/'), site.url('/a')])
