@@ -54,7 +54,7 @@ test('a job of a source counts all that it left out, and names the first', async
   const { app } = fixture
   await app.send('POST', '/api/sql/query', {
     query:
-      "CREATE TABLE long AS SELECT repeat('x', 5000) || i AS id, 'a' AS content FROM range(150) t(i)",
+      "CREATE TABLE long AS SELECT i || repeat('x', 5000) AS id, 'a' AS content FROM range(150) t(i)",
   })
   await fixture.addSource({ name: 'long', kind: 'table', table: 'mindsdb.long' })
   const run = await fixture.run('long')
