@@ -16,7 +16,7 @@ import type {
   SourceState,
   SyncStore,
 } from '../../core/domain/ports/job-ports.ts'
-import { hasCode, notFound, toAppError } from '../../core/errors.ts'
+import { type ErrorCode, hasCode, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
 import { MINUTE_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
@@ -63,6 +63,10 @@ export class SourceKeeper implements SourceKeeping {
   readonly #starting = new Map<number, Promise<Job>>()
   /** Sources that changed during a run, so they must run again. */
   readonly #again = new Set<number>()
+  /** Sources whose run could not start, so it is tried again after a pause. */
+  readonly #pausing = new Set<number>()
+  /** Why: on a full disk each attempt fails, but one log line will do. */
+  #refusal: ErrorCode | null = null
   readonly #watches = new Map<number, { readonly key: string; readonly watch: FolderWatch }>()
   /** When each source was last started by its schedule. */
   readonly #begunMs = new Map<number, number>()
@@ -315,13 +319,20 @@ export class SourceKeeper implements SourceKeeping {
   }
 
   async #tryBegin(source: SyncSource, trigger: RunTrigger): Promise<void> {
-    if (this.#state !== 'open') return
+    if (this.#state !== 'open' || this.#pausing.has(source.id)) return
     try {
       await this.#begin(source, trigger, false)
+      this.#refusal = null
     } catch (error) {
-      if (hasCode(error, 'source_not_found') || hasCode(error, 'shutting_down')) return
-      this.#options.onFailure(error)
-      setTimeout(() => void this.#tryBegin(source, trigger), AGAIN_MS).unref()
+      const { code } = toAppError(error)
+      if (code === 'source_not_found' || code === 'shutting_down') return
+      if (code !== this.#refusal) this.#options.onFailure(error)
+      this.#refusal = code
+      this.#pausing.add(source.id)
+      setTimeout(() => {
+        this.#pausing.delete(source.id)
+        void this.#tryBegin(source, trigger)
+      }, AGAIN_MS).unref()
     }
   }
 }

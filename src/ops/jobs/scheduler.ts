@@ -10,7 +10,7 @@ import type {
   Schedules,
   ScheduleTimes,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError, hasCode, toAppError } from '../../core/errors.ts'
+import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
 import { MINUTE_MS, timestampOfMillis } from '../../core/time.ts'
 
@@ -41,6 +41,8 @@ interface RunRequest {
 export class Scheduler implements Schedules, JobHandler {
   readonly #options: SchedulerOptions
   readonly #active = new Set<number>()
+  /** Why the last run could not start: on a full disk each attempt fails, but one log line will do. */
+  #refusal: ErrorCode | null = null
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
 
@@ -182,9 +184,14 @@ export class Scheduler implements Schedules, JobHandler {
       })
       await this.#claim(schedule, dueAt, job.id)
       this.#active.delete(id)
+      this.#refusal = null
     } catch (error) {
-      if (hasCode(error, 'shutting_down')) this.close()
-      else if (!hasCode(error, 'schedule_not_found')) this.#options.onFailure(error)
+      const { code } = toAppError(error)
+      if (code === 'shutting_down') this.close()
+      else if (code !== 'schedule_not_found' && code !== this.#refusal) {
+        this.#refusal = code
+        this.#options.onFailure(error)
+      }
       // A run is refused at once, so trying again at once would leave no time for anything else.
       setTimeout(() => this.#active.delete(id), BUSY_MS).unref()
     } finally {
