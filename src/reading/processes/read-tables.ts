@@ -198,8 +198,7 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
 
 function isMarked(file: number): boolean {
   const begin = new Uint8Array(3)
-  readSync(file, begin, 0, begin.length, 0)
-  return markedEncoding(begin) !== null
+  return readSync(file, begin, 0, 3, 0) === 3 && markedEncoding(begin) !== null
 }
 
 function firstOddBlock(file: number): Uint8Array | null {
