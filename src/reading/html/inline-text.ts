@@ -89,9 +89,18 @@ function pictureText(image: Element): string {
     /^\p{Extended_Pictographic}(?:\p{Extended_Pictographic}|\u200D|\uFE0F|\p{M}){0,8}$/u.test(alt)
   if (isEmoji) return alt
   if (isButton(image)) return ''
-  if (SAYS_NOTHING.test(alt) || FILE_NAME.test(alt) || /^https?:/i.test(alt)) return ''
+  // `[Anmerkung]` is how DocBook names the icon beside a note.
+  if (
+    SAYS_NOTHING.test(alt) ||
+    /^\[[^\]]*\]$/.test(alt) ||
+    FILE_NAME.test(alt) ||
+    /^https?:/i.test(alt)
+  )
+    return ''
   if (alt.length < 5 || (BADGE.test(alt) && alt.length < 30)) return ''
-  const figure = ancestor(image, (at) => at.nodeName === 'FIGURE')
+  const figure = ancestor(image, (at) => {
+    return at.nodeName === 'FIGURE' || at.getAttribute('class') === 'figure'
+  })
   const around = figure ?? ancestor(image, (at) => /^(?:A|P|TD|DIV|LI)$/.test(at.nodeName))
   return oneLine(around?.textContent).includes(alt) ? '' : ` ${alt} `
 }
