@@ -240,8 +240,10 @@ function logOver(logger: pino.Logger): AppLog {
         'request',
       )
     },
-    job: ({ event, job: { id, kind, state, title, progress, rate, errorCount } }) => {
-      logger.info({ id, kind, state, title, ...progress, rate, errorCount }, `job ${event}`)
+    job: ({ event, job: { id, kind, state, title, progress, rate, errorCount, error } }) => {
+      // Further lines quote the statement, which is not for the log.
+      const why = error === null ? {} : { error: error.split('\n', 1)[0] }
+      logger.info({ id, kind, state, title, ...progress, rate, errorCount, ...why }, `job ${event}`)
     },
     failure: ({ requestId, traceId, error }) => {
       logger.error({ requestId, ...(traceId && { traceId }), ...failureFields(error) }, 'failure')

@@ -80,7 +80,10 @@ const MAGIC: readonly (readonly [string, FileFormat])[] = [
 ]
 
 function certainFormat(bytes: Uint8Array): FileFormat | null {
-  const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 8))
+  // Programs write line ends or a byte order mark before a PDF, and every viewer skips them.
+  const begin = new TextDecoder('latin1')
+    .decode(bytes.subarray(0, 1024))
+    .replace(/^[\s\u00ef\u00bb\u00bf]+(?=%PDF-)/, '')
   const found = MAGIC.find(([magic]) => begin.startsWith(magic))?.[1]
   if (found !== undefined) return found
   if (imageType(bytes) !== null) return 'image'

@@ -7,6 +7,7 @@ describe('the format', () => {
     ['a.ndjson', '{}\n{}\n', 'jsonl'],
     ['a.parquet', 'PAR1….', 'parquet'],
     ['wrong.txt', '%PDF-1.7', 'pdf'],
+    ['after-a-mark.pdf', '\ufeff\r\n%PDF-1.7', 'pdf'],
     ['no-extension', '<!DOCTYPE html><p>x', 'html'],
     ['no-extension', '[{"a":1}]', 'json'],
     ['no-extension', '{"a":1}\n{"a":2}\n', 'jsonl'],

@@ -129,14 +129,36 @@ async function startRefused(code: 'too_busy' | 'shutting_down') {
   return failures
 }
 
-test('a run that cannot start is tried again a second later, not at once', async () => {
+test('a run that cannot start is tried again a second later, not at once, and logged once', async () => {
   const failures = await startRefused('too_busy')
   while (started.length < 2) await Bun.sleep(20)
-  expect(failures.length).toBe(2)
+  expect(failures.length).toBe(1)
 })
 
 test('no run starts while the server shuts down', async () => {
   const failures = await startRefused('shutting_down')
   await Bun.sleep(1_500)
   expect([started.length, failures.length]).toEqual([1, 0])
+})
+
+test('after the clock was set back, no run waits until it catches up, and none is repeated', async () => {
+  const id = await hourly()
+  const nextAfterRunAt = async (time: string) => {
+    nowMs = Date.parse(time)
+    const begun = Promise.withResolvers<void>()
+    onStart = begun.resolve
+    scheduler.start()
+    await begun.promise
+    const work = { ...workOf(started.length), request: started.at(-1)?.request }
+    await scheduler.run(work, new AbortController().signal)
+    scheduler.close()
+    return store.schedules.get(id)?.nextRunAt
+  }
+  expect(await nextAfterRunAt('2026-01-09T10:30:00Z')).toBe('2026-01-09 11:00:00.000000')
+  expect(await nextAfterRunAt('2026-01-02T08:15:00Z')).toBe('2026-01-02 09:00:00.000000')
+  expect(await nextAfterRunAt('2026-01-02T09:00:00.005Z')).toBe('2026-01-02 10:00:00.000000')
+  nowMs = Date.parse('2026-01-02T08:59:59.900Z')
+  scheduler.start()
+  await Bun.sleep(50)
+  expect([started.length, runs]).toEqual([3, 3])
 })

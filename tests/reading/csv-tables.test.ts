@@ -37,6 +37,8 @@ describe('no row of a CSV file is lost', () => {
     const commented = await table('# made by hand\n# twice\nname,price\na,1\nb,2\n')
     expect(commented.rows).toHaveLength(2)
     expect(commented.warnings).toEqual(['2 lines that begin with # are comments, not rows'])
+    const ended = await table('# made by hand\nid,price\n1,2\n# end\n')
+    expect(ended.columns).toEqual(['id BIGINT', 'price BIGINT'])
   })
 
   test('a quote that is never closed is an error with its line', async () => {
@@ -141,6 +143,22 @@ describe('the dialect of a CSV file is found', () => {
     const found = await table('text\nHello there\nWell, yes\nNo\nMaybe\n')
     expect(found.columns).toEqual(['text VARCHAR'])
     expect(found.rows).toEqual([['Hello there'], ['Well, yes'], ['No'], ['Maybe']])
+  })
+
+  test('one column, of values that contain delimiters', async () => {
+    const cases = [
+      ['at', ['2026-01-31 10:00:00', '2026-01-31 11:00:00'], 'TIMESTAMP'],
+      ['at', ['2026-01-31T10:00:00+02:00', '2026-01-31T10:00:00Z'], 'TIMESTAMP WITH TIME ZONE'],
+      ['at', ['09:05', '23:59:30'], 'TIME'],
+      ['price', ['5,00', '1.234,50'], 'DOUBLE'],
+      ['page', ['http://a.test/b', 'https://a.test:80/c'], 'VARCHAR'],
+      ['card', ['00:11:22:33:44:55', 'aa:bb:cc:dd:ee:ff'], 'VARCHAR'],
+    ] as const
+    for (const [name, values, type] of cases) {
+      const found = await table(`${name}\n${values.join('\n')}\n`)
+      expect(found.columns).toEqual([`${name} ${type}`])
+      expect(found.rows).toHaveLength(2)
+    }
   })
 
   test('or is the one that the client states', async () => {

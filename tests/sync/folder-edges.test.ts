@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, mock, test } from 'bun:test'
 import fs, { writeFileSync } from 'node:fs'
-import { appendFile, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FolderWatch } from '../../src/ingest/sync/folder-watch.ts'
@@ -79,6 +79,33 @@ describe('a folder', () => {
     changed = Promise.withResolvers<void>()
     await fixture.write('later/green.md', 'Steamed leaves.')
     await changed.promise
+    watch.close()
+  })
+
+  test('that another folder takes the place of is watched instead', async () => {
+    fixture = await syncFixture()
+    const path = join(fixture.folder, 'current')
+    await fixture.write('current/green.md', 'Steamed leaves.')
+    await fixture.write('next/black.md', 'Withered leaves.')
+    let changed = Promise.withResolvers<void>()
+    const watch = new FolderWatch({
+      path,
+      roots: [fixture.folder],
+      rules: { include: [], exclude: [], hidden: true },
+      onChange: () => changed.resolve(),
+      ...{ quietMs: 5, patienceMs: 20, pollMs: 10 },
+    })
+    watch.start()
+    await changed.promise
+    await rename(path, join(fixture.folder, 'before'))
+    await rename(join(fixture.folder, 'next'), path)
+    // The first reports may be of the swap itself.
+    for (const name of ['1', '2', '3', '4', '5']) {
+      changed = Promise.withResolvers<void>()
+      await fixture.write(`current/${name}.md`, name)
+      await changed.promise
+    }
+    expect(watch.mode).toBe('events')
     watch.close()
   })
 

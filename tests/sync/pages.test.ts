@@ -152,9 +152,31 @@ describe('a site', () => {
 
     site.pages['/'] = html('Teas of the world, a list of them.', ['/a'])
     site.pages['/a'] = { status: 500 }
-    expect(await fixture.run('site')).toMatchObject({ removed: 0 })
+    const partial = await fixture.run('site')
+    expect(partial).toMatchObject({ removed: 0 })
+    expect(partial.errors).toContainEqual({
+      item: site.url('/'),
+      message: '2 known pages not found, but kept because a request failed',
+    })
     site.pages['/a'] = html('Green tea is steamed or fired.')
     expect(await fixture.run('site')).toMatchObject({ removed: 1 })
     expect(Object.keys(await fixture.documents())).toEqual([site.url('/'), site.url('/a')])
+  })
+
+  test('that answers with a notice of maintenance keeps its pages', async () => {
+    fixture = await syncFixture()
+    const home = html('Teas of the world, a list of them.', ['/a'])
+    site = testSite({ '/': home, '/a': html('Green tea is steamed or fired.') })
+    await fixture.addSource({ name: 'site', kind: 'site', url: site.url('/') })
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', added: 2 })
+    site.pages['/'] = html('We will be back soon.')
+    expect(await fixture.run('site')).toMatchObject({
+      ...{ state: 'failed', removed: 0 },
+      error:
+        'The site has only one page now; its 1 known item stays. If that is right, "allow_empty": true removes them',
+    })
+    site.pages['/'] = home
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', unchanged: 1, changed: 1 })
+    expect(Object.keys(await fixture.documents())).toHaveLength(2)
   })
 })

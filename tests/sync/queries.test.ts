@@ -35,14 +35,29 @@ test('a table that is gone is named', async () => {
   })
 })
 
+test('a table without the content column fails once, not for each row', async () => {
+  fixture = await syncFixture()
+  const query = (sql: string) => fixture.app.send('POST', '/api/sql/query', { query: sql })
+  await query("CREATE TABLE teas AS SELECT 1 AS id, 'green tea' AS content")
+  await fixture.addSource({ name: 'teas', kind: 'table', table: 'teas' })
+  expect(await fixture.run('teas')).toMatchObject({ state: 'done', added: 1 })
+  await query("CREATE OR REPLACE TABLE teas AS SELECT 1 AS id, 'green tea' AS text")
+  expect(await fixture.run('teas')).toMatchObject({
+    ...{ state: 'failed', failed: 0 },
+    error: 'Content column "content" not found; columns: id, text',
+  })
+  expect(await fixture.documents()).toEqual({ '1': 'green tea' })
+})
+
 test('a job of a source counts all that it left out, and names the first', async () => {
   fixture = await syncFixture()
   const { app } = fixture
   await app.send('POST', '/api/sql/query', {
-    query: 'CREATE TABLE bare AS SELECT i AS id, i AS price FROM range(150) t(i)',
+    query:
+      "CREATE TABLE long AS SELECT i || repeat('x', 5000) AS id, 'a' AS content FROM range(150) t(i)",
   })
-  await fixture.addSource({ name: 'bare', kind: 'table', table: 'mindsdb.bare' })
-  const run = await fixture.run('bare')
+  await fixture.addSource({ name: 'long', kind: 'table', table: 'mindsdb.long' })
+  const run = await fixture.run('long')
   expect(run).toMatchObject({ state: 'done', failed: 150 })
   const job = (await app.send('GET', `/api/jobs/${run.job_id}`)).body
   expect(job).toMatchObject({ error_count: 150 })

@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, setSystemTime, test } from 'bun:test'
 import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { EmbedderRegistry } from '../../src/core/domain/ports/model-ports.ts'
+import { DAY_MS, HOUR_MS } from '../../src/core/time.ts'
 import { duckdbSources } from '../support/duckdb-sources.ts'
 import { createTestApp, wordEmbedders } from '../support/test-app.ts'
 import { ended, type SyncFixture, syncFixture } from './sync-fixture.ts'
@@ -12,7 +13,10 @@ const RUN = '/api/projects/mindsdb/knowledge_bases/docs/sources/files/run'
 
 let fixture: SyncFixture
 
-afterEach(() => fixture.close())
+afterEach(async () => {
+  setSystemTime()
+  await fixture.close()
+})
 
 /** Records each text that is embedded. A text with `slow` waits for a gate. */
 class WatchedModel {
@@ -142,6 +146,26 @@ describe('a run', () => {
     expect((await app.send('POST', RUN)).body).toMatchObject({ id, state: 'queued' })
     await app.close()
     await rm(directory, { recursive: true })
+  })
+
+  test('is not delayed by a clock that was set back', async () => {
+    fixture = await syncFixture()
+    const { app } = fixture
+    app.app.start()
+    const schedule = 'every 1 hour'
+    const query = "SELECT 1 AS id, 'a' AS content"
+    setSystemTime(new Date(Date.now() + DAY_MS))
+    await fixture.addSource({ name: 'files', kind: 'query', query, schedule })
+    expect(await fixture.run('files')).toMatchObject({ state: 'done', trigger: 'request' })
+    setSystemTime()
+    // Any change of a source looks at all of them, as the timer does within a minute.
+    await fixture.addSource({ name: 'other', kind: 'query', query })
+    while ((await fixture.runs('files'))[0]?.trigger !== 'schedule') await Bun.sleep(20)
+    const { next_run_at: next } = (await app.send('GET', RUN.replace(/\/run$/, ''))).body as {
+      readonly next_run_at: string
+    }
+    expect(Date.parse(`${next.replace(' ', 'T')}Z`)).toBeLessThanOrEqual(Date.now() + HOUR_MS)
+    expect(await fixture.runs('files')).toHaveLength(2)
   })
 
   test('takes the vectors of a file that was moved', async () => {

@@ -32,7 +32,7 @@ test('what clients send forges no line and obeys no order to the terminal', () =
   for (const fields of [
     { ...REQUEST, path: hostile, method: hostile, principal: hostile, requestId: hostile },
     { level: 50, msg: hostile, field: hostile, other: [hostile] },
-    { msg: 'job over', kind: 'insert', title: hostile, state: 'completed' },
+    { msg: 'job over', kind: 'insert', title: hostile, state: 'failed', error: hostile },
     { msg: 'failure', requestId: hostile, message: hostile, stack: `Error: ${hostile}` },
   ]) {
     const text = shown(fields)
@@ -71,6 +71,10 @@ test('jobs and crashes are one line', () => {
   }
   expect(shown({ ...job, msg: 'job over', rate: null, errorCount: 1 })).toBe(
     '12:03:04 job 7 insert completed: docs in shop  3 of 4 rows  1 errors\n',
+  )
+  const failed = { ...job, state: 'failed', error: 'The source is empty' }
+  expect(shown({ ...failed, msg: 'job over' })).toBe(
+    '12:03:04 job 7 insert failed: docs in shop  3 of 4 rows  The source is empty\n',
   )
   expect(shown({ level: 60, reason: 'SIGSEGV', running: [], msg: 'the server crashed' })).toBe(
     '12:03:04 the server crashed  reason=SIGSEGV  running=[]\n',

@@ -31,9 +31,7 @@ export function documentOfRow(
 ): Omit<Document, 'id'> & { readonly id: string | null } {
   const row = wellFormedRow(sent)
   const columns = Object.keys(row)
-  const content = mapping.contentColumns.map((name) => {
-    return { name, column: findColumn(columns, name) ?? missing(name, columns) }
-  })
+  const content = contentIn(columns, mapping)
   const layout = layoutOf(row, mapping)
   const laidOut = mainColumn(mapping)
   const texts = content.flatMap(({ name, column }): DocumentText[] => {
@@ -50,6 +48,13 @@ export function documentOfRow(
   if (idColumn !== undefined) known.add(idColumn)
   if (layout !== null) known.add(LAYOUT_COLUMN)
   return { id, rowIndex, texts, metadata: metadataOf(row, mapping, known) }
+}
+
+/** @throws AppError `insert_failed` naming a missing column and the existing ones */
+export function contentIn(columns: readonly string[], { contentColumns }: ColumnMapping) {
+  return contentColumns.map((name) => {
+    return { name, column: findColumn(columns, name) ?? missing(name, columns) }
+  })
 }
 
 /** Replaces `![Logo](data:image/png;base64,…)` by `Logo`: embedded files are not text. */

@@ -6,6 +6,7 @@ import {
 } from '../../core/domain/ports/reading-ports.ts'
 import { type FileFormat, FORMAT_NAMES, isFileFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
+import { definedFields } from '../../core/json.ts'
 
 export interface UploadOptions {
   readonly reading: ReadingOptions
@@ -52,38 +53,26 @@ export function uploadOptions(
     const message = `Unknown parameter "${unknown.slice(0, 100)}"; expected ${known.join(', ')}`
     throw new AppError('unknown_field', message)
   }
-  const set = (name: UploadField) => fields.get(name) || undefined
+  const option = <T>(name: UploadField, parsed: (text: string, name: string) => T) => {
+    const text = fields.get(name) || undefined
+    return text === undefined ? undefined : parsed(text, name)
+  }
+  const asSent = (text: string) => text
   return {
-    reading: {
-      ...defined('format', parsedOption(set('format'), formatNamed)),
-      ...defined('encoding', parsedOption(set('encoding'), encodingNamed)),
-      ...defined('delimiter', parsedOption(fields.get('delimiter'), delimiterOf)),
-      ...defined(
-        'header',
-        parsedOption(set('header'), (text) => truth('header', text)),
-      ),
-      ...defined(
-        'allText',
-        parsedOption(set('all_text'), (text) => truth('all_text', text)),
-      ),
-      ...defined('sheet', parsedOption(set('sheet'), sheetOf)),
-      ...defined('ocr', parsedOption(set('ocr'), ocrWish)),
-    },
-    replace: parsedOption(set('replace'), (text) => truth('replace', text)) ?? false,
-    originalName: set('original_file_name') ?? null,
-    documentId: set('document_id') ?? null,
+    reading: definedFields({
+      format: option('format', formatNamed),
+      encoding: option('encoding', encodingNamed),
+      delimiter: option('delimiter', delimiterOf),
+      header: option('header', truth),
+      allText: option('all_text', truth),
+      sheet: option('sheet', sheetOf),
+      ocr: option('ocr', ocrWish),
+    }),
+    replace: option('replace', truth) ?? false,
+    originalName: option('original_file_name', asSent) ?? null,
+    documentId: option('document_id', asSent) ?? null,
     url,
   }
-}
-
-/** Leaves out an unset option, as in the JSON of a knowledge base's files. */
-function defined<K extends string, T>(key: K, value: T | undefined): { readonly [P in K]?: T } {
-  // TypeScript widens a computed key to a string.
-  return value === undefined ? {} : ({ [key]: value } as { readonly [P in K]?: T })
-}
-
-function parsedOption<T>(text: string | undefined, parse: (text: string) => T): T | undefined {
-  return text === undefined ? undefined : parse(text)
 }
 
 const OTHER_FORMATS: Readonly<Record<string, FileFormat>> = {
@@ -134,7 +123,7 @@ const TRUTHS: Readonly<Record<string, boolean>> = {
   no: false,
 }
 
-function truth(name: string, text: string): boolean {
+function truth(text: string, name: string): boolean {
   const value = TRUTHS[text.trim().toLowerCase()]
   if (value === undefined) throw wrongOption(name, text, 'true or false')
   return value

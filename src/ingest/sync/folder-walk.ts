@@ -223,6 +223,8 @@ export interface OpenFolder {
   readonly path: string
   /** The configured folder that contains it. */
   readonly root: string
+  /** Changes if another folder takes its place, or is mounted there. */
+  readonly identity: string
 }
 
 const SETTING = 'EIDER_FOLDERS_DIR'
@@ -258,7 +260,9 @@ async function openedFile(wanted: string, root: string): Promise<OpenFolder> {
     const why = `a link leads out of the folders of ${SETTING}`
     throw new AppError('folder_refused', `The folder ${shown(wanted)} may not be read: ${why}`)
   }
-  if ((await stat(path)).isDirectory()) return { path, root: realRoot }
+  const found = await stat(path)
+  const identity = `${found.dev}:${found.ino}`
+  if (found.isDirectory()) return { path, root: realRoot, identity }
   throw new AppError('folder_unreadable', `${shown(wanted)} is a file; a source needs its folder`)
 }
 

@@ -17,6 +17,7 @@ interface FolderWatchOptions {
 
 /** Scan all files this often in any case, because the system may lose events. */
 const SAFETY_MS = 300_000
+const AWAY = 'away'
 /** Scans take at most one part in this many of the time. */
 const POLLING_SHARE = 20
 
@@ -35,6 +36,8 @@ export class FolderWatch {
   #poll: ReturnType<typeof setTimeout> | undefined
   #firstAt = 0
   #digest: string | null = null
+  #scannedAt = Number.NEGATIVE_INFINITY
+  #identity = AWAY
 
   constructor(options: FolderWatchOptions) {
     this.#options = options
@@ -62,14 +65,14 @@ export class FolderWatch {
 
   async #watch(): Promise<void> {
     try {
-      const { path } = await openFolder(this.#options.path, this.#options.roots)
+      const { path, identity } = await this.#open()
       if (this.#ending.signal.aborted) return
+      this.#identity = identity
       const watcher = watch(path, { recursive: true, persistent: false })
       this.#watcher = watcher
       watcher.on('change', () => this.#changed())
       const end = (error: unknown) => {
-        this.#lost(error)
-        this.#pollLater()
+        if (this.#watcher === watcher) this.#lost(error)
       }
       watcher.on('error', end)
       watcher.on('close', () => end(null))
@@ -80,8 +83,9 @@ export class FolderWatch {
 
   #lost(error: unknown): void {
     if (this.#ending.signal.aborted) return
-    this.#watcher?.close()
+    const watcher = this.#watcher
     this.#watcher = null
+    watcher?.close()
     const code = systemCodeOf(error) ?? ''
     const why =
       WATCH_FAILURES[code] ?? (error instanceof Error ? error.message : 'the folder is gone')
@@ -104,32 +108,50 @@ export class FolderWatch {
   #pollLater(tookMs = 0): void {
     if (this.#ending.signal.aborted) return
     clearTimeout(this.#poll)
-    const everyMs = this.#watcher === null ? this.#options.pollMs : SAFETY_MS
-    this.#poll = setTimeout(() => void this.#look(), Math.max(everyMs, tookMs * POLLING_SHARE))
+    const waitMs = Math.max(this.#options.pollMs, tookMs * POLLING_SHARE)
+    this.#poll = setTimeout(() => void this.#look(), waitMs)
     this.#poll.unref()
   }
 
   async #look(): Promise<void> {
     const startedAt = performance.now()
+    // The system reports nothing of a folder that took the place of the watched one.
+    if (this.#watcher !== null && (await this.#identityNow()) !== this.#identity) this.#lost(null)
+    const isDue = this.#watcher === null || startedAt - this.#scannedAt >= SAFETY_MS
     // Watch first, so that no change falls between the scan and the first event.
     if (this.#watcher === null) await this.#watch()
+    if (isDue) await this.#scan()
+    this.#pollLater(performance.now() - startedAt)
+  }
+
+  async #scan(): Promise<void> {
+    this.#scannedAt = performance.now()
     const digest = await this.#digestNow()
     if (this.#ending.signal.aborted) return
     if (digest !== this.#digest) this.#changed()
     this.#digest = digest
-    this.#pollLater(performance.now() - startedAt)
+  }
+
+  #open() {
+    return openFolder(this.#options.path, this.#options.roots)
+  }
+
+  #identityNow(): Promise<string> {
+    return this.#open().then(
+      ({ identity }) => identity,
+      () => AWAY,
+    )
   }
 
   async #digestNow(): Promise<string> {
-    const { path, roots, rules } = this.#options
     try {
-      const folder = await openFolder(path, roots)
-      const { files } = await listFolder(folder, rules, this.#ending.signal)
+      const folder = await this.#open()
+      const { files } = await listFolder(folder, this.#options.rules, this.#ending.signal)
       const hasher = createHash('sha256')
       for (const { item, stamp } of files) hasher.update(`${item}\0${stamp}\0`)
       return hasher.digest('base64url')
     } catch {
-      return 'away'
+      return AWAY
     }
   }
 }

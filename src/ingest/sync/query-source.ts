@@ -3,10 +3,15 @@ import { type CellValue, type Row, shownValue } from '../../core/domain/document
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { literal, quote } from '../../core/domain/names.ts'
-import { AppError } from '../../core/errors.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { EMPTY } from '../pipeline/store-rows.ts'
-import { contentId, documentOfRow, findColumn, textOf } from '../sources/document-of-row.ts'
+import {
+  contentId,
+  contentIn,
+  documentOfRow,
+  findColumn,
+  textOf,
+} from '../sources/document-of-row.ts'
 import { rowsOfQuery } from '../sources/file-rows.ts'
 import type { InsertDeps } from '../sources/insert-request.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
@@ -76,6 +81,7 @@ async function readRows(
   let rowCount = 0
   for await (const row of rowsOfQuery(read, deps, signal)) {
     rowCount += 1
+    if (rowCount === 1) contentIn(Object.keys(row), mapping)
     if (slice.isSpent) await slice.yieldIfSpent(signal)
     const item = await itemOf(row)
     if (item === null) continue
@@ -97,15 +103,10 @@ async function readRows(
     const idColumn = mapping.idColumns.map((name) => findColumn(columns, name)).find(Boolean)
     const id = idColumn === undefined ? '' : textOf(row[idColumn] ?? null)
     if (id.trim() !== '') return id.length > INGEST_LIMITS.idCharsMax ? refusedId(id) : id
-    try {
-      const { texts } = documentOfRow(row, 0, mapping)
-      if (texts.length > 0) return await contentId(texts, slice, signal)
-      sink.leaveOut(`row ${rowCount}`, EMPTY)
-      return null
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
-      throw new AppError('invalid_select', error.message, { cause: error })
-    }
+    const { texts } = documentOfRow(row, 0, mapping)
+    if (texts.length > 0) return contentId(texts, slice, signal)
+    sink.leaveOut(`row ${rowCount}`, EMPTY)
+    return null
   }
 
   function refusedId(id: string): null {

@@ -98,20 +98,27 @@ async function readSite(
   const crawl = crawlOf(parameters)
   const request = { kb, urls: [String(parameters.url)], crawl, leftOut }
   const rows = crawledRows(request, { ...deps, pages: watched }, signal)
-  let found = 0
+  const met = new Set<string>()
   for await (const row of rows) {
     const item = pageId(row, task)
     // A page's depth may change while the page does not.
     const { crawl_depth: _, ...hashed } = row
     const hash = hashOf(hashed)
     const before = task.known.get(item)
-    found += 1
+    met.add(item)
     if (before?.hash === hash) task.sink.unchanged(before)
     else await task.sink.content({ item, hash, stamp: null, rows: [row] })
   }
   for (const warning of leftOut.warnings()) task.sink.leaveOut(String(parameters.url), warning)
-  const isCut = found >= Math.min(crawl.pagesMax ?? Number.POSITIVE_INFINITY, deps.crawlPagesMax)
-  return { found, mayHaveVanished: () => watched.isWhole && !isCut }
+  const isCut = met.size >= Math.min(crawl.pagesMax ?? Number.POSITIVE_INFINITY, deps.crawlPagesMax)
+  const isWhole = watched.isWhole && !isCut
+  const kept = [...task.known.keys()].filter((item) => !met.has(item) && !watched.gone.has(item))
+  if (!isWhole && kept.length > 0) {
+    const why = isCut ? 'the crawl ended at its limit' : 'a request failed'
+    const some = `${kept.length} known page${kept.length === 1 ? '' : 's'}`
+    task.sink.leaveOut(String(parameters.url), `${some} not found, but kept because ${why}`)
+  }
+  return { found: met.size, mayHaveVanished: () => isWhole }
 }
 
 function crawlOf(parameters: SyncTask['source']['parameters']): CrawlRequest {
@@ -142,6 +149,7 @@ function pageId(row: Row, { mapping }: SyncTask): string {
 class WatchedPages implements PageFetcher {
   /** False if a request failed, so that some links are unknown. */
   isWhole = true
+  readonly gone = new Set<string>()
   readonly #task: SyncTask
   readonly #pages: PageFetcher
 
@@ -159,7 +167,10 @@ class WatchedPages implements PageFetcher {
       const item = pageAddress(new URL(url)).href
       if (isBroken && known.has(item)) {
         sink.failed({ item, message: `GET ${url} answered ${page.status}` })
-      } else if (page.status === 404 || page.status === 410) sink.gone(item)
+      } else if (page.status === 404 || page.status === 410) {
+        this.gone.add(item)
+        sink.gone(item)
+      }
       sink.count({ pages: 1, bytes: page.bytes.byteLength })
       return page
     } catch (error) {

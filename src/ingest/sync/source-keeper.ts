@@ -16,9 +16,9 @@ import type {
   SourceState,
   SyncStore,
 } from '../../core/domain/ports/job-ports.ts'
-import { hasCode, notFound, toAppError } from '../../core/errors.ts'
+import { type ErrorCode, hasCode, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
-import { HOUR_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
+import { MINUTE_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
 import { FolderWatch } from './folder-watch.ts'
 import type { EndedRun, SourceRunRequest } from './run-source.ts'
@@ -38,8 +38,8 @@ interface KeeperOptions {
 
 export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
 
-/** A limit, because a timer with a very long delay fires at once. */
-const TIMER_MS_MAX = HOUR_MS
+/** How late a run can be after the clock was set or the machine slept: timers count neither. */
+const TIMER_MS_MAX = MINUTE_MS
 /** The pause after a run that could not start. */
 const AGAIN_MS = 10_000
 
@@ -63,6 +63,10 @@ export class SourceKeeper implements SourceKeeping {
   readonly #starting = new Map<number, Promise<Job>>()
   /** Sources that changed during a run, so they must run again. */
   readonly #again = new Set<number>()
+  /** Sources whose run could not start, so it is tried again after a pause. */
+  readonly #pausing = new Set<number>()
+  /** Why: on a full disk each attempt fails, but one log line will do. */
+  #refusal: ErrorCode | null = null
   readonly #watches = new Map<number, { readonly key: string; readonly watch: FolderWatch }>()
   /** When each source was last started by its schedule. */
   readonly #begunMs = new Map<number, number>()
@@ -308,18 +312,27 @@ export class SourceKeeper implements SourceKeeping {
       last === null ? 0 : millisOf(last.startedAt),
       this.#begunMs.get(source.id) ?? 0,
     ]
-    const fromMs = Math.max(...sinceMs)
+    // After the clock was set back, times ahead of it would delay the next run until it catches up.
+    const nowMs = this.#options.now()
+    const fromMs = Math.max(0, ...sinceMs.filter((ms) => ms <= nowMs))
     return nextTime(source.schedule, fromMs, fromMs)
   }
 
   async #tryBegin(source: SyncSource, trigger: RunTrigger): Promise<void> {
-    if (this.#state !== 'open') return
+    if (this.#state !== 'open' || this.#pausing.has(source.id)) return
     try {
       await this.#begin(source, trigger, false)
+      this.#refusal = null
     } catch (error) {
-      if (hasCode(error, 'source_not_found') || hasCode(error, 'shutting_down')) return
-      this.#options.onFailure(error)
-      setTimeout(() => void this.#tryBegin(source, trigger), AGAIN_MS).unref()
+      const { code } = toAppError(error)
+      if (code === 'source_not_found' || code === 'shutting_down') return
+      if (code !== this.#refusal) this.#options.onFailure(error)
+      this.#refusal = code
+      this.#pausing.add(source.id)
+      setTimeout(() => {
+        this.#pausing.delete(source.id)
+        void this.#tryBegin(source, trigger)
+      }, AGAIN_MS).unref()
     }
   }
 }

@@ -201,13 +201,18 @@ export class SyncWork implements SyncSink {
     }
   }
 
-  /** Refuses to delete everything if nothing was found: the folder may not be mounted. */
+  /**
+   * Refuses to delete everything if nothing was found, or nothing but a page of a site: the folder
+   * may not be mounted, and the page may be a notice of maintenance.
+   */
   #refuseEmpty({ found }: SyncReach, vanished: readonly SyncItem[]): void {
     const hasDocuments = vanished.some(({ documentIds }) => documentIds.length > 0)
-    if (found > 0 || !hasDocuments || this.#source.parameters.allow_empty === true) return
+    const isEmpty = found === 0 || (found === 1 && this.#source.kind === 'site')
+    if (!isEmpty || !hasDocuments || this.#source.parameters.allow_empty === true) return
     const kept = `its ${vanished.length} known ${vanished.length === 1 ? 'item stays' : 'items stay'}`
     const how = '"allow_empty": true removes them'
-    throw new AppError('source_empty', `The source is empty; ${kept}. If that is right, ${how}`)
+    const what = found === 0 ? 'The source is empty' : 'The site has only one page now'
+    throw new AppError('source_empty', `${what}; ${kept}. If that is right, ${how}`)
   }
 
   async #remove(items: readonly SyncItem[]): Promise<void> {

@@ -10,9 +10,9 @@ import type {
   Schedules,
   ScheduleTimes,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError, hasCode, toAppError } from '../../core/errors.ts'
+import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
-import { HOUR_MS, timestampOfMillis } from '../../core/time.ts'
+import { MINUTE_MS, timestampOfMillis } from '../../core/time.ts'
 
 interface SchedulerOptions {
   readonly store: ScheduleStore
@@ -26,7 +26,8 @@ interface SchedulerOptions {
   readonly now: () => number
 }
 
-const LONGEST_MS = HOUR_MS
+/** How late a run can be after the clock was set or the machine slept: timers count neither. */
+const LONGEST_MS = MINUTE_MS
 /** How soon a due run is retried if the schedule is still busy, or the run could not start. */
 const BUSY_MS = 1000
 
@@ -40,6 +41,8 @@ interface RunRequest {
 export class Scheduler implements Schedules, JobHandler {
   readonly #options: SchedulerOptions
   readonly #active = new Set<number>()
+  /** Why the last run could not start: on a full disk each attempt fails, but one log line will do. */
+  #refusal: ErrorCode | null = null
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
 
@@ -153,7 +156,7 @@ export class Scheduler implements Schedules, JobHandler {
     for (const schedule of this.store.list()) {
       const { id, nextRunAt, lastJobId } = schedule
       if (nextRunAt === null) continue
-      const dueMs = millisOf(nextRunAt)
+      const dueMs = this.#dueMs(schedule, nextRunAt, now)
       if (dueMs > now) {
         nextMs = Math.min(nextMs, dueMs)
         continue
@@ -181,9 +184,14 @@ export class Scheduler implements Schedules, JobHandler {
       })
       await this.#claim(schedule, dueAt, job.id)
       this.#active.delete(id)
+      this.#refusal = null
     } catch (error) {
-      if (hasCode(error, 'shutting_down')) this.close()
-      else if (!hasCode(error, 'schedule_not_found')) this.#options.onFailure(error)
+      const { code } = toAppError(error)
+      if (code === 'shutting_down') this.close()
+      else if (code !== 'schedule_not_found' && code !== this.#refusal) {
+        this.#refusal = code
+        this.#options.onFailure(error)
+      }
       // A run is refused at once, so trying again at once would leave no time for anything else.
       setTimeout(() => this.#active.delete(id), BUSY_MS).unref()
     } finally {
@@ -191,11 +199,21 @@ export class Scheduler implements Schedules, JobHandler {
     }
   }
 
+  /** Now if the clock was set back, and more than one run would be missed. */
+  #dueMs(schedule: StoredSchedule, dueAt: string, nowMs: number): number {
+    const { times } = this.#options
+    const dueMs = millisOf(dueAt)
+    if (millisOf(schedule.lastStartedAt ?? schedule.createdAt) <= nowMs) return dueMs
+    const nextMs = times.next(schedule, nowMs) ?? dueMs
+    return dueMs > (times.next(schedule, nextMs) ?? dueMs) ? nowMs : dueMs
+  }
+
   /** Claims the run for this job. Its start and its handler may both claim it; no other job can. */
   #claim(schedule: StoredSchedule, dueAt: string, jobId: number): Promise<boolean> {
     const { store, times, now } = this.#options
     const startedMs = now()
-    const nextMs = times.next(schedule, Math.max(startedMs, millisOf(dueAt)))
+    const fromMs = Math.max(startedMs, this.#dueMs(schedule, dueAt, startedMs))
+    const nextMs = times.next(schedule, fromMs)
     return store.claim(schedule.id, {
       jobId,
       dueAt,

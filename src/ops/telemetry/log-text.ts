@@ -118,7 +118,7 @@ function failureText({ requestId, message, stack, causes }: Fields): string {
 /** For example `job 12 insert completed: docs in shop  1200 of 1200 rows  3 errors`. */
 function jobLine(
   said: string,
-  { id, kind, state, title, rows, total, rate, errorCount }: Fields,
+  { id, kind, state, title, rows, total, rate, errorCount, error }: Fields,
 ): string {
   const head = `job ${String(id)} ${String(kind)} ${said === 'job over' ? String(state) : said.slice(4)}`
   const parts = [
@@ -127,6 +127,7 @@ function jobLine(
       : '',
     typeof rate === 'number' ? `${Math.round(rate)}/s` : '',
     Number(errorCount) > 0 ? `${String(errorCount)} errors` : '',
+    typeof error === 'string' ? error : '',
   ]
   return withoutControls(
     [`${head}: ${String(title)}`, ...parts.filter((part) => part !== '')].join('  '),

@@ -123,8 +123,7 @@ const BLOCK_BYTES = 4 * 1024 * 1024
 const SAMPLE_BYTES = 1024 * 1024
 
 /**
- * Returns the path of the same text in UTF-8, or of the file itself if all of its bytes are UTF-8.
- * It may start with a byte order mark.
+ * Returns the path of the same text in UTF-8 without a byte order mark, which may be the file itself.
  * @param encoding as stated by the client; undefined to detect it
  * @throws AppError `file_unreadable` for an unknown encoding
  */
@@ -138,7 +137,7 @@ async function utf8File(
   try {
     const found = encoding === undefined ? encodingOf(file) : namedEncoding(encoding)
     notes.recognize({ encoding: found })
-    if (found === 'utf-8' && firstOddBlock(file) === null) return path
+    if (found === 'utf-8' && !isMarked(file) && firstOddBlock(file) === null) return path
     const decodedPath = join(folder, 'utf8')
     const replacedCount = transcode(file, decodedPath, found)
     if (replacedCount > 0) {
@@ -193,6 +192,12 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
     yield buffer.subarray(0, end)
     at += end
   }
+}
+
+function isMarked(file: number): boolean {
+  const begin = new Uint8Array(3)
+  readSync(file, begin, 0, begin.length, 0)
+  return markedEncoding(begin) !== null
 }
 
 function firstOddBlock(file: number): Uint8Array | null {

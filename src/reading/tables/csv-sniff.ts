@@ -100,6 +100,9 @@ function delimitings(
   { delimiter }: DialectHints,
 ): readonly Pick<CsvDialect, 'delimiter' | 'isRun'>[] {
   if (delimiter !== undefined) return [{ delimiter, isRun: false }]
+  const [first = '', ...lines] = text.split(/[\r\n]+/, ROWS_LOOKED_AT).filter((line) => line !== '')
+  const isOneColumn = lines.length > 0 && !/[,;\t|]/.test(first)
+  if (isOneColumn && lines.every((line) => WHOLE_VALUE.test(line))) return [NO_DELIMITER]
   const found: Pick<CsvDialect, 'delimiter' | 'isRun'>[] = DELIMITERS.filter((sign) =>
     text.includes(String.fromCharCode(sign)),
   ).map((sign) => ({ delimiter: sign, isRun: false }))
@@ -166,6 +169,11 @@ const NUMBER_VALUE =
 const WORD_VALUE = /^[\p{L}\p{N}\p{M} .()/&'’!?*%+@_$€£°\-–]*$/u
 const MOMENT =
   /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$/
+/** A value whose signs look like delimiters: a moment, a number, a web or hardware address. */
+const WHOLE_VALUE = new RegExp(
+  `${MOMENT.source}|${NUMBER_VALUE.source}|^https?://[^\\s,;|]+$|^([\\da-f]{2}:){5}[\\da-f]{2}$`,
+  'i',
+)
 const ADDRESS = /^(https?:\/\/|www\.)\S+$|^\S+@\S+\.\S+$/
 
 /** From 0 to 1: how much it looks like a single value, rather than several or a part of one. */

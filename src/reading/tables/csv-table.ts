@@ -49,7 +49,11 @@ export async function readCsv(
     Array.from({ length: survey.plain.width }, (_, index) => layout.names?.[index] ?? ''),
   )
   const source = plainRowsSql(survey.plain)
-  const body = rows.filter(({ line }) => line >= layout.dataLine)
+  const { dataLine, hasComments, width } = layout
+  const body = rows.filter(({ line, cells }) => {
+    const isComment = hasComments && cells.length !== width && cells[0]?.startsWith('#')
+    return line >= dataLine && !isComment
+  })
   const plans =
     options.allText === true
       ? names.map((column, index) => ({ name: column, expression: `c${index}` }))
@@ -103,19 +107,13 @@ async function beginOf(
   const source = Bun.file(path)
   const isWhole = source.size <= SNIFFED_BYTES
   const bytes = await source.slice(0, SNIFFED_BYTES).bytes()
-  let startByte = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
-  let linesBefore = 0
-  let delimiter = delimiterOf(options.delimiter)
-  const begin = new TextDecoder('latin1').decode(bytes.subarray(startByte, startByte + 16))
+  const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 16))
   // Excel writes this line, and only Excel reads it.
   const named = /^"?sep=([\t !-~])"?(\r\n|\n|\r)/.exec(begin)
-  if (named !== null) {
-    startByte += named[0].length
-    linesBefore = 1
-    delimiter ??= named[1]?.charCodeAt(0) ?? null
-  }
+  const startByte = named?.[0].length ?? 0
+  const delimiter = delimiterOf(options.delimiter) ?? named?.[1]?.charCodeAt(0) ?? null
   return {
-    file: { path, startByte, linesBefore },
+    file: { path, startByte, linesBefore: named === null ? 0 : 1 },
     sample: bytes.subarray(startByte),
     isWhole,
     delimiter,
@@ -138,49 +136,37 @@ function delimiterName({ delimiter, isRun }: CsvDialect): string {
 const TITLE_CHARS = 80
 
 function describe(layout: CsvLayout, survey: CsvSurvey, { warn }: ReadingNotes): void {
-  if (layout.skipped.length > 0) {
-    const lines = layout.skipped.map(({ line }) => line).join(', ')
-    const text = layout.skipped
-      .map(({ cells }) => cells.filter((cell) => cell !== '').join(' '))
-      .join(' / ')
-    warn(
-      `${counted(layout.skipped.length, 'line')} above the table ${layout.skipped.length === 1 ? 'is not a row' : 'are not rows'} (${lines}): ${shown(text.slice(0, TITLE_CHARS))}`,
-    )
+  const tell = (noun: string, count: number, verbs: readonly [string, string], rest = '') => {
+    if (count > 0) warn(`${counted(count, noun)} ${verbs[count === 1 ? 0 : 1]}${rest}`)
   }
-  const commentCount = layout.commentLines.length + survey.comments.count
-  if (commentCount > 0)
-    warn(
-      `${counted(commentCount, 'line')} that begin${commentCount === 1 ? 's' : ''} with # ${commentCount === 1 ? 'is a comment, not a row' : 'are comments, not rows'}`,
-    )
-  if (survey.blank.count > 0) {
-    warn(
-      `${counted(survey.blank.count, 'empty line')} ${survey.blank.count === 1 ? 'is not a row' : 'are not rows'}${survey.blank.where()}`,
-    )
-  }
-  const { short, long, odd } = survey
+  const { skipped, commentLines } = layout
+  const lines = skipped.map(({ line }) => line).join(', ')
+  const titles = skipped.map(({ cells }) => cells.filter((cell) => cell !== '').join(' '))
+  const title = shown(titles.join(' / ').slice(0, TITLE_CHARS))
+  const above = ['above the table is not a row', 'above the table are not rows'] as const
+  tell('line', skipped.length, above, ` (${lines}): ${title}`)
+  tell('line', commentLines.length + survey.comments.count, [
+    'that begins with # is a comment, not a row',
+    'that begin with # are comments, not rows',
+  ])
+  const { blank, short, long, odd } = survey
+  tell('empty line', blank.count, ['is not a row', 'are not rows'], blank.where())
+  const have = ['has', 'have'] as const
   const than = layout.names === null ? 'most others' : 'the header'
-  if (short.count > 0) {
-    warn(
-      `${counted(short.count, 'row')} ${short.count === 1 ? 'has' : 'have'} fewer values than ${than}; the missing ones are NULL${short.where()}`,
-    )
-  }
-  if (long.count > 0) {
-    warn(
-      `${counted(long.count, 'row')} ${long.count === 1 ? 'has' : 'have'} more values than ${than}; they are in ${counted(survey.plain.width - layout.width, 'further column')}, from column_${layout.width + 1} on${long.where()}`,
-    )
-  }
-  if (odd.count > 0) {
-    warn(
-      `${counted(odd.count, 'row')} ${odd.count === 1 ? 'has' : 'have'} text behind a closing quote; it was kept as part of the value${odd.where()}`,
-    )
-  }
+  const missing = ` fewer values than ${than}; the missing ones are NULL${short.where()}`
+  tell('row', short.count, have, missing)
+  const columns = counted(survey.plain.width - layout.width, 'further column')
+  const further = `they are in ${columns}, from column_${layout.width + 1} on${long.where()}`
+  tell('row', long.count, have, ` more values than ${than}; ${further}`)
+  const kept = ` text behind a closing quote; it was kept as part of the value${odd.where()}`
+  tell('row', odd.count, have, kept)
   if (survey.rowCount === 0) warn('The table has no rows')
 }
 
 /** Where a table's bytes are, in an uncompressed UTF-8 file. */
 interface CsvFile {
   readonly path: string
-  /** After a byte order mark and a line that names the delimiter. */
+  /** After a line that names the delimiter. */
   readonly startByte: number
   readonly linesBefore: number
 }
@@ -204,13 +190,8 @@ class RowNotes {
 
 const LINES_NAMED = 10
 
-interface CsvSurvey {
+interface CsvSurvey extends ReturnType<typeof newNotes> {
   readonly rowCount: number
-  readonly short: RowNotes
-  readonly long: RowNotes
-  readonly comments: RowNotes
-  readonly blank: RowNotes
-  readonly odd: RowNotes
   /** The same rows, at most as wide as the widest or the names. */
   readonly plain: PlainCsv
 }

@@ -7,6 +7,7 @@ import { jsonMistake } from '../../core/json.ts'
 import { counted } from '../../core/short-text.ts'
 import { couldNotRead, type ReadingNotes } from '../document-format.ts'
 import { shown } from './column-types.ts'
+import { TABLE_COLUMNS_MAX } from './csv-rows.ts'
 import { checkJsonShape } from './table-shape.ts'
 import { writtenTable } from './written-table.ts'
 
@@ -25,19 +26,26 @@ export async function readJson(
   const { hasLongIntegers, hasLongFractions } = await checkJsonShape(path)
   const target = join(folder, 'table-0.parquet')
   try {
-    const rows = rowsSql(path, format, null)
-    const columns = await describedColumns(connection, rows)
-    let source: JsonRows = { columns, rows: (types) => rowsSql(path, format, types) }
+    let rows = rowsSql(path, format, null)
+    let columns = await describedColumns(connection, rows)
     const list = format === 'json' ? await onlyList(connection, rows, columns) : null
+    const [table] = list === null ? columns : [list]
+    if (table?.type.startsWith('MAP(') === true && (list !== null || columns.length === 1)) {
+      rows = rowsSql(path, format, null, FIELDS_ARE_COLUMNS)
+      columns = await describedColumns(connection, rows)
+    }
+    const typed = (types: readonly Column[] | null) => types && rowsSql(path, format, types)
+    let source: JsonRows = { columns, rows: (types) => typed(types) ?? rows }
     if (list !== null) {
-      const beside = columns.filter(({ name }) => name !== list).map(({ name }) => shown(name))
+      const { name } = list
+      const beside = columns.filter((column) => column.name !== name).map((one) => shown(one.name))
       notes.warn(
-        `The table is the list ${shown(list)}${beside.length === 0 ? '' : `; values next to the list are left out: ${beside.join(', ')}`}`,
+        `The table is the list ${shown(name)}${beside.length === 0 ? '' : `; values next to the list are left out: ${beside.join(', ')}`}`,
       )
       const listed = (fields: readonly Column[] | null) => {
-        const struct = fields?.map(({ name, type }) => `${quote(name)} ${type}`).join(', ')
-        const column = struct === undefined ? null : [{ name: list, type: `STRUCT(${struct})[]` }]
-        return `(SELECT unnest(row) FROM (SELECT unnest(${quote(list)}) AS row FROM ${rowsSql(path, format, column)}))`
+        const struct = fields?.map((one) => `${quote(one.name)} ${one.type}`).join(', ')
+        const from = typed(struct === undefined ? null : [{ name, type: `STRUCT(${struct})[]` }])
+        return `(SELECT unnest(row) FROM (SELECT unnest(${quote(name)}) AS row FROM ${from ?? rows}))`
       }
       source = { columns: await describedColumns(connection, listed(null)), rows: listed }
     }
@@ -48,16 +56,22 @@ export async function readJson(
     return await writtenTable(connection, withPlainText(source.columns, exact), target)
   } catch (error) {
     if (error instanceof AppError) throw error
-    const mistake = await mistakeIn(path)
+    const key = /(?:Duplicate name|duplicate key) (".*?")/.exec(String(error))?.[1]
+    const repeated = `an object has two keys ${key}; upper and lower case are the same`
+    const mistake = (await mistakeIn(path)) ?? (key === undefined ? null : repeated)
     if (mistake === null) throw error
     throw couldNotRead(mistake, error)
   }
 }
 
+/** DuckDB reads an object with many fields of one type, or with rare ones, as a map. */
+const FIELDS_ARE_COLUMNS = `, map_inference_threshold = ${TABLE_COLUMNS_MAX}, field_appearance_threshold = 0`
+
 function rowsSql(
   path: string,
   format: 'json' | 'jsonl',
   columns: readonly Column[] | null,
+  detection = '',
 ): string {
   const size = Bun.file(path).size
   const named = columns?.map(({ name, type }) => `${literal(name)}: ${literal(type)}`)
@@ -65,7 +79,7 @@ function rowsSql(
   const layout = format === 'json' ? 'auto' : 'newline_delimited'
   // A single object may be as large as the file. The whole file is sampled, so that late rows do
   // not fail.
-  return `read_json(${literal(path)}, format = '${layout}', maximum_object_size = ${Math.max(size, 1024) + 1024}, ${types})`
+  return `read_json(${literal(path)}, format = '${layout}', maximum_object_size = ${Math.max(size, 1024) + 1024}, ${types}${detection})`
 }
 
 /** The type JSON outside the quoted and plain names of fields. */
@@ -105,12 +119,12 @@ async function onlyList(
   connection: DuckDBConnection,
   rows: string,
   columns: readonly Column[],
-): Promise<string | null> {
-  const lists = columns.filter(({ type }) => type.startsWith('STRUCT(') && type.endsWith(')[]'))
+): Promise<Column | null> {
+  const lists = columns.filter(({ type }) => /^(STRUCT|MAP)\(.*\)\[\]$/s.test(type))
   const [list] = lists
   if (lists.length !== 1 || list === undefined) return null
   const counted = await connection.runAndReadAll(`SELECT count(*) FROM (FROM ${rows} LIMIT 2)`)
-  return Number(counted.getRows()[0]?.[0]) === 1 ? list.name : null
+  return Number(counted.getRows()[0]?.[0]) === 1 ? list : null
 }
 
 const LONG = '-?[0-9]{16,}([.].*)?'

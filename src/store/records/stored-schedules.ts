@@ -132,10 +132,9 @@ export class StoredSchedules implements ScheduleStore {
     const known = this.#entries.get(id)?.state
     if (known === undefined) return false
     if (known.lastJobId === jobId) return true
-    if (known.lastDueAt !== null && known.lastDueAt >= dueAt) return false
     return this.#change(id, (state) => {
-      // Another job may already have recorded this or a later run.
-      if (state.lastDueAt !== null && state.lastDueAt >= dueAt) return state
+      // Another job may already have recorded this run.
+      if (state.nextRunAt !== dueAt) return state
       return {
         ...state,
         nextRunAt,
