@@ -336,6 +336,12 @@ describe('wide tables', () => {
     )
   })
 
+  test('of hundreds of text columns are read', async () => {
+    const rows = `${row(700, (index) => `an answer of ${index} words`)}\n`.repeat(2500)
+    const found = await table(`${header(700)}\n${rows}`)
+    expect([found.columns.length, found.rows.length]).toEqual([700, 2500])
+  })
+
   test('are not measured by the words in their values', async () => {
     const line = row(1000, () => `${'word '.repeat(40)}end`)
     const found = await table(`${header(1000)}\n${line}\n${line}\n`)

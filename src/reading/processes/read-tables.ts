@@ -113,7 +113,9 @@ function withoutPaths(error: unknown, paths: readonly string[]): unknown {
       message = message.replaceAll(named, 'the file')
     }
   }
-  return couldNotRead(NOT_PARQUET.test(message) ? 'it is not a Parquet file' : message, error)
+  if (NOT_PARQUET.test(message)) message = 'it is not a Parquet file'
+  if (message.startsWith('Out of Memory')) message = 'it has too many columns for so much text'
+  return couldNotRead(message, error)
 }
 
 /** DuckDB's messages for a file that is another format, or is cut off. */
@@ -196,8 +198,7 @@ function* blocksOf(file: number): Generator<Uint8Array, void> {
 
 function isMarked(file: number): boolean {
   const begin = new Uint8Array(3)
-  readSync(file, begin, 0, begin.length, 0)
-  return markedEncoding(begin) !== null
+  return readSync(file, begin, 0, 3, 0) === 3 && markedEncoding(begin) !== null
 }
 
 function firstOddBlock(file: number): Uint8Array | null {

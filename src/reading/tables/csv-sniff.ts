@@ -13,9 +13,7 @@ import {
 } from './csv-rows.ts'
 
 /** Delimiters to try, most common first. The order also decides ties. */
-const DELIMITERS = [',', ';', '\t', '|', ':', '^', '~', '\x01', '\x1f', '#', '§']
-  .filter((sign) => sign < '\x80')
-  .map((sign) => sign.charCodeAt(0))
+const DELIMITERS = [...',;\t|:^~\x01\x1f#'].map((sign) => sign.charCodeAt(0))
 
 const ROWS_LOOKED_AT = 500
 const CELLS_PER_ROW = 60

@@ -40,8 +40,9 @@ export async function readCsv(
   })
   const found = tableIn({ file, dialect, options, path: join(folder, 'rows.csv') }, notes)
   const { layout, survey, rows } = found
+  const sign = found.dialect.isRun ? 'spaces' : String.fromCharCode(found.dialect.delimiter ?? 0)
   notes.recognize({
-    ...(found.dialect.delimiter !== null && { delimiter: delimiterName(found.dialect) }),
+    ...(found.dialect.delimiter !== null && { delimiter: sign }),
     header: layout.names !== null,
   })
   describe(layout, survey, notes)
@@ -127,10 +128,6 @@ function delimiterOf(option: string | undefined): number | null {
   throw unreadable(
     `The delimiter ${shown(option)} is not one sign of ASCII, such as "," or ";" or "tab"`,
   )
-}
-
-function delimiterName({ delimiter, isRun }: CsvDialect): string {
-  return isRun ? 'spaces' : String.fromCharCode(delimiter ?? 0)
 }
 
 const TITLE_CHARS = 80

@@ -16,6 +16,9 @@ export interface PlainCsv {
 
 const LINE_BYTES = 2 * 1024 * 1024
 
+/** Each thread holds thousands of rows, and those of a wider table do not fit in memory twice. */
+const PARALLEL_COLUMNS_MAX = 500
+
 /** Returns the FROM clause with text columns `c0`, `c1`, …, for which DuckDB detects nothing. */
 export function plainRowsSql({ paths, delimiter, quote, width, rowBytesMax, isPadded }: PlainCsv) {
   const columns = Array.from({ length: width }, (_, index) => `'c${index}': 'VARCHAR'`)
@@ -24,7 +27,7 @@ export function plainRowsSql({ paths, delimiter, quote, width, rowBytesMax, isPa
   return `read_csv([${paths.map(literal).join(', ')}], auto_detect = false, header = false,
     delim = ${literal(String.fromCharCode(delimiter))}, quote = ${mark}, escape = ${mark},
     new_line = '\\n', comment = '', columns = {${columns.join(', ')}}, max_line_size = ${lineBytes}, buffer_size = ${lineBytes * 4},
-    null_padding = ${isPadded}, parallel = ${!isPadded}, strict_mode = true, encoding = 'utf-8')`
+    null_padding = ${isPadded}, parallel = ${!isPadded && width <= PARALLEL_COLUMNS_MAX}, strict_mode = true, encoding = 'utf-8')`
 }
 
 const BLOCK_BYTES = 1024 * 1024

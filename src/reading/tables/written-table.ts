@@ -23,8 +23,10 @@ export async function writtenTable(
     return `${value} AS ${quote(name)}`
   })
   const rows = `SELECT ${selected.join(', ')} FROM ${source} AS source(${aliases.join(', ')})`
+  const groupSize = Math.max(GROUP_ROWS_MIN, Math.floor(GROUP_CELLS / columns.length))
+  const dictionaryBytes = Math.floor(DICTIONARIES_BYTES / columns.length)
   const written = await connection.runAndReadAll(
-    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${Math.min(groupRows, rowGroupSize(columns.length))})`,
+    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${Math.min(groupRows, groupSize)}, STRING_DICTIONARY_PAGE_SIZE_LIMIT ${Math.min(1_048_576, dictionaryBytes)})`,
   )
   const rowCount = Number(written.getRows()[0]?.[0] ?? 0)
   return { name: null, path, columns: columns.map(({ name, type }) => ({ name, type })), rowCount }
@@ -35,9 +37,8 @@ const GROUP_CELLS = 6_000_000
 /** DuckDB's own step size. */
 const GROUP_ROWS_MIN = 2048
 
-function rowGroupSize(columnCount: number): number {
-  return Math.max(GROUP_ROWS_MIN, Math.min(GROUP_ROWS, Math.floor(GROUP_CELLS / columnCount)))
-}
+/** Memory for the dictionaries of all columns, which DuckDB allocates whether it is used or not. */
+const DICTIONARIES_BYTES = 64 * 1024 * 1024
 
 /** Types that a stored column cannot have, so they become text. */
 const NOT_PORTABLE = /^"?(NULL|INVALID|ANY|STRING_LITERAL|INTEGER_LITERAL|GEOMETRY|VARIANT)\b/
