@@ -4,6 +4,7 @@ import type { ServerDeps } from './api/http/request/route-context.ts'
 import { createServer } from './api/http/server.ts'
 import type { Principal, Rights } from './core/domain/access/principal.ts'
 import { VisibleCatalogs } from './core/domain/access/visible-catalog.ts'
+import { CHAT_PROVIDERS } from './core/domain/model-ref.ts'
 import {
   type DataSources,
   NOTHING_NOTED,
@@ -24,7 +25,6 @@ import { InsertLog } from './ingest/sources/insert-request.ts'
 import { BuiltinEmbedder, builtinEmbedderOptions } from './models/builtin/builtin-embedder.ts'
 import { builtinTokenCounter } from './models/builtin/word-piece-counter.ts'
 import { checkModelAddress } from './models/endpoint.ts'
-import { CHAT_PROVIDERS } from './models/registries/chat-providers.ts'
 import { embedderRegistry } from './models/registries/embedder-registry.ts'
 import { rerankerRegistry } from './models/registries/reranker-registry.ts'
 import { Measurements } from './ops/telemetry/measurements.ts'

@@ -61,7 +61,6 @@ export interface StoreOptions {
   readonly freeBytesOf?: (directory: string) => number
   /** Threads for DuckDB's calls (`UV_THREADPOOL_SIZE`). Two are kept free of clients' statements. */
   readonly threadPoolSize?: number
-  readonly statementsWaitingMax?: number
   /** A folder for DuckDB extensions besides DuckDB's own. It may not exist. */
   readonly extensionDirectory?: string
   /** Whether DuckDB may download a missing extension. */
@@ -350,7 +349,7 @@ function engineOptionsOf(options: StoreOptions & { readonly ceiling: MemoryCeili
   const free = (options.threadPoolSize ?? cores) - THREADS_KEPT_FREE
   return {
     statementsMax: Math.max(1, Math.min(free, Math.max(cores, 2) * STATEMENTS_PER_CORE)),
-    waitingMax: options.statementsWaitingMax ?? 1000,
+    waitingMax: 1000,
     stuckMs: options.stuckMs ?? 2_000,
     onStuck: options.onStuck ?? (() => {}),
     memoryLimits: {

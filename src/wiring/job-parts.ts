@@ -37,8 +37,8 @@ export function jobRunnerOf(given: {
   return new JobRunner({
     store: store.jobs,
     runningMax: settings.jobsMax,
-    waitingMax: settings.jobsQueueMax,
-    keptMax: settings.jobsKeep,
+    waitingMax: 1000,
+    keptMax: 1000,
     log: (entry) => log.job?.(entry),
     onFailure: (error) => log.failure({ requestId: 'job', error }),
     now: Date.now,

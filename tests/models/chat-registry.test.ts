@@ -1,7 +1,6 @@
 import { expect, test } from 'bun:test'
-import { fileURLToPath } from 'node:url'
 import type { ModelRef } from '../../src/core/domain/model-ref.ts'
-import { CHAT_PROVIDERS } from '../../src/models/registries/chat-providers.ts'
+import { CHAT_PROVIDERS } from '../../src/core/domain/model-ref.ts'
 import { chatModelOf } from '../../src/models/registries/chat-registry.ts'
 import { heard, QUESTION, textOf } from './fixtures/chat-support.ts'
 import { eventStream, scriptedServer, thrownBy } from './fixtures/scripted-server.ts'
@@ -58,13 +57,4 @@ test('uses address and key of the settings, which stay together', async () => {
   await heard(elsewhere, QUESTION)
   expect(server.seen[0]?.headers.get('authorization')).toBe('Bearer sk-settings')
   expect(other.seen[0]?.headers.get('authorization')).toBe('Bearer none')
-})
-
-test('the list of providers loads nothing else', async () => {
-  const path = fileURLToPath(
-    new URL('../../src/models/registries/chat-providers.ts', import.meta.url),
-  )
-  const source = await Bun.file(path).text()
-  const imports = new Bun.Transpiler({ loader: 'ts' }).scanImports(source)
-  expect(imports.map(({ path: imported }) => imported)).toEqual(['../../core/domain/model-ref.ts'])
 })

@@ -49,6 +49,45 @@ test('a setting with a dot is explained by its own entry, and its default by the
   )
 })
 
+const TYPED = [
+  '`work_mem` (`integer`)\n\nSets the memory that a sort may use before it writes to temporary files.',
+  'Note that several sorts may run at once, each of them with as much memory as this. '.repeat(4),
+  'The default value is four megabytes.\n\n`work_ratio` (`real`)\n\nThe default value is 2.',
+].join(' ')
+
+test('a setting with its type is a name too, and the quote does not end with it', async () => {
+  const explained = await answerTo('What does work_mem do?', TYPED)
+  expect(explained).toContain('> `work_mem` (`integer`)')
+  expect(explained).toContain('**Sets the memory that a sort may use')
+  const told = await answerTo('What is the default value of work_mem?', TYPED)
+  expect(told).toContain('**The default value is four megabytes.**')
+})
+
+test.each([
+  [
+    'How do I empty the folder?',
+    'To empty the folder, you can say\n\n```\npackager clear\n```\n\nNothing else is changed.',
+    '> ```\n> packager clear\n> ```',
+  ],
+  [
+    'What does pack_clear do?',
+    '### pack clear\n\n[Function] int pack_clear (pack * folder)\n\nfolder: what to clear.\n\nRemoves the files.\n\n### pack end',
+    '> folder: what to clear.\n>\n> Removes the files.',
+  ],
+])('a quote that breaks off goes on below: %s', async (question, text, rest) => {
+  const answer = await answerTo(question, text)
+  expect(answer).toContain(rest)
+  expect(answer).not.toContain('pack end')
+})
+
+test('the caption of a figure or table is not quoted', async () => {
+  const answer = await answerTo(
+    'What does the list of files contain?',
+    'It contains a name and a size for each of them.\n\n**Example 8.5. The list of files**\n\nNothing follows.',
+  )
+  expect(answer).not.toContain('Example 8.5')
+})
+
 test('a name alone, which is the best match, does not hide the answer', async () => {
   const answer = await answerTo(
     'What does tool clone --depth do?',
@@ -103,7 +142,8 @@ test.each([
     'Who packed the folders?',
     'The folders were packed by the SQL tool, and the folders are in it.',
   ],
-  ['When were the folders packed?', 'The folders were packed by the tool, and they are in it.'],
+  ['When were the folders packed?', 'The folders were packed by the tool, and they may be in it.'],
+  ['Wann wurden die Ordner gepackt?', 'Die Ordner wurden gepackt, als das Werkzeug fertig war.'],
 ])('a passage without the kind of thing asked for is no answer: %s', async (question, text) => {
   expect(await answerTo(question, text)).not.toStartWith('This is what I found')
 })

@@ -253,8 +253,14 @@ describe('what leads through a site is left out', () => {
     )
   })
 
+  test("a section of DocBook with any id, and a figure's caption once", async () => {
+    const html = `<div class="sect1" id="DUCKS-SHARING"><h2>46.3. Sharing</h2><p>Ducks share.</p>
+      <div class="figure"><p class="title"><b>Figure 1. Two ducks</b></p><div><div><img src="d.png" alt="Two ducks"></div></div></div></div>`
+    expect(await markdown(html)).toBe('## 46.3. Sharing\n\nDucks share.\n\n**Figure 1. Two ducks**')
+  })
+
   test('notes and quotes that are laid out by tables are text', async () => {
-    const html = `<h1>Ducks</h1><div class="note"><table border="0" summary="Note"><tr><td rowspan="2"><img alt="[Note]" src="n.png"></td>
+    const html = `<h1>Ducks</h1><div class="note"><table border="0" summary="Note"><tr><td rowspan="2"><img alt="[Hinweis]" src="n.png"></td>
       <th>Note</th></tr><tr><td><p>Ducks bite.</p></td></tr></table></div>
       <table><tr><td> </td><td>A journey.</td><td> </td></tr><tr><td> </td><td colspan="2">Lao Tsu</td></tr></table>`
     expect(await markdown(html)).toBe('# Ducks\n\n**Note**\n\nDucks bite.\n\nA journey.\n\nLao Tsu')

@@ -64,7 +64,7 @@ export async function createTestApp(options: TestAppOptions = {}): Promise<TestA
     ...(options.migrations && { migrations: options.migrations }),
     diskReserve: settings.diskReserve,
     schedules: { schedulesMax: settings.schedulesMax, runsMax: settings.scheduleRunsKeep },
-    audit: { keepMs: settings.auditKeepDays * 86_400_000, rowsMax: settings.auditRowsMax },
+    audit: { keepMs: settings.auditKeepDays * 86_400_000 },
     traces: { keepMs: settings.tracesKeepDays * 86_400_000, bytesMax: settings.tracesBytesMax },
     conversations: { keepMs: settings.conversationsKeepDays * 86_400_000 },
     ...(freeBytesOf === undefined ? {} : { freeBytesOf }),

@@ -1,5 +1,6 @@
 import {
   apiOf,
+  CHAT_PROVIDERS,
   type ChatDefaults,
   type FeatureMemory,
   type ModelRef,
@@ -11,7 +12,6 @@ import { AppError } from '../../core/errors.ts'
 import { addressPolicy, internet } from '../../core/runtime/address-policy.ts'
 import { CHAT_LIMITS, type ChatLimits } from '../chat-stream.ts'
 import { modelEndpoint } from '../endpoint.ts'
-import { CHAT_PROVIDERS } from './chat-providers.ts'
 
 /** Loads only that provider's SDK. @throws AppError `unknown_provider`, `invalid_agent` */
 export async function chatModelOf(

@@ -105,11 +105,17 @@ function isOwnMenu(element: Element, weights: TextWeights): boolean {
 function ownNames(element: Element): string {
   const first = element.firstElementChild
   const heading = first !== null && /^H[1-6]$/.test(first.nodeName) ? first.textContent : null
+  const classes = element.getAttribute('class') ?? ''
   const isSection =
-    element.nodeName === 'SECTION' || slugOf(heading) === slugOf(element.getAttribute('id'))
-  const names = isSection ? (element.getAttribute('class') ?? '') : namesOf(element)
+    element.nodeName === 'SECTION' ||
+    SECTION_CLASS.test(classes) ||
+    slugOf(heading) === slugOf(element.getAttribute('id'))
+  const names = isSection ? classes : namesOf(element)
   return names.toLowerCase().trim()
 }
+
+/** DocBook's and Sphinx's. */
+const SECTION_CLASS = /^(?:(?:ref)?sect(?:ion|\d)|chapter|appendix|preface)$/
 
 function slugOf(text: string | null): string | null {
   return text === null ? null : text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')

@@ -79,8 +79,9 @@ function isAnchorSign(anchor: Element): boolean {
 }
 
 const FILE_NAME = /\.(?:png|jpe?g|gif|svg|webp|bmp|ico|avif)$/i
+/** DocBook names the icon beside a note `[Anmerkung]`. */
 const SAYS_NOTHING =
-  /^\[?(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)\]?$/iu
+  /^\[[^\]]*\]$|^\[?(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)\]?$/iu
 const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar)\b/i
 
 function pictureText(image: Element): string {
@@ -91,7 +92,9 @@ function pictureText(image: Element): string {
   if (isButton(image)) return ''
   if (SAYS_NOTHING.test(alt) || FILE_NAME.test(alt) || /^https?:/i.test(alt)) return ''
   if (alt.length < 5 || (BADGE.test(alt) && alt.length < 30)) return ''
-  const figure = ancestor(image, (at) => at.nodeName === 'FIGURE')
+  const figure = ancestor(image, (at) => {
+    return at.nodeName === 'FIGURE' || at.getAttribute('class') === 'figure'
+  })
   const around = figure ?? ancestor(image, (at) => /^(?:A|P|TD|DIV|LI)$/.test(at.nodeName))
   return oneLine(around?.textContent).includes(alt) ? '' : ` ${alt} `
 }

@@ -93,7 +93,7 @@ export class Places {
     if (turn === 'new' && this.#waiting.size >= waitingMax) {
       throw new AppError(
         'too_busy',
-        `Too many SQL statements at once: ${longMax + shortMax} run and ${waitingMax} wait (EIDER_QUERY_QUEUE_MAX); try again later`,
+        `Too many SQL statements at once: ${longMax + shortMax} run and ${waitingMax} wait; try again later`,
       )
     }
     const entered = Promise.withResolvers<void>()

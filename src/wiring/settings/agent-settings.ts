@@ -1,4 +1,4 @@
-import { COMPATIBLE_PROVIDERS } from '../../core/domain/model-ref.ts'
+import { CHAT_PROVIDERS, COMPATIBLE_PROVIDERS } from '../../core/domain/model-ref.ts'
 import {
   headerList,
   integer,
@@ -53,7 +53,7 @@ export const AGENT_SETTINGS = {
   chatProvider: setting('EIDER_CHAT_PROVIDER', {
     default: 'builtin',
     help: 'Default provider of agents: builtin, openai, anthropic, or a short name such as ollama',
-    parse: oneOf('builtin', 'openai', 'anthropic', ...COMPATIBLE_PROVIDERS),
+    parse: oneOf(...CHAT_PROVIDERS),
   }),
   chatModel: textSetting('EIDER_CHAT_MODEL', {
     help: 'Default model of agents; required unless the provider is builtin',
@@ -166,11 +166,6 @@ export const ACCESS_SETTINGS = {
     default: '365',
     help: 'Days to keep the audit log',
     parse: integer(1, 36_500),
-  }),
-  auditRowsMax: setting('EIDER_AUDIT_ROWS_MAX', {
-    default: '1000000',
-    help: 'Maximum number of audit log entries; beyond that, the oldest are deleted',
-    parse: integer(1000, 1_000_000_000),
   }),
   urlKeys: setting('EIDER_URL_KEYS', {
     default: '0',

@@ -124,11 +124,6 @@ export const SETTINGS = {
     help: 'Maximum size of an SQL statement in bytes; send values as params',
     parse: integer(1024, 64 * 1024 * 1024),
   }),
-  queriesQueueMax: setting('EIDER_QUERY_QUEUE_MAX', {
-    default: '1000',
-    help: 'Maximum number of waiting SQL statements; more get 503',
-    parse: integer(0, 100_000),
-  }),
   stuckMs: setting('EIDER_STUCK_MS', {
     default: '2000',
     help: 'Milliseconds that DuckDB may take to stop a cancelled statement before the server is replaced',
@@ -185,16 +180,6 @@ export const SETTINGS = {
     default: '4',
     help: 'Maximum number of jobs running at once, one per knowledge base',
     parse: integer(1, 100),
-  }),
-  jobsQueueMax: setting('EIDER_JOBS_QUEUE_MAX', {
-    default: '1000',
-    help: 'Maximum number of waiting jobs; more get 503',
-    parse: integer(0, 100_000),
-  }),
-  jobsKeep: setting('EIDER_JOBS_KEEP', {
-    default: '1000',
-    help: 'Number of finished jobs to keep, for at most 30 days',
-    parse: integer(0, 100_000),
   }),
   schedulesMax: setting('EIDER_SCHEDULES_MAX', {
     default: '100',

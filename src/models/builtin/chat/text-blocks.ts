@@ -26,8 +26,12 @@ const RULER = /^[\s|:+=_*-]*$/
 const TABLE_RULER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$/
 /** Matches link definitions, which are not readable text. */
 const LINK_TARGET = /^\s{0,3}\[[^\]]{1,200}\]:\s*\S/
+/** Matches `**Figure 6.1. Warning when closing**`. */
+const CAPTION =
+  /^[\s*_]*(?:fig(?:ure|\.)|table|example|listing|abb(?:ildung|\.)|tabelle|beispiel)\s[\dA-Z][\d.-]*[.:].{0,150}$/i
 /** Matches a manual page's first and last line: `DU(1)      User Commands      DU(1)`. */
 const MANUAL_MARGIN = /^\S[^\n]{0,80}\s{3,}\S[^\n]{0,80}\s{3,}\S{1,40}\(\d\w{0,6}\)\s*$/
+const UNREADABLE = [LINK_TARGET, MANUAL_MARGIN, CAPTION] as const
 export const MARKUP =
   /<[^<>]{0,500}>|!?\[[^[\]]{0,300}\](\([^()\s]{0,500}\)|\[[^[\]]{0,200}\])|https?:\S+/g
 /** A shorter line was ended on purpose, not wrapped. */
@@ -36,8 +40,9 @@ const TERM_CHARS_MAX = 100
 const CODE_INDENT = 4
 /** The most lines for the names of one option. */
 const NAMES_MAX = 4
-/** Matches lines such as `**--move**` that hold nothing else, but neither questions nor captions. */
-const NAMES = /^(?:(?:\*\*[^*]{1,100}(?<![?？:])\*\*|`[^`]{1,100}`)[\s,|/]{0,3})+$/
+/** Matches lines such as `**--move** (optional)`, but neither questions nor captions. */
+const NAMES =
+  /^(?:(?:\*\*[^*]{1,100}(?<![?？:])\*\*|`[^`]{1,100}`)(?: \([^()]{1,60}\))?[\s,|/]{0,3})+$/
 const OPTION = /^\s*-{1,2}\w/
 /** Matches `-k     like --block-size=1K`. */
 const OPTION_WITH_TEXT = /^\s*-{1,2}[\w?]\S*(?:,? -{1,2}\S+)*(?:\s{2,}(?=\S)|\s(?=\S+\s\S+\s))/
@@ -72,7 +77,7 @@ class BlockReader {
 
   #next(): void {
     const { text } = this.#line()
-    if (text.trim() === '' || LINK_TARGET.test(text) || MANUAL_MARGIN.test(text)) {
+    if (text.trim() === '' || UNREADABLE.some((one) => one.test(text))) {
       this.#at += 1
     } else if (text.trimStart().startsWith('<!--')) {
       this.#comment()
@@ -143,7 +148,8 @@ class BlockReader {
   #table(): boolean {
     const hasRuler = TABLE_RULER.test(this.#line(this.#at + 1).text)
     if (!ROW.test(this.#line().text) && !hasRuler) return false
-    const header = hasRuler ? plainSpan(this.#line()) : null
+    const { start, end } = this.#line()
+    const header = hasRuler ? { start, end } : null
     if (hasRuler) this.#at += 2
     while (this.#at < this.#lines.length) {
       const line = this.#line()
@@ -298,10 +304,6 @@ function textLines(text: string): readonly Line[] {
     start = end + 1
   }
   return lines
-}
-
-function plainSpan({ start, end }: Span): Span {
-  return { start, end }
 }
 
 /** The text without markup, links and pictures. */

@@ -171,7 +171,12 @@ export function holdsKind(kind: AnswerKind, text: string, question: string): boo
   }
   const hasWord = (form: RegExp, words: ReadonlySet<string>) => {
     const own = new Set(asked.match(WORD))
-    const found = text.toLowerCase().match(WORD) ?? []
+    // The month has a capital letter.
+    const found =
+      text
+        .replaceAll(/\bmay\b/g, '')
+        .toLowerCase()
+        .match(WORD) ?? []
     return found.some((word) => (form.test(word) || words.has(word)) && !own.has(word))
   }
   switch (kind) {

@@ -173,7 +173,7 @@ function judgementOf(
     !isFar &&
     score >= answer &&
     unknownNames.length === 0 &&
-    !(terms.kind === 'english' && lacksWanted(question, scored))
+    !lacksWanted(question, terms.kind, scored[0])
   return { score, evidence: isAnswer ? 'answer' : 'closest', unknownNames }
 }
 
@@ -208,14 +208,13 @@ const ABBREVIATIONS = /\p{Lu}{2,}\p{L}*/gu
 /** How far from the best sentence what the question asks for may be. */
 const AROUND_CHARS = 200
 
-/**
- * If there is no date, number or name, whichever is asked for, near the best sentence. In other
- * languages, "when" may also ask for a condition.
- */
-function lacksWanted(question: string, [best]: readonly ScoredUnit[]): boolean {
+/** What can be missed: German writes all nouns like names, and numbers also as `keiner`. */
+const MISSED = { english: /^(?:date|number|person)$/, latin: /^date$/, other: /^$/ } as const
+
+/** If there is no date, number or name, whichever is asked for, near the best sentence. */
+function lacksWanted(question: string, asked: QuestionKind, best: ScoredUnit | undefined): boolean {
   const wanted = wantedKind(question)
-  if (best === undefined || (wanted !== 'date' && wanted !== 'number' && wanted !== 'person'))
-    return false
+  if (best === undefined || wanted === null || !MISSED[asked].test(wanted)) return false
   const { kind, stretch, span } = best.unit.site
   const start = Math.max(0, span.start - AROUND_CHARS)
   const around = stretch.text.slice(start, span.end + AROUND_CHARS)

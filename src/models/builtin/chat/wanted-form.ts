@@ -116,7 +116,11 @@ export class WantedForm {
   }
 
   /** A setting is explained where a row, an item or a sentence begins with its name. */
-  #worthOfCode({ text, site }: AnswerUnit): number {
+  #worthOfCode({ text: own, site }: AnswerUnit): number {
+    // Any sentence of its entry may tell the default.
+    const isDefault = site.lead !== null && this.#asked.has('default') && /default/i.test(own)
+    const above = isDefault ? site.stretch.text.slice(site.lead.start, site.lead.end) : ''
+    const text = above + own
     const begins = (name: RegExp) => {
       const at = text.search(name)
       return at !== -1 && !/[\p{L}\p{N}]/u.test(text.slice(0, at).replace(/^The /, ''))
