@@ -147,10 +147,8 @@ function writeLine(
     if (text === null) return nullText
     return format === 'csv' ? csvCell(text, delimiter, nullText) : escapedCell(text, delimiter)
   })
-  out
-    .begin('d')
-    .raw(Buffer.from(`${cells.join(delimiter)}\n`))
-    .end()
+  const line = Buffer.from(`${cells.join(delimiter)}\n`)
+  out.begin('d').raw(line).end()
 }
 
 function csvCell(value: string, delimiter: string, nullText: string): string {
