@@ -147,10 +147,8 @@ function writeLine(
     if (text === null) return nullText
     return format === 'csv' ? csvCell(text, delimiter, nullText) : escapedCell(text, delimiter)
   })
-  out
-    .begin('d')
-    .raw(Buffer.from(`${cells.join(delimiter)}\n`))
-    .end()
+  const line = Buffer.from(`${cells.join(delimiter)}\n`)
+  out.begin('d').raw(line).end()
 }
 
 function csvCell(value: string, delimiter: string, nullText: string): string {
@@ -158,16 +156,9 @@ function csvCell(value: string, delimiter: string, nullText: string): string {
   return isPlain ? value : `"${value.replaceAll('"', '""')}"`
 }
 
-const ESCAPED: Readonly<Record<string, string>> = {
-  '\\': '\\\\',
-  '\t': '\\t',
-  '\n': '\\n',
-  '\r': '\\r',
-}
-
 function escapedCell(value: string, delimiter: string): string {
   const escaped = NEEDS_ESCAPE.test(value)
-    ? value.replaceAll(/[\\\t\n\r]/g, (sign) => ESCAPED[sign] ?? sign)
+    ? value.replaceAll(/[\\\t\n\r]/g, (sign) => JSON.stringify(sign).slice(1, -1))
     : value
   return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
 }
@@ -181,7 +172,7 @@ export class CopyIn {
   readonly #copy: CopyStatement
   readonly #oids: readonly number[]
   readonly #insert: Inserted
-  readonly #decoder = new TextDecoder()
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true })
   /** The part of the next row received so far: text, or bytes in the binary form. */
   #text = ''
   #bytes: Buffer = Buffer.alloc(0)
@@ -221,11 +212,19 @@ export class CopyIn {
     if (this.#copy.format === 'binary') {
       await this.#takeBinary(Buffer.concat([this.#bytes, bytes]))
     } else {
-      this.#text += this.#decoder.decode(bytes, { stream: true })
+      this.#text += this.#decoded(bytes)
       await this.#takeLines(false)
     }
     if (this.#text.length + this.#bytes.length > LINE_BYTES_MAX) {
       throw new AppError('statement_too_large', 'A row of COPY is longer than 16 MB')
+    }
+  }
+
+  #decoded(bytes?: Buffer): string {
+    try {
+      return this.#decoder.decode(bytes, { stream: bytes !== undefined })
+    } catch {
+      throw malformed('the data is not UTF-8; convert it first')
     }
   }
 
@@ -245,7 +244,7 @@ export class CopyIn {
     if (this.#failure !== null) throw this.#failure.error
     await this.#take()
     if (this.#copy.format !== 'binary') {
-      this.#text += this.#decoder.decode()
+      this.#text += this.#decoded()
       await this.#takeLines(true)
     } else if (this.#isHeaderDue || this.#bytes.length > 0) {
       // pgx sends no trailer, and PostgreSQL needs none.

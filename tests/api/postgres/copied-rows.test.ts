@@ -18,7 +18,10 @@ afterAll(async () => {
 })
 
 /** Returns the tag, or the message of the failure. */
-async function copied(sql: string, ...csv: readonly string[]): Promise<string | undefined> {
+async function copied(
+  sql: string,
+  ...csv: readonly (string | Uint8Array)[]
+): Promise<string | undefined> {
   client.send(message('Q', text(sql)))
   await client.until('G')
   client.send(...csv.map((part) => message('d', Buffer.from(part))), message('c'))
@@ -59,6 +62,16 @@ test('text after a quoted value is refused, and lines may end with a carriage re
     expect(await copied('COPY lines FROM STDIN CSV', ...ends)).toBe('COPY 2')
     expect(await stored()).toEqual(rows)
   }
+})
+
+test('text in another encoding is refused instead of losing its letters', async () => {
+  const latin = Buffer.from('1,M\u00fcller\n', 'latin1')
+  const refused = 'COPY: the data is not UTF-8; convert it first'
+  expect(await copied('COPY lines FROM STDIN CSV', latin)).toBe(refused)
+  expect(await copied('COPY lines FROM STDIN CSV', '1,M', Buffer.from([0xc3]))).toBe(refused)
+  const parts = [Buffer.from('1,M\xc3', 'latin1'), Buffer.from('\xbcller\n', 'latin1')]
+  expect(await copied('COPY lines FROM STDIN CSV', ...parts)).toBe('COPY 1')
+  expect(await stored()).toEqual([['1', 'Müller']])
 })
 
 test('options that would change the rows are refused', async () => {
