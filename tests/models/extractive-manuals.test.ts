@@ -18,7 +18,7 @@ async function answerTo(question: string, ...texts: readonly string[]): Promise<
     listed: '["mindsdb.manual"]',
     observe: () => rowsOf('packager', ...chunks),
   })
-  return answer.split('\n—')[0] ?? ''
+  return answer.replaceAll(/^—.*$/gm, '')
 }
 
 const OPTIONS = [
@@ -61,6 +61,23 @@ test('a setting with its type is a name too, and the quote does not end with it'
   expect(explained).toContain('**Sets the memory that a sort may use')
   const told = await answerTo('What is the default value of work_mem?', TYPED)
   expect(told).toContain('**The default value is four megabytes.**')
+})
+
+const ENTRIES = [
+  'Severities are critical, grave and minor. For what the severity grave means, ask the team.',
+  '`grave`\n\nMakes the package unusable.\n\n`minor`\n\nDoes not affect its usefulness.',
+].join('\n\n')
+
+test.each([
+  ['What does the severity "grave" mean?', ['Makes the package unusable.']],
+  ['What does minor mean?', ['Does not affect its usefulness.']],
+  [
+    'What is the difference between grave and minor?',
+    ['Makes the package unusable.', 'Does not affect its usefulness.'],
+  ],
+])('an entry defines its name: %s', async (question, told) => {
+  const answer = await answerTo(question, ENTRIES)
+  for (const one of told) expect(answer).toContain(`**${one}**`)
 })
 
 test.each([

@@ -245,14 +245,15 @@ function subjectOf(question: string): string | null {
   if (!WHAT_IS.test(question)) return null
   const rest = question
     .replace(WHAT_IS, '')
-    .replace(/\s+(?:in|for|of|bei|von|do|used for)\b.*$/i, '')
+    .replace(/^.*?["“„`]([^"”“`]+)["”“`].*$/, '$1')
+    .replace(/\s+(?:in|for|of|bei|von|do|mean|used for)\b.*$/i, '')
     .replace(/[?!.\s]+$/, '')
   const subject = bare(rest)
   return subject === '' || rest.split(/\s+/).length > SUBJECT_WORDS_MAX ? null : subject
 }
 
 const DEFINES =
-  /^(.{2,60}?)(?:\s+(?:(?:is|are|was|were|ist|sind)\s+(?:an?|the|one|your|ein|eine|der|die|das)|means|provides)\s|\s+[-–—]+\s|:\s)/isu
+  /^(.{2,60}?)(?:\s+(?:(?:is|are|was|were|ist|sind)\s+(?:an?|the|one|your|ein|eine|der|die|das)|means|provides)\s|\s+[-–—]+\s|:\s|\s*\n)/isu
 
 /** Matches definitions such as `X is a …`, `X - a …`. */
 function definesIt(text: string, subject: string): boolean {
