@@ -2,7 +2,6 @@ import { afterEach, expect, test } from 'bun:test'
 import { type SyncFixture, syncFixture } from './sync-fixture.ts'
 
 let fixture: SyncFixture
-
 afterEach(() => fixture.close())
 
 /** A page after a batch is old, and another one that answers only when the test lets it. */
@@ -48,9 +47,9 @@ test('a slow site is stored page by page, not at the end of the crawl', async ()
 test('a job of a slow site stores its pages while it crawls', async () => {
   fixture = await syncFixture()
   const site = slowSite()
-  const insert = { urls: [site.url], limit: 3, background: true }
-  const kb = '/api/projects/mindsdb/knowledge_bases/docs'
-  await fixture.app.send('PUT', kb, { knowledge_base: insert })
+  await fixture.app.send('PUT', '/api/projects/mindsdb/knowledge_bases/docs', {
+    knowledge_base: { urls: [site.url], limit: 3, background: true },
+  })
   await documentsWhileWaiting(2)
   site.release()
   await documentsWhileWaiting(3)
