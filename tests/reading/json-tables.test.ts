@@ -155,3 +155,12 @@ describe('JSON', () => {
     }
   })
 })
+
+test('decimals of Parquet that DuckDB would read as other numbers are refused', async () => {
+  // The number 1.5 as DECIMAL(45, 10).
+  const base64 =
+    'UEFSMRUAFTIVMiwVAhUAFQYVBhwAAAACAAAAAgEAAAAAAAAAAAAAAAAAAAN+EdYAFQQZLDUAGAZzY2hlbWEVAgAVDhUmFQIYAXYlChUUFVosXBUUFVoAAAAWAhkcGRwmABwVDhklBgAZGAF2FQAWAhZYFlgmCEkcFQAVABUCADwpBhkmAAIAAAAWWBYCJggWWAAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24gMjYuMC4xGRwcAAAAigAAAFBBUjE='
+  await expect(readTable('t.parquet', Buffer.from(base64, 'base64'))).rejects.toThrow(
+    'The file could not be read: its decimals have up to 45 digits, more than 38',
+  )
+})

@@ -60,6 +60,7 @@ export async function readTables(
       throw unreadable(`A file of the format ${format} is not a table`)
     }
     const target = join(folder, 'table-0.parquet')
+    await refuseLongDecimals(connection, path)
     const note = await noteOf(connection, path)
     const rows = `read_parquet(${literal(path)})`
     if (note === null) return [await writtenTable(connection, rows, target)]
@@ -69,6 +70,13 @@ export async function readTables(
   } finally {
     connection.closeSync()
   }
+}
+
+/** DuckDB 1.5.5 reads decimals of other lengths as wrong numbers. @throws AppError */
+async function refuseLongDecimals(connection: DuckDBConnection, path: string): Promise<void> {
+  const sql = `SELECT max(precision) FROM parquet_schema(${literal(path)}) WHERE precision > 38 AND type_length::BIGINT % 8 <> 0`
+  const digits = (await connection.runAndReadAll(sql)).getRows()[0]?.[0] ?? null
+  if (digits !== null) throw couldNotRead(`its decimals have up to ${digits} digits, more than 38`)
 }
 
 /** Returns the value of Eider's key in the file; null if it is not text. */
@@ -202,8 +210,7 @@ function isMarked(file: number): boolean {
 }
 
 function firstOddBlock(file: number): Uint8Array | null {
-  for (const block of blocksOf(file)) if (!isUtf8(block)) return block
-  return null
+  return blocksOf(file).find((block) => !isUtf8(block)) ?? null
 }
 
 /** @returns the number of invalid positions */
@@ -220,13 +227,7 @@ function transcode(file: number, path: string, encoding: Bun.Encoding): number {
     while (done < bytes.length) done += writeSync(target, bytes, done)
   }
   try {
-    const buffer = new Uint8Array(BLOCK_BYTES)
-    for (let at = 0; ; ) {
-      const size = readSync(file, buffer, 0, buffer.length, at)
-      if (size === 0) break
-      write(decoder.decode(buffer.subarray(0, size), { stream: true }))
-      at += size
-    }
+    for (const block of blocksOf(file)) write(decoder.decode(block, { stream: true }))
     write(decoder.decode())
   } finally {
     closeSync(target)
