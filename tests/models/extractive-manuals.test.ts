@@ -159,6 +159,8 @@ test.each([
     'Who packed the folders?',
     'The folders were packed by the SQL tool, and the folders are in it.',
   ],
+  ['How much does the tool cost?', 'The tool, of which there are 7, would cost too much time.'],
+  ['Was kostet das Werkzeug?', 'Das Werkzeug kostet 7 Mal so viel Zeit wie sein Nachfolger.'],
   ['When were the folders packed?', 'The folders were packed by the tool, and they may be in it.'],
   ['Wann wurden die Ordner gepackt?', 'Die Ordner wurden gepackt, als das Werkzeug fertig war.'],
 ])('a passage without the kind of thing asked for is no answer: %s', async (question, text) => {

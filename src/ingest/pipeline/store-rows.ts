@@ -80,6 +80,7 @@ async function storeInBatches(
   const pending = new PendingRows(target.counts.readRows, limits)
   const { reach = null } = deps.embedders.embedder(kb.embeddingModel)
   const chunking = { chunker: deps.chunker, reach }
+  let storedMs = performance.now()
   try {
     for await (const rows of chunkedRows(target, chunking, either, limits.chunksMax)) {
       try {
@@ -98,9 +99,16 @@ async function storeInBatches(
     for (const row of rows) {
       if (row instanceof AppError && !stages.mayLeaveOut(row)) throw row
       pending.add(row)
-      if (pending.isFull) await pipeline.add(pending.take())
+      if (pending.isFull) await store()
       if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
     }
+    const isOld = performance.now() - storedMs >= INGEST_LIMITS.batchMs
+    if (isOld && pending.chunkCount > 0 && (options.pace?.() ?? null) !== null) await store()
+  }
+
+  async function store(): Promise<void> {
+    await pipeline.add(pending.take())
+    storedMs = performance.now()
   }
 
   /** Waits until earlier rows are stored. Their errors take precedence. */
@@ -210,6 +218,7 @@ async function* chunkedRows(
   const first = counts.readRows
   let batch: Outcome<Document>[] = []
   let batchChars = 0
+  let sinceMs = 0
   const chunkBatch = () => {
     const taken = batch
     batch = []
@@ -222,6 +231,7 @@ async function* chunkedRows(
       if (slice.isSpent) await slice.yieldIfSpent(signal)
       const rowIndex = counts.readRows
       counts.readRows += 1
+      if (batch.length === 0) sinceMs = performance.now()
       const read = outcomeOf(rowIndex - first, () => documentOfRow(row, rowIndex, mapping))
       if (read instanceof AppError) batch.push(read)
       else if (read.texts.length === 0) batch.push({ emptyId: read.id })
@@ -229,8 +239,9 @@ async function* chunkedRows(
         batch.push({ ...read, id: read.id ?? (await contentId(read.texts, slice, signal)) })
         for (const { text } of read.texts) batchChars += text.length
       }
+      const isOld = performance.now() - sinceMs >= INGEST_LIMITS.batchMs
       const isFull = batchChars >= INGEST_LIMITS.chunkingBatchChars || batch.length >= rowsMax
-      if (isFull || read instanceof AppError) yield await chunkBatch()
+      if (isFull || isOld || read instanceof AppError) yield await chunkBatch()
     }
   } catch (error) {
     yield await chunkBatch()

@@ -75,6 +75,7 @@ export class SyncWork implements SyncSink {
   #chunks = 0
   #pending: WholeItem[] = []
   #pendingChars = 0
+  #pendingSinceMs = 0
   #stamps: SyncItem[] = []
   readonly #turns = new SerialQueue()
 
@@ -160,7 +161,8 @@ export class SyncWork implements SyncSink {
       if (!this.#isOfItem(error)) throw error
       this.#miss(item, error)
     }
-    if (this.#pending.length >= BATCH_ITEMS || this.#pendingChars >= BATCH_CHARS) {
+    const isOld = performance.now() - this.#pendingSinceMs >= INGEST_LIMITS.batchMs
+    if (isOld || this.#pending.length >= BATCH_ITEMS || this.#pendingChars >= BATCH_CHARS) {
       await this.#inTurn(() => this.#flush())
     }
   }
@@ -182,6 +184,7 @@ export class SyncWork implements SyncSink {
       const whole = { item, hash, stamp, known, rows, chars }
       return this.#inTurn(() => this.#stream(whole, iterator, kb))
     }
+    if (this.#pending.length === 0) this.#pendingSinceMs = performance.now()
     this.#pending.push({ item, hash, stamp, known, rows, chars })
     this.#pendingChars += chars
   }
@@ -201,10 +204,7 @@ export class SyncWork implements SyncSink {
     }
   }
 
-  /**
-   * Refuses to delete everything if nothing was found, or nothing but a page of a site: the folder
-   * may not be mounted, and the page may be a notice of maintenance.
-   */
+  /** The folder may not be mounted, and a site's only page may be a notice of maintenance. */
   #refuseEmpty({ found }: SyncReach, vanished: readonly SyncItem[]): void {
     const hasDocuments = vanished.some(({ documentIds }) => documentIds.length > 0)
     const isEmpty = found === 0 || (found === 1 && this.#source.kind === 'site')

@@ -39,6 +39,8 @@ export const INGEST_LIMITS = {
   longTextChars: 2_000_000,
   /** For one batch, which may be one document of some hundred million characters. */
   chunkingMs: 600_000,
+  /** Store what has waited this long, even if its batch is not full, because a site may be slow. */
+  batchMs: 5_000,
   /** How long an insert may block the event loop at a time. */
   loopSliceMs: 5,
 

@@ -210,14 +210,20 @@ const AROUND_CHARS = 200
 
 /** What can be missed: German writes all nouns like names, and numbers also as `keiner`. */
 const MISSED = { english: /^(?:date|number|person)$/, latin: /^date$/, other: /^$/ } as const
+const ASKS_PRICE =
+  /\bhow much .*\bcosts?\b|\bprice of\b|\bwas kostet\b|\bwie (?:viel kostet|teuer)\b/i
+const PRICE =
+  /\p{Sc}\s?\d|\d\s?\p{Sc}|\b(?:free|gratis|kosten(?:los|frei)|umsonst|dollars?|euros?|pounds?|cents?|usd|eur)\b/iu
 
-/** If there is no date, number or name, whichever is asked for, near the best sentence. */
+/** If there is no price, date, number or name, whichever is asked for, near the best sentence. */
 function lacksWanted(question: string, asked: QuestionKind, best: ScoredUnit | undefined): boolean {
-  const wanted = wantedKind(question)
-  if (best === undefined || wanted === null || !MISSED[asked].test(wanted)) return false
+  if (best === undefined) return false
   const { kind, stretch, span } = best.unit.site
   const start = Math.max(0, span.start - AROUND_CHARS)
   const around = stretch.text.slice(start, span.end + AROUND_CHARS)
+  if (ASKS_PRICE.test(question)) return !PRICE.test(around)
+  const wanted = wantedKind(question)
+  if (wanted === null || !MISSED[asked].test(wanted)) return false
   if (wanted !== 'person') return !holdsKind(wanted, around, question)
   return kind === 'code' || !holdsKind(wanted, around.replace(ABBREVIATIONS, ''), question)
 }
