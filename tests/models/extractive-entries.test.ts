@@ -323,6 +323,7 @@ test('a word before the name of a column is a condition that no count leaves out
     return rowAnswer(question, [{ name: 'mindsdb.shop', isTable: false, columns }])
   }
   expect(answerTo('How many new customers were there?')).toBeNull()
+  expect(answerTo('How many customers can there be?')).toBeNull()
   expect(answerTo('How many different customers are there?')?.statement).toContain('"Customer"')
   expect(answerTo('How many packages have the license MIT?')?.statement).toContain("= 'MIT'")
 })

@@ -122,6 +122,14 @@ test('the answer to a frequent question comes from below it, although it asks in
   expect(answer).toContain('**Only for reading.**')
 })
 
+test('the command below the heading that names it answers how something is done', async () => {
+  const answer = await answerTo(
+    'How do I make a backup?',
+    '## Make a backup\n\n```\npackager save\n```\n\nYou make a backup of the whole folder, and the backup that you make is complete.',
+  )
+  expect(answer).toContain('> packager save')
+})
+
 test('code is quoted although the sentence above it is in another chunk', async () => {
   const answer = await answerTo(
     'How do I put a package on hold?',

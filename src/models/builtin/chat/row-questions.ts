@@ -114,8 +114,12 @@ export function rowAnswer(question: string, sources: readonly RowSource[]): RowA
   return answers.find(({ statement }) => statement !== null) ?? answers[0] ?? null
 }
 
+/** A way, a reason, or how many something could hold. */
+const ASKS_OTHER =
+  /^(?:how (?:do|can|to|should|does|did|many .*\b(?:can|may|could|must))|why|warum|wie (?:kann|mache|viele .*\b(?:kann|konnen|darf|durfen))|como)\b/
+
 function wantedOf(text: string): Wanted | null {
-  if (/^(how (do|can|to|should|does|did)|why|warum|wie (kann|mache)|como)\b/.test(text)) return null
+  if (ASKS_OTHER.test(text)) return null
   return SHAPES.find(([, shape]) => shape.test(text))?.[0] ?? null
 }
 

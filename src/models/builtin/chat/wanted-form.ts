@@ -185,7 +185,7 @@ const WORTH = {
     code: 3,
     fragment: 2,
     shown: 1,
-    commands: 4,
+    commands: 8,
   },
 } as const
 const SUBJECT_WORDS_MAX = 3
