@@ -264,6 +264,19 @@ describe('a ZIP', () => {
     await keptFiles()
   })
 
+  test('with two files of one name, which differ in case, keeps the first and reports the other', async () => {
+    const zip = zipSync({ 'Notes.txt': strToU8('one'), 'notes.txt': strToU8('two') })
+    for (const options of ['', '?replace=1', '?replace=1']) {
+      const { body } = await t.send('POST', `/api/files${options}`, formOf(['all.zip', zip]))
+      expect(body).toMatchObject({
+        files: [{ name: 'Notes.txt' }],
+        failed: [{ name: 'notes.txt', code: 'file_exists' }],
+      })
+      expect(await t.rows('SELECT content FROM files."notes.txt"')).toEqual([['one']])
+    }
+    await t.send('DELETE', '/api/files/Notes.txt')
+  })
+
   test.each([
     ['cut', () => zipSync({ 'a.txt': strToU8('a'.repeat(1000)) }).slice(0, 100)],
     ['of nothing', () => zipSync({})],

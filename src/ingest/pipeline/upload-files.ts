@@ -72,6 +72,7 @@ export async function uploadFiles(
   const fetched = url === null ? request : await withFetched(request, url, deps, signal)
   const uploads = uploadsOf(fetched, { ...options, url: fetched.url ?? null })
   const outcome: Outcome = { files: [], failed: [], skipped: 0, isList: uploads.length > 1 }
+  const names = new Set<string>()
   for (const upload of uploads) {
     const work = () => uploadFile(upload, (archive) => storeMembers(upload, archive), deps, signal)
     if (outcome.isList) await collect(upload, work)
@@ -102,6 +103,10 @@ export async function uploadFiles(
     work: () => Promise<UploadedFile | null>,
   ): Promise<void> {
     try {
+      // Otherwise, with `replace`, one would take the place of another.
+      if (names.has(fileKey(upload.name))) {
+        throw new AppError('file_exists', `The upload has another file of the name ${upload.name}`)
+      }
       add(await work())
     } catch (error) {
       outcome.failed.push(failureOf(upload, error, signal))
@@ -109,7 +114,9 @@ export async function uploadFiles(
   }
 
   function add(file: UploadedFile | null): void {
-    if (file !== null) outcome.files.push(file)
+    if (file === null) return
+    outcome.files.push(file)
+    names.add(fileKey(file.name))
   }
 }
 
@@ -262,8 +269,12 @@ async function uploadFile<T>(
   signal: AbortSignal,
 ): Promise<UploadedFile | T> {
   const name = freeName(upload, deps)
+  const { path, originalName, contentType, url, options, sizeBytes } = upload
+  if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
+  // Besides the file itself, the result of reading it and its table need space.
+  deps.files.checkSpace(2 * sizeBytes)
   return deps.reader.readFile(
-    uploadSource(upload, deps),
+    { path, name: originalName, contentType, url, options },
     (read): Promise<UploadedFile | T> => {
       if (read.archive !== null) return storeMembers(read.archive)
       return storeRead({ ...upload, name }, read, deps, signal)
@@ -284,14 +295,6 @@ function freeName(
   throw new AppError('file_exists', message)
 }
 
-function uploadSource(upload: FileUpload, deps: Pick<UploadDeps, 'files'>) {
-  const { path, originalName, contentType, url, options, sizeBytes } = upload
-  if (sizeBytes === 0) throw new AppError('file_unreadable', 'The file is empty')
-  // Besides the file itself, the result of reading it and its table need space.
-  deps.files.checkSpace(2 * sizeBytes)
-  return { path, name: originalName, contentType, url, options }
-}
-
 /** @throws AppError `file_unreadable` for a file without rows or text, `file_exists` */
 function storeRead(
   upload: FileUpload,
@@ -301,11 +304,8 @@ function storeRead(
 ): Promise<UploadedFile> {
   const { name, originalName, contentType, url: sourceUrl, path, sizeBytes, replaces } = upload
   const { format, recognized, warnings, tables } = read
-  const file: NewFile = {
-    ...{ name, originalName, contentType, sourceUrl, format, recognized, warnings },
-    content: { path, sizeBytes },
-    replaces,
-  }
+  const found = { name, originalName, contentType, sourceUrl, format, recognized, warnings }
+  const file: NewFile = { ...found, content: { path, sizeBytes }, replaces }
   if (!isDocumentFormat(format)) return files.importTables(file, tables, signal)
   return files.importRows(file, documentRows(upload.documentId ?? name, read), signal)
 }
