@@ -48,6 +48,15 @@ export function unnamedItems(select: TreeNode): readonly UnnamedItem[] {
     .map((item) => ({ item, original: copyOf(item) }))
 }
 
+/** The expressions without an alias in which the tables of a subquery are replaced. */
+export function unnamedSubqueries(tree: TreeNode): readonly UnnamedItem[] {
+  const hasSubquery = (node: TreeNode) => {
+    return [...walk(node)].some(({ class: kind }) => kind === 'SUBQUERY')
+  }
+  if (!hasSubquery(tree)) return []
+  return [...walk(tree)].flatMap(unnamedItems).filter(({ item }) => hasSubquery(item))
+}
+
 /** Names in front of a function that are not a column's. */
 const FUNCTION_PLACES: ReadonlySet<string> = new Set(['', 'main', 'system', 'system.main'])
 

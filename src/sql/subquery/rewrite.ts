@@ -22,6 +22,7 @@ import {
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
+import { unnamedSubqueries } from '../guard/limit-steps.ts'
 import { EVERYTHING, type OuterNeeds, StatementNeeds } from '../pushdown/outer-needs.ts'
 import { groupReference, type SourceReference, sourceReadOf } from '../pushdown/plan-source-read.ts'
 import type { Surroundings } from '../search/lateral-search.ts'
@@ -65,6 +66,7 @@ export function rewrite(tree: TreeNode, rewriting: Rewriting): readonly Statemen
     qualifiers: new Map(),
   }
   const scope = { ctes: new Set<string>(), place: rewriting.place, cteNodes: [], outer: null }
+  if (originals.size > 0) rewriting.inputs.unnamed.push(...unnamedSubqueries(tree))
   visitQuery(query, scope, rewriter)
   stripProjects(tree, rewriter.qualifiers)
   return rewriter.edits
