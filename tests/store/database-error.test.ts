@@ -6,6 +6,10 @@ test.each([
   'Out of Memory Error: could not allocate block of size 256.0 KiB',
   'Failed to allocate block of 262144 bytes (bad allocation)',
   'std::bad_alloc',
+  'Allocation failure',
+  'TransactionContext Error: Failed to commit: Allocation failure',
+  // For the types of a knowledge base's own tables.
+  'Cannot create a data chunk with these column types: BIGINT, FLOAT[384]',
   'mprotect failed: Cannot allocate memory',
 ])('"%s" says that memory ran out', (message) => {
   const error = statementError(new Error(message))

@@ -13,7 +13,7 @@ const DAMAGE =
   /not a valid DuckDB database file|Corrupt (database|WAL) file|Could not read enough bytes|Failure while replaying WAL|Failed to load metadata/
 
 const OUT_OF_MEMORY =
-  /^(Failed to \w+: )?(Out of Memory Error|\{"exception_type":"Out of Memory")|std::bad_alloc|bad allocation|cannot allocate memory/i
+  /^(Failed to \w+: )?(Out of Memory Error|\{"exception_type":"Out of Memory")|std::bad_alloc|bad allocation|cannot allocate memory|(?:^|: )Allocation failure$|^Cannot create a data chunk/i
 
 /** Said for all statements after a write or checkpoint that fails halfway. */
 const INVALIDATED = /database ("[^"]*" )?has been invalidated/i
