@@ -97,6 +97,15 @@ test.each([
   expect(answer).not.toContain('pack end')
 })
 
+test('a quote does not go on with half of a block of code', async () => {
+  const answer = await answerTo(
+    'How do I empty the folder?',
+    'To empty the folder, you can say\n\n```\npackager clear',
+    'packager end\n```',
+  )
+  expect((answer.match(/```/g) ?? []).length % 2).toBe(0)
+})
+
 test('the caption of a figure or table is not quoted', async () => {
   const answer = await answerTo(
     'What does the list of files contain?',

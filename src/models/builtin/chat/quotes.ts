@@ -65,8 +65,8 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
       ? { start: lead.start, end: span.end }
       : span
   const near = kind === 'sentence' || kind === 'item' ? withNeighbours(unit, led, units) : led
-  const whole = kind === 'row' || kind === 'code' ? near : withRest(unit, near)
   const piece = pieceOf(stretch, span)
+  const whole = kind === 'row' || kind === 'code' ? near : withRest(unit, near, piece.end)
   const clipped = { start: Math.max(whole.start, piece.start), end: Math.min(whole.end, piece.end) }
   const isHeld = lead !== null && lead.start < clipped.end && clipped.start < lead.end
   const isApart =
@@ -86,16 +86,16 @@ const CODE_BELOW = /^[ \t]*\n\s*?(`{3,}|~{3,})[^\n]*\n[\s\S]*?\n[ \t]*\1(?=\s|$)
 const TEXT_BELOW = /^(?:\s*\n[ \t]*\n(?![ \t]*(?:[-*+>#|~`]|\d+[.)]\s))[^\n]+(?:\n(?!\s)[^\n]+)*)+/
 
 /** A text that breaks off, as before code or below a prototype, goes on in the blocks below. */
-function withRest({ site }: RankedUnit, { start, end }: Span): Span {
+function withRest({ site }: RankedUnit, { start, end }: Span, until: number): Span {
   const { text } = site.stretch
   if (ENDED.test(text.slice(start, end))) return { start, end }
-  const limit = start + QUOTE_CHARS_MAX
+  const limit = Math.min(until, start + QUOTE_CHARS_MAX)
   const rest = text.slice(end, limit)
   const [code] = CODE_BELOW.exec(rest) ?? []
   if (code !== undefined) return { start, end: end + code.length }
   const [below = ''] = (site.kind === 'sentence' && TEXT_BELOW.exec(rest)) || []
   const sentences = [...sentenceSpans(text, { start: end, end: end + below.length })]
-  const last = sentences.findLast((one) => one.end < limit || limit >= text.length)
+  const last = sentences.findLast((one) => one.end < limit || limit === until)
   return { start, end: last?.end ?? end }
 }
 
