@@ -183,3 +183,10 @@ test.each([
 ])('a passage without the kind of thing asked for is no answer: %s', async (question, text) => {
   expect(await answerTo(question, text)).not.toStartWith('This is what I found')
 })
+
+test('a day of the week and a time answer when something is', async () => {
+  const text = 'Der Laden hat am Montag geöffnet, am Samstag bis 16 Uhr.'
+  expect(await answerTo('Wann hat der Laden am Samstag geöffnet?', text)).toStartWith(
+    'This is what I found',
+  )
+})
