@@ -68,6 +68,19 @@ const ENTRIES = [
   '`grave`\n\nMakes the package unusable.\n\n`minor`\n\nDoes not affect its usefulness.',
 ].join('\n\n')
 
+const DIRECTIVE = [
+  '## Notes\n\nOn busy sites, the `KeepTime` directive may be lowered, and its default value changed in 2.4.',
+  '## KeepTime Directive\n\n| Description: | How long the tool waits |\n| --- | --- |\n| Default: | `KeepTime 5` |',
+  '| Compatibility: | The default value was 15 before 2.4 |\n\nThe number of seconds to wait before the end.',
+].join('\n\n')
+
+test.each([
+  ['What is the default of KeepTime?', '| Default: | `KeepTime 5` |'],
+  ['What is the default value of KeepTime?', '| Default: | `KeepTime 5` |'],
+])('below the heading of a directive: %s', async (question, told) => {
+  expect(await answerTo(question, DIRECTIVE)).toContain(told)
+})
+
 test.each([
   ['What does the severity "grave" mean?', ['Makes the package unusable.']],
   ['What does minor mean?', ['Does not affect its usefulness.']],

@@ -221,7 +221,7 @@ function lacksWanted(question: string, asked: QuestionKind, best: ScoredUnit | u
   const { kind, stretch, span } = best.unit.site
   const start = Math.max(0, span.start - AROUND_CHARS)
   const around = stretch.text.slice(start, span.end + AROUND_CHARS)
-  if (ASKS_PRICE.test(question)) return !PRICE.test(around)
+  if (ASKS_PRICE.test(question)) return kind === 'code' || !PRICE.test(around)
   const wanted = wantedKind(question)
   if (wanted === null || !MISSED[asked].test(wanted)) return false
   if (wanted !== 'person') return !holdsKind(wanted, around, question)

@@ -116,18 +116,21 @@ export class WantedForm {
   }
 
   /** A setting is explained where a row, an item or a sentence begins with its name. */
-  #worthOfCode({ text: own, site }: AnswerUnit): number {
+  #worthOfCode({ text, site }: AnswerUnit): number {
+    const { lead, stretch, heading } = site
+    const name = lead === null ? '' : stretch.text.slice(lead.start, lead.end)
     // Any sentence of its entry may tell the default.
-    const isDefault = site.lead !== null && this.#asked.has('default') && /default/i.test(own)
-    const above = isDefault ? site.stretch.text.slice(site.lead.start, site.lead.end) : ''
-    const text = above + own
-    const begins = (name: RegExp) => {
-      const at = text.search(name)
-      return at !== -1 && !/[\p{L}\p{N}]/u.test(text.slice(0, at).replace(/^The /, ''))
+    const isDefault = this.#asked.has('default') && /default/i.test(text)
+    const texts = isDefault ? [text, name, heading] : [text]
+    const begins = (code: RegExp, one: string) => {
+      const at = one.search(code)
+      return at !== -1 && !/[\p{L}\p{N}]/u.test(one.slice(0, at).replace(/^The /, ''))
     }
-    const isEntry = site.kind !== 'code' && this.#settings.some(begins)
-    const isTold = this.#codes.some((code) => code.test(text))
-    return (isTold ? WORTH.told : 0) + (isEntry ? WORTH.entry : 0)
+    const isEntry = texts.some((one) => this.#settings.some((code) => begins(code, one)))
+    const isTold = texts.some((one) => this.#codes.some((code) => code.test(one)))
+    const label = isDefault && /^\W*(?:the )?default/i.test(text) ? WORTH.told : 0
+    const entry = isEntry && site.kind !== 'code' ? WORTH.entry + label : 0
+    return (isTold ? WORTH.told : 0) + entry
   }
 
   /** Whether the unit is the first sentence or item below a heading, except for `Type: text`. */
