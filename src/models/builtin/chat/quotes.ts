@@ -180,7 +180,7 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   }
 }
 
-/** In words: of an entry's sentences, others may repeat its name more often. */
+/** As much as five words of the question: another sentence may repeat the entry's name. */
 const DEFAULT_WORTH = 5
 
 /** The sentence with most words of the question, but no label, question or name of an entry. */
