@@ -151,6 +151,8 @@ describe('the dialect of a CSV file is found', () => {
       ['at', ['2026-01-31T10:00:00+02:00', '2026-01-31T10:00:00Z'], 'TIMESTAMP WITH TIME ZONE'],
       ['at', ['09:05', '23:59:30'], 'TIME'],
       ['price', ['5,00', '1.234,50'], 'DOUBLE'],
+      ['Measurements 2026', ['1,5', '2,75'], 'DOUBLE'],
+      ['Room #', ['1,5', '2,75'], 'DOUBLE'],
       ['page', ['http://a.test/b', 'https://a.test:80/c'], 'VARCHAR'],
       ['card', ['00:11:22:33:44:55', 'aa:bb:cc:dd:ee:ff'], 'VARCHAR'],
     ] as const
@@ -158,6 +160,19 @@ describe('the dialect of a CSV file is found', () => {
       const found = await table(`${name}\n${values.join('\n')}\n`)
       expect(found.columns).toEqual([`${name} ${type}`])
       expect(found.rows).toHaveLength(2)
+    }
+  })
+
+  test('two columns, whose rows also look like one value', async () => {
+    const cases = [
+      ['x y\n1 200\n2 300\n10 400\n', ['x BIGINT', 'y BIGINT']],
+      ['1 200\n2 300\n10 400\n', ['column_1 BIGINT', 'column_2 BIGINT']],
+      ['id:qty\n1:10\n2:20\n3:30\n', ['id BIGINT', 'qty BIGINT']],
+      ['1:10\n2:20\n3:30\n', ['column_1 BIGINT', 'column_2 BIGINT']],
+      ['date time\n2026-01-31 10:00:00\n2026-02-01 11:00:00\n', ['date DATE', 'time TIME']],
+    ] as const
+    for (const [content, columns] of cases) {
+      expect((await table(content)).columns).toEqual([...columns])
     }
   })
 

@@ -99,8 +99,7 @@ function delimitings(
 ): readonly Pick<CsvDialect, 'delimiter' | 'isRun'>[] {
   if (delimiter !== undefined) return [{ delimiter, isRun: false }]
   const [first = '', ...lines] = text.split(/[\r\n]+/, ROWS_LOOKED_AT).filter((line) => line !== '')
-  const isOneColumn = lines.length > 0 && !/[,;\t|]/.test(first)
-  if (isOneColumn && lines.every((line) => WHOLE_VALUE.test(line))) return [NO_DELIMITER]
+  if (isOneColumn(first, lines)) return [NO_DELIMITER]
   const found: Pick<CsvDialect, 'delimiter' | 'isRun'>[] = DELIMITERS.filter((sign) =>
     text.includes(String.fromCharCode(sign)),
   ).map((sign) => ({ delimiter: sign, isRun: false }))
@@ -110,6 +109,17 @@ function delimitings(
   }
   if (found.length === 0) found.push(NO_DELIMITER)
   return found
+}
+
+function isOneColumn(first: string, lines: readonly string[]): boolean {
+  if (lines.length === 0 || /[,;\t|]/.test(first)) return false
+  if (!lines.every((line) => WHOLE_VALUE.test(line))) return false
+  if (WHOLE_VALUE.test(first)) return !/^\d+:\d+$/.test(first)
+  // A header shares no sign with its rows that may separate both.
+  return [...DELIMITERS, SPACE].every((code) => {
+    const sign = String.fromCharCode(code)
+    return !first.includes(sign) || !lines.some((line) => line.includes(sign))
+  })
 }
 
 /** From 0 to 1. */
@@ -167,9 +177,12 @@ const NUMBER_VALUE =
 const WORD_VALUE = /^[\p{L}\p{N}\p{M} .()/&'’!?*%+@_$€£°\-–]*$/u
 const MOMENT =
   /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$/
-/** A value whose signs look like delimiters: a moment, a number, a web or hardware address. */
+/**
+ * A value whose signs look like delimiters: a moment, a number, a web or hardware address. `1 200`
+ * may be two numbers.
+ */
 const WHOLE_VALUE = new RegExp(
-  `${MOMENT.source}|${NUMBER_VALUE.source}|^https?://[^\\s,;|]+$|^([\\da-f]{2}:){5}[\\da-f]{2}$`,
+  `^(?!.*\\d \\d{3})(?:${MOMENT.source}|${NUMBER_VALUE.source}|^https?://[^\\s,;|]+$|^([\\da-f]{2}:){5}[\\da-f]{2}$)`,
   'i',
 )
 const ADDRESS = /^(https?:\/\/|www\.)\S+$|^\S+@\S+\.\S+$/
