@@ -76,7 +76,7 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
 
 function isOnlyMarks(between: string): boolean {
   return (
-    /^[\s>]*(([-*+•]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})?[\w-]*\s*$/.test(between) && between.length < 40
+    between.length < 40 && /^[\s>]*(([-*+•]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})?[\w-]*\s*$/.test(between)
   )
 }
 
