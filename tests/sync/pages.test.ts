@@ -171,12 +171,26 @@ describe('a site', () => {
     expect(await fixture.run('site')).toMatchObject({ state: 'done', added: 2 })
     site.pages['/'] = html('We will be back soon.')
     expect(await fixture.run('site')).toMatchObject({
-      ...{ state: 'failed', removed: 0 },
+      state: 'failed',
+      removed: 0,
       error:
         'The site has only one page now; its 1 known item stays. If that is right, "allow_empty": true removes them',
     })
     site.pages['/'] = home
     expect(await fixture.run('site')).toMatchObject({ state: 'done', unchanged: 1, changed: 1 })
     expect(Object.keys(await fixture.documents())).toHaveLength(2)
+  })
+
+  test('whose second page is gone keeps the first', async () => {
+    fixture = await syncFixture()
+    site = testSite({
+      '/': html('Teas of the world.', ['/a']),
+      '/a': html('Green tea is steamed.'),
+    })
+    await fixture.addSource({ name: 'site', kind: 'site', url: site.url('/') })
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', added: 2 })
+    delete site.pages['/a']
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', unchanged: 1, removed: 1 })
+    expect(Object.keys(await fixture.documents())).toEqual([site.url('/')])
   })
 })
