@@ -203,3 +203,15 @@ test('a day of the week and a time answer when something is', async () => {
     'This is what I found',
   )
 })
+
+test.each([
+  [
+    'How much does the blue ticket cost?',
+    '| ticket | price |\n| --- | --- |\n| blue ticket | 20 |',
+  ],
+  ['How much does the blue ticket cost?', 'The blue ticket costs what it did: 20 CHF for the day.'],
+  ['Was kostet das blaue Ticket?', 'Das blaue Ticket kostet 20 Franken am Tag.'],
+  ['How much memory does the index cost?', 'The memory that the index would cost is about 40 MB.'],
+])('a price in other forms answers, and not every cost is a price: %s', async (question, text) => {
+  expect(await answerTo(question, text)).toStartWith('This is what I found')
+})

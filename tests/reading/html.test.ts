@@ -253,6 +253,14 @@ describe('what leads through a site is left out', () => {
     )
   })
 
+  test('a newsletter form in a division called section is left out, a described picture is not', async () => {
+    const html = `<h1>Ducks</h1><div class="section" id="newsletter"><p>Subscribe to our letters.</p></div>
+      <p>${PARAGRAPH}</p><p><img src="d.png" alt="[Ducks by region, 2020 to 2024]"></p>`
+    expect(await markdown(html)).toBe(
+      `# Ducks\n\n${PARAGRAPH.trim()}\n\n[Ducks by region, 2020 to 2024]`,
+    )
+  })
+
   test("a section of DocBook with any id, and a figure's caption once", async () => {
     const html = `<div class="sect1" id="DUCKS-SHARING"><h2>46.3. Sharing</h2><p>Ducks share.</p>
       <div class="figure"><p class="title"><b>Figure 1. Two ducks</b></p><div><div><img src="d.png" alt="Two ducks"></div></div></div></div>`

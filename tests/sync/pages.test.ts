@@ -171,12 +171,60 @@ describe('a site', () => {
     expect(await fixture.run('site')).toMatchObject({ state: 'done', added: 2 })
     site.pages['/'] = html('We will be back soon.')
     expect(await fixture.run('site')).toMatchObject({
-      ...{ state: 'failed', removed: 0 },
+      state: 'failed',
+      removed: 0,
       error:
         'The site has only one page now; its 1 known item stays. If that is right, "allow_empty": true removes them',
     })
     site.pages['/'] = home
     expect(await fixture.run('site')).toMatchObject({ state: 'done', unchanged: 1, changed: 1 })
     expect(Object.keys(await fixture.documents())).toHaveLength(2)
+  })
+
+  test('whose second page is gone keeps the first', async () => {
+    fixture = await syncFixture()
+    site = testSite({
+      '/': html('Teas of the world.', ['/a']),
+      '/a': html('Green tea is steamed.'),
+    })
+    await fixture.addSource({ name: 'site', kind: 'site', url: site.url('/') })
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', added: 2 })
+    delete site.pages['/a']
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', unchanged: 1, removed: 1 })
+    expect(Object.keys(await fixture.documents())).toEqual([site.url('/')])
+  })
+
+  test('keeps a page that the crawl had no request left for', async () => {
+    fixture = await syncFixture()
+    site = testSite({
+      '/': html('Teas of the world.', ['/a', '/b']),
+      '/a': html('Green tea is steamed.'),
+      '/b': html('Black tea is withered.'),
+    })
+    await fixture.addSource({ name: 'site', kind: 'site', url: site.url('/'), limit: 3 })
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', added: 3 })
+    site.pages['/'] = html('Teas of the world.', ['/x', '/a', '/b'])
+    const cut = await fixture.run('site')
+    expect(cut).toMatchObject({ state: 'done', changed: 1, unchanged: 1, removed: 0 })
+    expect(cut.errors).toContainEqual({
+      item: site.url('/'),
+      message: '1 known page not found, but kept because the crawl ended at its limit',
+    })
+    site.pages['/'] = html('Teas of the world.', ['/x', '/a'])
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', removed: 1 })
+    expect(Object.keys(await fixture.documents())).toEqual([site.url('/'), site.url('/a')])
+  })
+
+  test('keeps the pages of its sitemap that a lower limit leaves unasked', async () => {
+    fixture = await syncFixture()
+    site = testSite({ '/': html('Teas of the world.'), '/a': html('Green tea is steamed.') })
+    site.pages['/sitemap.xml'] = sitemap([['/a', null]])
+    const source = { name: 'site', kind: 'site', url: site.url('/'), limit: 2 }
+    await fixture.addSource(source)
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', added: 2 })
+    await fixture.app.send('PUT', '/api/projects/mindsdb/knowledge_bases/docs', {
+      knowledge_base: { sources: [{ ...source, limit: 1 }] },
+    })
+    expect(await fixture.run('site')).toMatchObject({ state: 'done', unchanged: 1, removed: 0 })
   })
 })

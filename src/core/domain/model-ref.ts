@@ -118,6 +118,7 @@ export function unknownProvider(
 
 /** The built-in provider, which works without a key, a download or a network. */
 export const BUILTIN_PROVIDER = 'builtin'
+/** Names only: loading a provider's SDK takes the main thread too long. */
 export const CHAT_PROVIDERS = [BUILTIN_PROVIDER, 'openai', 'anthropic', ...COMPATIBLE_PROVIDERS]
 
 export const BUILTIN_EMBEDDING_MODEL = 'all-MiniLM-L6-v2'

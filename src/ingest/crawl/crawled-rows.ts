@@ -111,6 +111,8 @@ async function* crawledPages(
       frontier.add(await listedPages({ plan, starts }, deps, signal), 1)
     }
   }
+  // With no start left to read, a crawl that went on would have asked for the site's sitemap.
+  plan.leftOut.isCut = frontier.size > 0 || startsLeft <= 0
   if (frontier.size === 0 || pagesMax === plan.crawl.pagesMax) return
   const waiting = `${frontier.size} addresses that were found are not read`
   plan.leftOut.note(`EIDER_CRAWL_PAGES_MAX=${pagesMax} ended the crawl: ${waiting}`)

@@ -33,6 +33,8 @@ const NOTES_MAX = 10
 const ADDRESS_CHARS_MAX = 300
 
 export class LeftOutPages {
+  /** Whether the crawl ended at its limit before it had asked for all addresses. */
+  isCut = false
   readonly #pages = new Map<string, LeftOut>()
   readonly #links = new Map<string, LeftOut>()
   readonly #notes: string[] = []

@@ -110,7 +110,7 @@ async function readSite(
     else await task.sink.content({ item, hash, stamp: null, rows: [row] })
   }
   for (const warning of leftOut.warnings()) task.sink.leaveOut(String(parameters.url), warning)
-  const isCut = met.size >= Math.min(crawl.pagesMax ?? Number.POSITIVE_INFINITY, deps.crawlPagesMax)
+  const { isCut } = leftOut
   const isWhole = watched.isWhole && !isCut
   const kept = [...task.known.keys()].filter((item) => !met.has(item) && !watched.gone.has(item))
   if (!isWhole && kept.length > 0) {

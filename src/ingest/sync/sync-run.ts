@@ -206,9 +206,11 @@ export class SyncWork implements SyncSink {
 
   /** The folder may not be mounted, and a site's only page may be a notice of maintenance. */
   #refuseEmpty({ found }: SyncReach, vanished: readonly SyncItem[]): void {
-    const hasDocuments = vanished.some(({ documentIds }) => documentIds.length > 0)
+    // A page that answers 404 is gone, even if the only page left is a notice.
+    const isLost = ({ item, documentIds }: SyncItem) =>
+      documentIds.length > 0 && !this.#gone.has(item)
     const isEmpty = found === 0 || (found === 1 && this.#source.kind === 'site')
-    if (!isEmpty || !hasDocuments || this.#source.parameters.allow_empty === true) return
+    if (!isEmpty || !vanished.some(isLost) || this.#source.parameters.allow_empty === true) return
     const kept = `its ${vanished.length} known ${vanished.length === 1 ? 'item stays' : 'items stay'}`
     const how = '"allow_empty": true removes them'
     const what = found === 0 ? 'The source is empty' : 'The site has only one page now'

@@ -114,8 +114,8 @@ function ownNames(element: Element): string {
   return names.toLowerCase().trim()
 }
 
-/** DocBook's and Sphinx's. */
-const SECTION_CLASS = /^(?:(?:ref)?sect(?:ion|\d)|chapter|appendix|preface)$/
+/** DocBook's. */
+const SECTION_CLASS = /^(?:(?:ref)?sect\d|refsection|chapter|appendix|preface)$/
 
 function slugOf(text: string | null): string | null {
   return text === null ? null : text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '')

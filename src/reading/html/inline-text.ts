@@ -81,7 +81,7 @@ function isAnchorSign(anchor: Element): boolean {
 const FILE_NAME = /\.(?:png|jpe?g|gif|svg|webp|bmp|ico|avif)$/i
 /** DocBook names the icon beside a note `[Anmerkung]`. */
 const SAYS_NOTHING =
-  /^\[[^\]]*\]$|^\[?(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)\]?$/iu
+  /^\[[^\]\s]{1,20}\]$|^\[?(?:image|img|icon|logo|photo|picture|pic|spacer|avatar|figure|fig|screenshot|screen ?shot|thumbnail|thumb|bullet|arrow|banner|badge|divider|separator|placeholder|dot|line|blank|pixel|home|next|prev(?:ious)?|up|top|back|menu|search|close|note|tip|warning|caution|important|info|external link|rss|feed|support|languages|available languages|[\p{P}\p{S}\s\d]*|(?:image|figure|fig\.?|photo|picture|img)[\s_-]*\d*)\]?$/iu
 const BADGE = /\b(?:badge|status|build|coverage|logo|icon|avatar)\b/i
 
 function pictureText(image: Element): string {

@@ -54,7 +54,17 @@ export function unnamedSubqueries(tree: TreeNode): readonly UnnamedItem[] {
     return [...walk(node)].some(({ class: kind }) => kind === 'SUBQUERY')
   }
   if (!hasSubquery(tree)) return []
-  return [...walk(tree)].flatMap(unnamedItems).filter(({ item }) => hasSubquery(item))
+  return [...shownSelects(tree)].flatMap(unnamedItems).filter(({ item }) => hasSubquery(item))
+}
+
+/** Without the subqueries within expressions, which have no column names. */
+function* shownSelects(value: TreeValue): Generator<TreeNode> {
+  if (Array.isArray(value)) {
+    for (const item of value) yield* shownSelects(item)
+  } else if (isNode(value) && value.class !== 'SUBQUERY') {
+    if (value.type === 'SELECT_NODE') yield value
+    yield* shownSelects(Object.values(value))
+  }
 }
 
 /** Names in front of a function that are not a column's. */

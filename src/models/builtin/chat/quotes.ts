@@ -76,7 +76,7 @@ function quoteOf(unit: RankedUnit, units: readonly RankedUnit[]): Quote {
 
 function isOnlyMarks(between: string): boolean {
   return (
-    /^[\s>]*(([-*+•]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})?[\w-]*\s*$/.test(between) && between.length < 40
+    between.length < 40 && /^[\s>]*(([-*+•]|\d{1,3}[.)])\s+)?(`{3,}|~{3,})?[\w-]*\s*$/.test(between)
   )
 }
 
@@ -180,7 +180,7 @@ function shownQuote(quote: Quote, asked: ReadonlySet<string>): string {
   }
 }
 
-/** In words: of an entry's sentences, others may repeat its name more often. */
+/** As much as five words of the question: another sentence may repeat the entry's name. */
 const DEFAULT_WORTH = 5
 
 /** The sentence with most words of the question, but no label, question or name of an entry. */

@@ -208,12 +208,17 @@ const ABBREVIATIONS = /\p{Lu}{2,}\p{L}*/gu
 /** How far from the best sentence what the question asks for may be. */
 const AROUND_CHARS = 200
 
-/** What can be missed: German writes all nouns like names, and numbers also as `keiner`. */
-const MISSED = { english: /^(?:date|number|person)$/, latin: /^date$/, other: /^$/ } as const
+/** In German, every noun looks like a name, and `keiner` is a number. */
+const MISSED: Readonly<Record<QuestionKind, readonly (string | null)[]>> = {
+  english: ['date', 'number', 'person'],
+  latin: ['date'],
+  other: [],
+}
 const ASKS_PRICE =
-  /\bhow much .*\bcosts?\b|\bprice of\b|\bwas kostet\b|\bwie (?:viel kostet|teuer)\b/i
+  /\bhow much (?:do|does|did|would|will|is|are)\b.*\bcosts?\b|\bwas kostet\b|\bwie (?:viel kostet|teuer)\b/i
+/** An amount of money, a number after a word such as price, or a word such as free. */
 const PRICE =
-  /\p{Sc}\s?\d|\d\s?\p{Sc}|\b(?:free|gratis|kosten(?:los|frei)|umsonst|dollars?|euros?|pounds?|cents?|usd|eur)\b/iu
+  /\p{Sc}\s?\d|\d\s?(?:\p{Sc}|,-|(?:chf|franken|fr|kr)\b)|\b(?:prices?|preise?|fees?)\b\D{0,60}\d|\bcosts?\b\W{1,20}\d|\b(?:free|gratis|kosten(?:los|frei)|umsonst|dollars?|euros?|pounds?|cents?|usd|eur)\b/iu
 
 /** If there is no price, date, number or name, whichever is asked for, near the best sentence. */
 function lacksWanted(question: string, asked: QuestionKind, best: ScoredUnit | undefined): boolean {
@@ -223,7 +228,7 @@ function lacksWanted(question: string, asked: QuestionKind, best: ScoredUnit | u
   const around = stretch.text.slice(start, span.end + AROUND_CHARS)
   if (ASKS_PRICE.test(question)) return kind === 'code' || !PRICE.test(around)
   const wanted = wantedKind(question)
-  if (wanted === null || !MISSED[asked].test(wanted)) return false
+  if (wanted === null || !MISSED[asked].includes(wanted)) return false
   if (wanted !== 'person') return !holdsKind(wanted, around, question)
   return kind === 'code' || !holdsKind(wanted, around.replace(ABBREVIATIONS, ''), question)
 }
