@@ -118,6 +118,18 @@ describe('JSON', () => {
     expect(listed.columns).toEqual(found.columns)
   })
 
+  test('an object of more fields of one type than a CSV file may have columns is a map', async () => {
+    const fields = (count: number) => Array.from({ length: count }, (_, n) => ({ [`f${n}`]: n }))
+    const wide = (count: number) => [Object.assign({}, ...fields(count))]
+    for (const events of [wide(2500), fields(2500)]) {
+      const found = await readTable('t.json', JSON.stringify({ events }))
+      expect(found.columns).toEqual(['events MAP(VARCHAR, BIGINT)[]'])
+      expect(found.warnings).toEqual([])
+    }
+    const found = await readTable('t.json', JSON.stringify({ events: wide(2000) }))
+    expect(found.columns).toHaveLength(2000)
+  })
+
   test('a byte order mark does not matter', async () => {
     for (const name of ['t.json', 't.jsonl']) {
       const found = await readTable(name, '\ufeff{"a":1,"b":2}\n{"a":3,"b":4}\n')

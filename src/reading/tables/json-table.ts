@@ -28,14 +28,20 @@ export async function readJson(
   try {
     let rows = rowsSql(path, format, null)
     let columns = await describedColumns(connection, rows)
-    const list = format === 'json' ? await onlyList(connection, rows, columns) : null
+    let list = format === 'json' ? await onlyList(connection, rows, columns) : null
     const [table] = list === null ? columns : [list]
     if (table?.type.startsWith('MAP(') === true && (list !== null || columns.length === 1)) {
       rows = rowsSql(path, format, null, FIELDS_ARE_COLUMNS)
       columns = await describedColumns(connection, rows)
+      // Objects of too many fields are still maps, which are not rows.
+      const isList = ({ name, type }: Column) => name === list?.name && type.startsWith('STRUCT(')
+      list = columns.find(isList) ?? null
     }
-    const typed = (types: readonly Column[] | null) => types && rowsSql(path, format, types)
-    let source: JsonRows = { columns, rows: (types) => typed(types) ?? rows }
+    const rowsOf = (types: readonly Column[] | null) => {
+      if (types === null) return rows
+      return rowsSql(path, format, types)
+    }
+    let source: JsonRows = { columns, rows: rowsOf }
     if (list !== null) {
       const { name } = list
       const beside = columns.filter((column) => column.name !== name).map((one) => shown(one.name))
@@ -44,8 +50,8 @@ export async function readJson(
       )
       const listed = (fields: readonly Column[] | null) => {
         const struct = fields?.map((one) => `${quote(one.name)} ${one.type}`).join(', ')
-        const from = typed(struct === undefined ? null : [{ name, type: `STRUCT(${struct})[]` }])
-        return `(SELECT unnest(row) FROM (SELECT unnest(${quote(name)}) AS row FROM ${from ?? rows}))`
+        const from = rowsOf(struct === undefined ? null : [{ name, type: `STRUCT(${struct})[]` }])
+        return `(SELECT unnest(row) FROM (SELECT unnest(${quote(name)}) AS row FROM ${from}))`
       }
       source = { columns: await describedColumns(connection, listed(null)), rows: listed }
     }
@@ -65,7 +71,7 @@ export async function readJson(
 }
 
 /** DuckDB reads an object with many fields of one type, or with rare ones, as a map. */
-const FIELDS_ARE_COLUMNS = `, map_inference_threshold = ${TABLE_COLUMNS_MAX}, field_appearance_threshold = 0`
+const FIELDS_ARE_COLUMNS = `, map_inference_threshold = ${TABLE_COLUMNS_MAX + 1}, field_appearance_threshold = 0`
 
 function rowsSql(
   path: string,
