@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, jest, test } from 'bun:test'
 import type { Job } from '../../src/core/domain/flow/job.ts'
 import type { JobDraft, JobWork } from '../../src/core/domain/ports/job-ports.ts'
 import { AppError } from '../../src/core/errors.ts'
@@ -49,6 +49,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   scheduler.close()
+  jest.useRealTimers()
   await store.close()
 })
 
@@ -62,10 +63,10 @@ function workOf(id: number): JobWork {
   return { job: jobOf(id), request: started[0]?.request, checkpoint: null } as unknown as JobWork
 }
 
-async function hourly(): Promise<number> {
+async function hourly(name = 'j'): Promise<number> {
   const [project] = store.catalog.snapshot().projects
   if (project === undefined) throw new Error('there is a project')
-  const definition = { project, name: 'j', query: 'SELECT 1', ifQuery: null, end: null }
+  const definition = { project, name, query: 'SELECT 1', ifQuery: null, end: null }
   const created = await scheduler.create({ ...definition, start: '2026-01-01', every: '1 hour' })
   expect(created.nextRunAt).toBe('2026-01-01 01:00:00.000000')
   return created.id
@@ -135,6 +136,33 @@ test('a run that cannot start is tried again a second later, not at once, and lo
   expect(failures.length).toBe(1)
 })
 
+test('each schedule logs its own reason once, and again when it changes', async () => {
+  await hourly('full')
+  await hourly('busy')
+  nowMs = Date.parse('2026-01-01T10:30:00Z')
+  const failures: string[] = []
+  onFailure = (error) => failures.push(error instanceof AppError ? error.message : String(error))
+  let reason = 'too many jobs'
+  onStart = () => {
+    if (started.at(-1)?.title.endsWith('busy') === true) throw new AppError('too_busy', reason)
+    throw new AppError('storage_full', `The disk has ${90 - started.length} MB left`)
+  }
+  const tryAgain = async () => {
+    jest.advanceTimersByTime(1_000)
+    for (let turn = 0; turn < 50; turn += 1) await Promise.resolve()
+  }
+  jest.useFakeTimers()
+  scheduler.start()
+  await tryAgain()
+  await tryAgain()
+  expect(started.length).toBeGreaterThan(3)
+  expect(failures).toEqual(['The disk has 89 MB left', 'too many jobs'])
+  reason = 'too many requests'
+  await tryAgain()
+  await tryAgain()
+  expect(failures.slice(2)).toEqual(['too many requests'])
+})
+
 test('no run starts while the server shuts down', async () => {
   const failures = await startRefused('shutting_down')
   await Bun.sleep(1_500)
@@ -157,8 +185,10 @@ test('after the clock was set back, no run waits until it catches up, and none i
   expect(await nextAfterRunAt('2026-01-09T10:30:00Z')).toBe('2026-01-09 11:00:00.000000')
   expect(await nextAfterRunAt('2026-01-02T08:15:00Z')).toBe('2026-01-02 09:00:00.000000')
   expect(await nextAfterRunAt('2026-01-02T09:00:00.005Z')).toBe('2026-01-02 10:00:00.000000')
-  nowMs = Date.parse('2026-01-02T08:59:59.900Z')
-  scheduler.start()
-  await Bun.sleep(50)
-  expect([started.length, runs]).toEqual([3, 3])
+  for (const second of ['08:59:59.900', '09:00:00.000', '09:00:00.100']) {
+    nowMs = Date.parse(`2026-01-02T${second}Z`)
+    // A due run would begin before this returns.
+    scheduler.start()
+    expect(started.length).toBe(3)
+  }
 })

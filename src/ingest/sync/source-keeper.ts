@@ -16,7 +16,7 @@ import type {
   SourceState,
   SyncStore,
 } from '../../core/domain/ports/job-ports.ts'
-import { type ErrorCode, hasCode, notFound, toAppError } from '../../core/errors.ts'
+import { hasCode, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
 import { MINUTE_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
@@ -38,7 +38,7 @@ interface KeeperOptions {
 
 export const WATCHING = { quietMs: 1_000, patienceMs: 10_000, pollMs: 10_000 }
 
-/** How late a run can be after the clock was set or the machine slept: timers count neither. */
+/** Timers do not notice a changed clock or sleep, so look for due runs at least this often. */
 const TIMER_MS_MAX = MINUTE_MS
 /** The pause after a run that could not start. */
 const AGAIN_MS = 10_000
@@ -65,8 +65,8 @@ export class SourceKeeper implements SourceKeeping {
   readonly #again = new Set<number>()
   /** Sources whose run could not start, so it is tried again after a pause. */
   readonly #pausing = new Set<number>()
-  /** Why: on a full disk each attempt fails, but one log line will do. */
-  #refusal: ErrorCode | null = null
+  /** Why, by source, no run could start. Each attempt fails then, but is logged once. */
+  readonly #refusals = new Map<number, string>()
   readonly #watches = new Map<number, { readonly key: string; readonly watch: FolderWatch }>()
   /** When each source was last started by its schedule. */
   readonly #begunMs = new Map<number, number>()
@@ -322,12 +322,14 @@ export class SourceKeeper implements SourceKeeping {
     if (this.#state !== 'open' || this.#pausing.has(source.id)) return
     try {
       await this.#begin(source, trigger, false)
-      this.#refusal = null
+      this.#refusals.delete(source.id)
     } catch (error) {
       const { code } = toAppError(error)
       if (code === 'source_not_found' || code === 'shutting_down') return
-      if (code !== this.#refusal) this.#options.onFailure(error)
-      this.#refusal = code
+      // Numbers, such as the free space of a disk, may change with each attempt.
+      const refusal = `${code} ${String(error).replaceAll(/\d+/g, '')}`
+      if (refusal !== this.#refusals.get(source.id)) this.#options.onFailure(error)
+      this.#refusals.set(source.id, refusal)
       this.#pausing.add(source.id)
       setTimeout(() => {
         this.#pausing.delete(source.id)

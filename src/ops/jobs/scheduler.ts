@@ -10,7 +10,7 @@ import type {
   Schedules,
   ScheduleTimes,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
+import { AppError, toAppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
 import { MINUTE_MS, timestampOfMillis } from '../../core/time.ts'
 
@@ -26,7 +26,7 @@ interface SchedulerOptions {
   readonly now: () => number
 }
 
-/** How late a run can be after the clock was set or the machine slept: timers count neither. */
+/** Timers do not notice a changed clock or sleep, so look for due runs at least this often. */
 const LONGEST_MS = MINUTE_MS
 /** How soon a due run is retried if the schedule is still busy, or the run could not start. */
 const BUSY_MS = 1000
@@ -41,8 +41,8 @@ interface RunRequest {
 export class Scheduler implements Schedules, JobHandler {
   readonly #options: SchedulerOptions
   readonly #active = new Set<number>()
-  /** Why the last run could not start: on a full disk each attempt fails, but one log line will do. */
-  #refusal: ErrorCode | null = null
+  /** Why, by schedule, no run could start. Each attempt fails then, but is logged once. */
+  readonly #refusals = new Map<number, string>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOpen = false
 
@@ -184,12 +184,14 @@ export class Scheduler implements Schedules, JobHandler {
       })
       await this.#claim(schedule, dueAt, job.id)
       this.#active.delete(id)
-      this.#refusal = null
+      this.#refusals.delete(id)
     } catch (error) {
       const { code } = toAppError(error)
+      // Numbers, such as the free space of a disk, may change with each attempt.
+      const refusal = `${code} ${String(error).replaceAll(/\d+/g, '')}`
       if (code === 'shutting_down') this.close()
-      else if (code !== 'schedule_not_found' && code !== this.#refusal) {
-        this.#refusal = code
+      else if (code !== 'schedule_not_found' && refusal !== this.#refusals.get(id)) {
+        this.#refusals.set(id, refusal)
         this.#options.onFailure(error)
       }
       // A run is refused at once, so trying again at once would leave no time for anything else.
