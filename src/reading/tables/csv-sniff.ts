@@ -115,10 +115,11 @@ function isOneColumn(first: string, lines: readonly string[]): boolean {
   if (lines.length === 0 || /[,;\t|]/.test(first)) return false
   if (!lines.every((line) => WHOLE_VALUE.test(line))) return false
   if (WHOLE_VALUE.test(first)) return !/^\d+:\d+$/.test(first)
-  // A header shares no sign with its rows that may separate both.
+  // A header shares no sign with its rows that may separate both. A unit such as (hh:mm) does not count.
+  const name = first.replaceAll(/ ?\([^()]*\)/g, '')
   return [...DELIMITERS, SPACE].every((code) => {
     const sign = String.fromCharCode(code)
-    return !first.includes(sign) || !lines.some((line) => line.includes(sign))
+    return !name.includes(sign) || !lines.some((line) => line.includes(sign))
   })
 }
 
@@ -179,10 +180,10 @@ const MOMENT =
   /^\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?\s?([AaPp][Mm]|Z|[+-]\d{2}:?\d{2})?)?$|^\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?$/
 /**
  * A value whose signs look like delimiters: a moment, a number, a web or hardware address. `1 200`
- * may be two numbers.
+ * may be two numbers, `1 200,50` is one.
  */
 const WHOLE_VALUE = new RegExp(
-  `^(?!.*\\d \\d{3})(?:${MOMENT.source}|${NUMBER_VALUE.source}|^https?://[^\\s,;|]+$|^([\\da-f]{2}:){5}[\\da-f]{2}$)`,
+  `^(?!.*\\d \\d{3}(?!,\\d))(?:${MOMENT.source}|${NUMBER_VALUE.source}|^https?://[^\\s,;|]+$|^([\\da-f]{2}:){5}[\\da-f]{2}$)`,
   'i',
 )
 const ADDRESS = /^(https?:\/\/|www\.)\S+$|^\S+@\S+\.\S+$/
