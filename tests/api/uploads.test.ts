@@ -175,6 +175,7 @@ describe('options', () => {
     ['format=poem', 'Parameter "format" must be one of csv'],
     ['encoding=klingon', 'Parameter "encoding" must be a name'],
     ['delimiter=ab', 'Parameter "delimiter" must be one character'],
+    ['delimiter=', 'Parameter "delimiter" must be one character'],
     ['header=maybe', 'Parameter "header" must be true or false, found "maybe"'],
     ['all_text=2', 'Parameter "all_text" must be true or false'],
     ['delimeter=;', 'Unknown parameter "delimeter"; expected format, encoding'],

@@ -130,6 +130,13 @@ describe('JSON', () => {
     expect(found.columns).toHaveLength(2000)
   })
 
+  test('a table that takes too much memory is an error that says what to do', async () => {
+    const fields = Array.from({ length: 9000 }, (_, n) => [`f${n}`, n % 2 === 0 ? n : ['x']])
+    await expect(readTable('t.json', JSON.stringify([Object.fromEntries(fields)]))).rejects.toThrow(
+      'it takes more than 512 MiB of memory; split it into files with fewer rows or columns',
+    )
+  })
+
   test('a byte order mark does not matter', async () => {
     for (const name of ['t.json', 't.jsonl']) {
       const found = await readTable(name, '\ufeff{"a":1,"b":2}\n{"a":3,"b":4}\n')

@@ -157,6 +157,7 @@ function csvCell(value: string, delimiter: string, nullText: string): string {
 }
 
 function escapedCell(value: string, delimiter: string): string {
+  // JSON and COPY escape these four signs alike: a tab is \t.
   const escaped = NEEDS_ESCAPE.test(value)
     ? value.replaceAll(/[\\\t\n\r]/g, (sign) => JSON.stringify(sign).slice(1, -1))
     : value

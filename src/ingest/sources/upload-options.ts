@@ -54,7 +54,9 @@ export function uploadOptions(
     throw new AppError('unknown_field', message)
   }
   const option = <T>(name: UploadField, parsed: (text: string, name: string) => T) => {
-    const text = fields.get(name) || undefined
+    const text = fields.get(name)
+    // An empty field of a form is not set, but an empty delimiter is a mistake.
+    if (text === '' && name !== 'delimiter') return undefined
     return text === undefined ? undefined : parsed(text, name)
   }
   const asSent = (text: string) => text

@@ -34,7 +34,7 @@ const WIDE_GROUP_ROWS = 8192
 const NOTE_BYTES_MAX = 1_000_000
 
 /** DuckDB's limit in a reader process, below that of the process itself. */
-const MEMORY_LIMIT = '512MiB'
+const MEMORY_LIMIT = '512 MiB'
 const SPILL_MAX = '8GiB'
 const THREADS = '2'
 
@@ -122,7 +122,9 @@ function withoutPaths(error: unknown, paths: readonly string[]): unknown {
     }
   }
   if (NOT_PARQUET.test(message)) message = 'it is not a Parquet file'
-  if (message.startsWith('Out of Memory')) message = 'it has too many columns for so much text'
+  if (message.startsWith('Out of Memory')) {
+    message = `it takes more than ${MEMORY_LIMIT} of memory; split it into files with fewer rows or columns`
+  }
   return couldNotRead(message, error)
 }
 

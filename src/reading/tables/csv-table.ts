@@ -94,7 +94,8 @@ function tableIn(
     if (!(error instanceof OpenQuote)) throw error
     // Quotes may be ordinary characters (inches, speech), but only if every row is then complete.
     const found = withDialect({ ...dialect, quote: null, escapedBy: null })
-    if (found.survey.short.count + found.survey.long.count > 0) throw error
+    const { short, long } = found.survey.notes
+    if (short.count + long.count > 0) throw error
     notes.warn(`A quote in ${error.place} is never closed: quotes were read as ordinary characters`)
     return found
   }
@@ -133,30 +134,33 @@ function delimiterOf(option: string | undefined): number | null {
 const TITLE_CHARS = 80
 
 function describe(layout: CsvLayout, survey: CsvSurvey, { warn }: ReadingNotes): void {
-  const tell = (noun: string, count: number, verbs: readonly [string, string], rest = '') => {
-    if (count > 0) warn(`${counted(count, noun)} ${verbs[count === 1 ? 0 : 1]}${rest}`)
+  const tell = (count: number, one: string, several: string, rest = '') => {
+    if (count > 0) warn(`${counted(count, one, several)}${rest}`)
   }
   const { skipped, commentLines } = layout
+  const { comments, blank, short, long, odd } = survey.notes
   const lines = skipped.map(({ line }) => line).join(', ')
   const titles = skipped.map(({ cells }) => cells.filter((cell) => cell !== '').join(' '))
-  const title = shown(titles.join(' / ').slice(0, TITLE_CHARS))
-  const above = ['above the table is not a row', 'above the table are not rows'] as const
-  tell('line', skipped.length, above, ` (${lines}): ${title}`)
-  tell('line', commentLines.length + survey.comments.count, [
-    'that begins with # is a comment, not a row',
-    'that begin with # are comments, not rows',
-  ])
-  const { blank, short, long, odd } = survey
-  tell('empty line', blank.count, ['is not a row', 'are not rows'], blank.where())
-  const have = ['has', 'have'] as const
+  tell(
+    skipped.length,
+    'line above the table is not a row',
+    'lines above the table are not rows',
+    ` (${lines}): ${shown(titles.join(' / ').slice(0, TITLE_CHARS))}`,
+  )
+  tell(
+    commentLines.length + comments.count,
+    'line that begins with # is a comment, not a row',
+    'lines that begin with # are comments, not rows',
+  )
+  tell(blank.count, 'empty line is not a row', 'empty lines are not rows', blank.where())
   const than = layout.names === null ? 'most others' : 'the header'
-  const missing = ` fewer values than ${than}; the missing ones are NULL${short.where()}`
-  tell('row', short.count, have, missing)
+  const missing = `the missing ones are NULL${short.where()}`
+  tell(short.count, 'row has', 'rows have', ` fewer values than ${than}; ${missing}`)
   const columns = counted(survey.plain.width - layout.width, 'further column')
   const further = `they are in ${columns}, from column_${layout.width + 1} on${long.where()}`
-  tell('row', long.count, have, ` more values than ${than}; ${further}`)
-  const kept = ` text behind a closing quote; it was kept as part of the value${odd.where()}`
-  tell('row', odd.count, have, kept)
+  tell(long.count, 'row has', 'rows have', ` more values than ${than}; ${further}`)
+  const kept = `it was kept as part of the value${odd.where()}`
+  tell(odd.count, 'row has', 'rows have', ` text behind a closing quote; ${kept}`)
   if (survey.rowCount === 0) warn('The table has no rows')
 }
 
@@ -187,8 +191,18 @@ class RowNotes {
 
 const LINES_NAMED = 10
 
-interface CsvSurvey extends ReturnType<typeof newNotes> {
+/** The rows that need a warning, by kind. */
+class CsvNotes {
+  readonly short = new RowNotes()
+  readonly long = new RowNotes()
+  readonly comments = new RowNotes()
+  readonly blank = new RowNotes()
+  readonly odd = new RowNotes()
+}
+
+interface CsvSurvey {
   readonly rowCount: number
+  readonly notes: CsvNotes
   /** The same rows, at most as wide as the widest or the names. */
   readonly plain: PlainCsv
 }
@@ -235,7 +249,7 @@ function isCommentRow(rows: CsvRows, layout: CsvLayout): boolean {
 
 /** Plain rows are copied unchanged, others unambiguously. @throws AppError `file_unreadable` */
 function surveyed(file: CsvFile, dialect: CsvDialect, layout: CsvLayout, path: string): CsvSurvey {
-  const notes = newNotes()
+  const notes = new CsvNotes()
   const { delimiter, isRun, skipsSpace } = dialect
   const signs = { delimiter: delimiter ?? COMMA, quote: dialect.quote ?? DOUBLE_QUOTE }
   const isCopied = delimiter !== null && !isRun && !skipsSpace && layout.width > 1
@@ -270,17 +284,7 @@ function surveyed(file: CsvFile, dialect: CsvDialect, layout: CsvLayout, path: s
     target.close()
   }
   const isPadded = notes.short.count + notes.long.count > 0
-  return { rowCount, ...notes, plain: { paths: [path], ...signs, width, rowBytesMax, isPadded } }
-}
-
-function newNotes() {
-  return {
-    short: new RowNotes(),
-    long: new RowNotes(),
-    comments: new RowNotes(),
-    blank: new RowNotes(),
-    odd: new RowNotes(),
-  }
+  return { rowCount, notes, plain: { paths: [path], ...signs, width, rowBytesMax, isPadded } }
 }
 
 /** Moves through the rows of the table in order. @returns their lines */
@@ -288,7 +292,7 @@ function* tableRows(
   rows: CsvRows,
   file: CsvFile,
   layout: CsvLayout,
-  notes: ReturnType<typeof newNotes>,
+  notes: CsvNotes,
 ): Generator<number> {
   // Blank lines at the end of the file do not count.
   let blanks: number[] = []

@@ -37,10 +37,8 @@ export async function readJson(
       const isList = ({ name, type }: Column) => name === list?.name && type.startsWith('STRUCT(')
       list = columns.find(isList) ?? null
     }
-    const rowsOf = (types: readonly Column[] | null) => {
-      if (types === null) return rows
-      return rowsSql(path, format, types)
-    }
+    const rowsOf = (types: readonly Column[] | null) =>
+      types === null ? rows : rowsSql(path, format, types)
     let source: JsonRows = { columns, rows: rowsOf }
     if (list !== null) {
       const { name } = list
