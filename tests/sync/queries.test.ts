@@ -43,7 +43,8 @@ test('a table without the content column fails once, not for each row', async ()
   expect(await fixture.run('teas')).toMatchObject({ state: 'done', added: 1 })
   await query("CREATE OR REPLACE TABLE teas AS SELECT 1 AS id, 'green tea' AS text")
   expect(await fixture.run('teas')).toMatchObject({
-    ...{ state: 'failed', failed: 0 },
+    state: 'failed',
+    failed: 0,
     error: 'Content column "content" not found; columns: id, text',
   })
   expect(await fixture.documents()).toEqual({ '1': 'green tea' })
