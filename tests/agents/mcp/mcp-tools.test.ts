@@ -204,9 +204,10 @@ test.each(MISBEHAVING)(
 )
 
 test('a server that is down, and one that refuses the login, are warnings with the next step', async () => {
+  const locked = servedBy(() => new Response('who?', { status: 401 }))
+  // Last: otherwise, the next server may get its port.
   const gone = servedBy(() => new Response())
   gone.close()
-  const locked = servedBy(() => new Response('who?', { status: 401 }))
   try {
     const asked = await askScripted(app, {
       data: {
