@@ -244,6 +244,11 @@ export function toAppError(error: unknown): AppError {
   return new AppError('internal', 'Internal error', { cause: error })
 }
 
+/** Equal for the same failure again, although it may name another number, such as free space. */
+export function failureKey(error: unknown): string {
+  return `${toAppError(error).code} ${String(error).replaceAll(/\d+/g, '')}`
+}
+
 /** Explains to the user why the program cannot start. */
 export class StartError extends Error {
   constructor(message: string, cause?: unknown) {

@@ -136,6 +136,7 @@ export interface Store {
 
 const DEFAULT_MEMORY_LIMIT = '60%'
 
+const STATEMENTS_WAITING_MAX = 1000
 const THREADS_KEPT_FREE = 2
 /**
  * More statements would only compete for cores. No slot is taken while a client reads its result.
@@ -349,7 +350,7 @@ function engineOptionsOf(options: StoreOptions & { readonly ceiling: MemoryCeili
   const free = (options.threadPoolSize ?? cores) - THREADS_KEPT_FREE
   return {
     statementsMax: Math.max(1, Math.min(free, Math.max(cores, 2) * STATEMENTS_PER_CORE)),
-    waitingMax: 1000,
+    waitingMax: STATEMENTS_WAITING_MAX,
     stuckMs: options.stuckMs ?? 2_000,
     onStuck: options.onStuck ?? (() => {}),
     memoryLimits: {

@@ -25,6 +25,9 @@ import { LATER } from './later.ts'
 import type { Settings } from './settings/settings.ts'
 
 /** Creates the job runner. Before `open`, each part registers the handlers for its jobs. */
+const JOBS_WAITING_MAX = 1000
+const FINISHED_JOBS_KEPT = 1000
+
 export function jobRunnerOf(given: {
   readonly settings: Settings
   readonly store: Store
@@ -37,8 +40,8 @@ export function jobRunnerOf(given: {
   return new JobRunner({
     store: store.jobs,
     runningMax: settings.jobsMax,
-    waitingMax: 1000,
-    keptMax: 1000,
+    waitingMax: JOBS_WAITING_MAX,
+    keptMax: FINISHED_JOBS_KEPT,
     log: (entry) => log.job?.(entry),
     onFailure: (error) => log.failure({ requestId: 'job', error }),
     now: Date.now,

@@ -10,6 +10,12 @@ let fixture: SyncFixture
 
 afterEach(() => fixture.close())
 
+function watchOf(path: string, onChange: () => void): FolderWatch {
+  const rules = { include: [], exclude: [], hidden: true }
+  const times = { quietMs: 5, patienceMs: 20, pollMs: 10 }
+  return new FolderWatch({ path, roots: [fixture.folder], rules, onChange, ...times })
+}
+
 describe('a folder', () => {
   test('is not left through links, and pipes and devices are not files', async () => {
     const outside = await mkdtemp(join(tmpdir(), 'eider-outside-'))
@@ -66,13 +72,7 @@ describe('a folder', () => {
     fixture = await syncFixture()
     const path = join(fixture.folder, 'later')
     let changed = Promise.withResolvers<void>()
-    const watch = new FolderWatch({
-      path,
-      roots: [fixture.folder],
-      rules: { include: [], exclude: [], hidden: true },
-      onChange: () => changed.resolve(),
-      ...{ quietMs: 5, patienceMs: 20, pollMs: 10 },
-    })
+    const watch = watchOf(path, () => changed.resolve())
     watch.start()
     await changed.promise
     expect(watch.mode).toBe('polling')
@@ -88,13 +88,7 @@ describe('a folder', () => {
     await fixture.write('current/green.md', 'Steamed leaves.')
     await fixture.write('next/black.md', 'Withered leaves.')
     let changed = Promise.withResolvers<void>()
-    const watch = new FolderWatch({
-      path,
-      roots: [fixture.folder],
-      rules: { include: [], exclude: [], hidden: true },
-      onChange: () => changed.resolve(),
-      ...{ quietMs: 5, patienceMs: 20, pollMs: 10 },
-    })
+    const watch = watchOf(path, () => changed.resolve())
     watch.start()
     await changed.promise
     await rename(path, join(fixture.folder, 'before'))

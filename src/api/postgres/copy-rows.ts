@@ -156,10 +156,11 @@ function csvCell(value: string, delimiter: string, nullText: string): string {
   return isPlain ? value : `"${value.replaceAll('"', '""')}"`
 }
 
+const ESCAPED: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
 function escapedCell(value: string, delimiter: string): string {
-  // JSON and COPY escape these four signs alike: a tab is \t.
   const escaped = NEEDS_ESCAPE.test(value)
-    ? value.replaceAll(/[\\\t\n\r]/g, (sign) => JSON.stringify(sign).slice(1, -1))
+    ? value.replaceAll(/[\\\t\n\r]/g, (sign) => ESCAPED[sign] ?? sign)
     : value
   return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
 }

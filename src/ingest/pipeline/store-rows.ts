@@ -102,6 +102,7 @@ async function storeInBatches(
       if (pending.isFull) await store()
       if (pending.chunkCount > INGEST_LIMITS.sourceChunksMax) throw tooManyChunks()
     }
+    // Only a job has a pace: what a request waits for is stored in one piece if it fits.
     const isOld = performance.now() - storedMs >= INGEST_LIMITS.batchMs
     if (isOld && pending.chunkCount > 0 && (options.pace?.() ?? null) !== null) await store()
   }

@@ -105,7 +105,7 @@ export async function uploadFiles(
     try {
       // Otherwise, with `replace`, one would take the place of another.
       if (names.has(fileKey(upload.name))) {
-        throw new AppError('file_exists', `The upload has another file of the name ${upload.name}`)
+        throw new AppError('file_exists', `Another file of the upload is also named ${upload.name}`)
       }
       add(await work())
     } catch (error) {

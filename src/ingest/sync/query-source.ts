@@ -81,6 +81,7 @@ async function readRows(
   let rowCount = 0
   for await (const row of rowsOfQuery(read, deps, signal)) {
     rowCount += 1
+    // A missing column is a failure of the query, not of each row.
     if (rowCount === 1) contentIn(Object.keys(row), mapping)
     if (slice.isSpent) await slice.yieldIfSpent(signal)
     const item = await itemOf(row)

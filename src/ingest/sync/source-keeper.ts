@@ -16,7 +16,7 @@ import type {
   SourceState,
   SyncStore,
 } from '../../core/domain/ports/job-ports.ts'
-import { hasCode, notFound, toAppError } from '../../core/errors.ts'
+import { failureKey, hasCode, notFound, toAppError } from '../../core/errors.ts'
 import { nextTime } from '../../core/runtime/schedule-times.ts'
 import { MINUTE_MS, millisOf, timestampOfMillis } from '../../core/time.ts'
 import { openFolder } from './folder-walk.ts'
@@ -326,8 +326,7 @@ export class SourceKeeper implements SourceKeeping {
     } catch (error) {
       const { code } = toAppError(error)
       if (code === 'source_not_found' || code === 'shutting_down') return
-      // Numbers, such as the free space of a disk, may change with each attempt.
-      const refusal = `${code} ${String(error).replaceAll(/\d+/g, '')}`
+      const refusal = failureKey(error)
       if (refusal !== this.#refusals.get(source.id)) this.#options.onFailure(error)
       this.#refusals.set(source.id, refusal)
       this.#pausing.add(source.id)

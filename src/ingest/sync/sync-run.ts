@@ -75,7 +75,7 @@ export class SyncWork implements SyncSink {
   #chunks = 0
   #pending: WholeItem[] = []
   #pendingChars = 0
-  #pendingSinceMs = 0
+  #flushedMs = performance.now()
   #stamps: SyncItem[] = []
   readonly #turns = new SerialQueue()
 
@@ -161,7 +161,7 @@ export class SyncWork implements SyncSink {
       if (!this.#isOfItem(error)) throw error
       this.#miss(item, error)
     }
-    const isOld = performance.now() - this.#pendingSinceMs >= INGEST_LIMITS.batchMs
+    const isOld = performance.now() - this.#flushedMs >= INGEST_LIMITS.batchMs
     if (isOld || this.#pending.length >= BATCH_ITEMS || this.#pendingChars >= BATCH_CHARS) {
       await this.#inTurn(() => this.#flush())
     }
@@ -184,7 +184,6 @@ export class SyncWork implements SyncSink {
       const whole = { item, hash, stamp, known, rows, chars }
       return this.#inTurn(() => this.#stream(whole, iterator, kb))
     }
-    if (this.#pending.length === 0) this.#pendingSinceMs = performance.now()
     this.#pending.push({ item, hash, stamp, known, rows, chars })
     this.#pendingChars += chars
   }
@@ -240,6 +239,7 @@ export class SyncWork implements SyncSink {
     const items = this.#pending
     this.#pending = []
     this.#pendingChars = 0
+    this.#flushedMs = performance.now()
     if (items.length > 0) await this.#storeItems(items)
     const stamps = this.#stamps.splice(0)
     for (let start = 0; start < stamps.length; start += STAMPS_AT_ONCE) {

@@ -10,7 +10,7 @@ import type {
   Schedules,
   ScheduleTimes,
 } from '../../core/domain/ports/job-ports.ts'
-import { AppError, toAppError } from '../../core/errors.ts'
+import { AppError, failureKey, toAppError } from '../../core/errors.ts'
 import { checkedSchedule, nextTime } from '../../core/runtime/schedule-times.ts'
 import { MINUTE_MS, timestampOfMillis } from '../../core/time.ts'
 
@@ -187,8 +187,7 @@ export class Scheduler implements Schedules, JobHandler {
       this.#refusals.delete(id)
     } catch (error) {
       const { code } = toAppError(error)
-      // Numbers, such as the free space of a disk, may change with each attempt.
-      const refusal = `${code} ${String(error).replaceAll(/\d+/g, '')}`
+      const refusal = failureKey(error)
       if (code === 'shutting_down') this.close()
       else if (code !== 'schedule_not_found' && refusal !== this.#refusals.get(id)) {
         this.#refusals.set(id, refusal)

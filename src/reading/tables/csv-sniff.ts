@@ -115,7 +115,7 @@ function isOneColumn(first: string, lines: readonly string[]): boolean {
   if (lines.length === 0 || /[,;\t|]/.test(first)) return false
   if (!lines.every((line) => WHOLE_VALUE.test(line))) return false
   if (WHOLE_VALUE.test(first)) return !/^\d+:\d+$/.test(first)
-  // A header shares no sign with its rows that may separate both. A unit such as (hh:mm) does not count.
+  // The header and the rows share no possible delimiter. A unit such as (hh:mm) does not count.
   const name = first.replaceAll(/ ?\([^()]*\)/g, '')
   return [...DELIMITERS, SPACE].every((code) => {
     const sign = String.fromCharCode(code)

@@ -209,7 +209,7 @@ const ABBREVIATIONS = /\p{Lu}{2,}\p{L}*/gu
 const AROUND_CHARS = 200
 
 /** In German, every noun looks like a name, and `keiner` is a number. */
-const MISSED: Readonly<Record<QuestionKind, readonly (string | null)[]>> = {
+const MISSED: Readonly<Record<QuestionKind, readonly string[]>> = {
   english: ['date', 'number', 'person'],
   latin: ['date'],
   other: [],
