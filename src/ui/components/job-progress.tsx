@@ -38,7 +38,7 @@ export function JobProgress(props: JobProgressProps) {
   const canGoOn = job.state === 'failed' || job.state === 'cancelled'
   return (
     // Not a landmark, because several jobs may have the same title.
-    <article class="job-progress" aria-label={job.title}>
+    <article class="list" aria-label={job.title}>
       <div class="row">
         <strong class="grow">{job.title}</strong>
         <JobState state={job.state} />

@@ -43,7 +43,7 @@ export function Sources({ project, name, onBegun }: WayInProps) {
       </p>
       <RecordList of={sources} what="sources" empty={<p>No sources yet.</p>}>
         {(items) => (
-          <ul class="add-files" aria-label="Sources">
+          <ul class="list add-files" aria-label="Sources">
             {items.map((source) => (
               <SourceEntry key={source.id} source={source} onBegun={begun} onRemoved={reload} />
             ))}

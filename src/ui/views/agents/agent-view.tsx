@@ -31,9 +31,9 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
   const listed = conversations.data?.items.find((one) => one.conversation_id === conversation)
   return (
     <AgentFrame project={project} name={name}>
-      <div class="agents-ask">
+      <div class="with-side">
         <ConversationList agent={agent} open={conversation} conversations={conversations} />
-        <div class="stack agents-main">
+        <div class="stack">
           <ReadingNow {...reading} />
           <ConversationPane
             agent={agent}
@@ -107,7 +107,7 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
     found.reload()
   }
   return (
-    <nav class="agents-conversations" aria-label="Conversations">
+    <nav class="list side agents-conversations" aria-label="Conversations">
       <a class="button" href={addressOf.agent(project, name)}>
         <Icon name="plus" /> New conversation
       </a>
@@ -127,6 +127,7 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
           {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at, is_running }) => (
             <li key={id}>
               <a
+                class="entry"
                 href={addressOf.conversation(project, name, id)}
                 aria-current={id === open ? 'page' : undefined}
               >

@@ -60,7 +60,7 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
         }}
         onEnd={() => setVersion((before) => before + 1)}
       />
-      <form class="row agents-filters" onSubmit={(event) => event.preventDefault()}>
+      <form class="operations-filters" onSubmit={(event) => event.preventDefault()}>
         <AgentSelect project={project} name={name} query={new URLSearchParams(asked)} />
         <SelectField
           label="Ended"

@@ -19,7 +19,7 @@ import { RemoveButton } from '../../components/dialog.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
-import { JobProgress, JobState } from '../../components/job-progress.tsx'
+import { JobProgress } from '../../components/job-progress.tsx'
 import { counted, shownAge, shownBytes, shownCount, timeOf } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Section } from '../../components/record-list.tsx'
@@ -207,7 +207,7 @@ function Activity() {
               {words} <a href="/operations">Operations</a>
             </p>
           ))}
-          {failed.length > 0 && <JobEntries jobs={failed} />}
+          <JobEntries jobs={failed} />
         </Section>
       )}
       {done.length > 0 && (
@@ -219,37 +219,20 @@ function Activity() {
   )
 }
 
+/** Jobs that are over. */
 function JobEntries({ jobs }: { readonly jobs: readonly Job[] }) {
   return (
-    <ul class="home-entries wide home-jobs">
+    <>
       {jobs.map((job) => (
-        <JobEntry key={job.id} job={job} />
+        <JobProgress key={job.id} job={job} about={shownAge(job.created_at, Date.now())}>
+          {job.knowledge_base !== null && (
+            <a class="button small" href={addressOf.knowledgeBase(job.project, job.knowledge_base)}>
+              Open
+            </a>
+          )}
+        </JobProgress>
       ))}
-    </ul>
-  )
-}
-
-function JobEntry({ job }: { readonly job: Job }) {
-  const { state, project, knowledge_base: name, title, finished_at: end, error } = job
-  return (
-    <li>
-      <JobState state={state} />
-      {name === null ? (
-        <span class="one-line">{title}</span>
-      ) : (
-        <a class="one-line" href={addressOf.knowledgeBase(project, name)}>
-          {title}
-        </a>
-      )}
-      <span class="home-about small quiet">
-        {state === 'done' && job.documents > 0 && <span>{counted(job.documents, 'document')}</span>}
-        {end !== null && <span>{shownAge(end, Date.now())}</span>}
-        {job.error_count > 0 && (
-          <span class="bad">{counted(job.error_count, 'item')} left out</span>
-        )}
-        {state === 'failed' && error !== null && <span class="bad one-line">{error}</span>}
-      </span>
-    </li>
+    </>
   )
 }
 
@@ -316,7 +299,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           </span>
         ))}
       </span>
-      <span class="home-ways">
+      <span class="row small home-ways">
         {isSent && (
           <a
             href={addressOfContent(name)}

@@ -19,6 +19,7 @@ import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
+import { Warnings } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
 import {
@@ -77,11 +78,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
           const props = { of, kb, documents, chunks, onSaved }
           return (
             <div key={`${project}/${name}`} class="stack">
-              {(kb.params.warnings ?? []).map((warning) => (
-                <p key={warning} class="warning small">
-                  {warning}
-                </p>
-              ))}
+              <Warnings of={kb.params.warnings} />
               <EmbeddingSettings {...props} />
               <IndexSettings {...props} />
               <RerankingSettings {...props} />

@@ -96,7 +96,7 @@ export function ConversationPane(props: ConversationPaneProps) {
     [kept.turns, over.map(({ key, state }) => `${key} ${state}`).join(), summaries, isRunning, id],
   )
   return (
-    <div class="agents-pane">
+    <div class="stack">
       {kept.failure && !isGone && !isLost.value && (
         <Failure error={kept.failure} onRetry={kept.reload} />
       )}
