@@ -20,9 +20,6 @@ import { Notices, tellFailed } from './notices.tsx'
 import { ofProject, PALETTE_KEYS, Palette, VIEWS } from './palette.tsx'
 import { SideBar, ThemeButton, TopBar } from './top-bar.tsx'
 
-/** How often to look for what other clients and windows created and deleted. */
-const CATALOG_MS = 15_000
-
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation()
   const back = reconnections.value
@@ -42,7 +39,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   }, [back, isIn])
   usePolling(() => {
     if (isIn) refreshCatalog().catch(() => {})
-  }, CATALOG_MS)
+  }, 'seldom')
   const isFirst = useRef(true)
   useLayoutEffect(() => {
     if (!isFirst.current) awaitHeading()

@@ -179,9 +179,9 @@ function DataFields(props: {
             <li key={`${field} ${name}`}>
               <Button
                 look="small"
-                aria-label={`Remove ${name}`}
                 onClick={() => onChange({ [field]: draft[field].filter((one) => one !== name) })}
               >
+                <span class="visually-hidden">Remove </span>
                 <span class="one-line">{name.replace(/^mindsdb\./, 'default.')}</span>
                 {isMissing(name) && <span class="badge warn">does not exist</span>}
                 <Icon name="close" />

@@ -32,9 +32,6 @@ import { SendingFiles } from '../../uploads/sending-progress.tsx'
 import { ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
-/** How often to look for changes by other clients or windows. */
-const ASK_AGAIN_MS = 15_000
-
 export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
@@ -99,7 +96,7 @@ function AddData() {
 function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
   // Reloads the counts as soon as something was created or filled.
   const { data: usage, reload } = useResource(usageByName, [], [all])
-  usePolling(reload, ASK_AGAIN_MS)
+  usePolling(reload, 'seldom')
   return (
     <>
       {all.map((project) => (
@@ -145,7 +142,6 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-const ACTIVITY_AGAIN_MS = 5000
 const READ_MAX = 20
 const RUNNING_SHOWN_MAX = 5
 const OVER_SHOWN_MAX = 3
@@ -180,7 +176,7 @@ async function readActivity(signal: AbortSignal) {
 /** The jobs of all projects that run, failed or ended, and the server's problems. */
 function Activity() {
   const { data, reload } = useResource(readActivity, [])
-  usePolling(reload, ACTIVITY_AGAIN_MS)
+  usePolling(reload, 'often')
   if (data === undefined) return null
   const { going, moreCount, failed, done, troubles } = data
   return (
@@ -248,13 +244,12 @@ function AllJobs({ state }: { readonly state?: Job['state'] }) {
 // it.
 
 const FILES_SHOWN_MAX = 20
-const FILES_AGAIN_MS = 15_000
 /** Formats with rows. A document would be a single row, which is not worth showing. */
 const TABLES = /^(csv|jsonl?|parquet|xlsx|ods|table)$/
 
 function FileList() {
   const { data = [], failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
-  usePolling(reload, FILES_AGAIN_MS)
+  usePolling(reload, 'seldom')
   if (failure && data.length === 0) return <Failure error={failure} onRetry={reload} />
   if (data.length === 0) return null
   const newest = data.toSorted((a, b) => b.id - a.id).slice(0, FILES_SHOWN_MAX)

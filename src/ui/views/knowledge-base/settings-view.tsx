@@ -43,9 +43,6 @@ import {
   type Values,
 } from './settings-section.tsx'
 
-/** How often to check while something is being rebuilt in the background. */
-const ASK_AGAIN_MS = 1000
-
 export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) {
   const of = { project, name }
   const read = useResource(
@@ -62,7 +59,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
   const changing = data?.kb.params.reembedding ?? data?.kb.params.keyword_index
   usePolling(() => {
     if (changing !== undefined && !isLoading) reload()
-  }, ASK_AGAIN_MS)
+  }, 'soon')
   // Also updates the line below the name.
   useEffect(() => {
     documentChanges.value += 1
@@ -188,7 +185,7 @@ function IndexSettings({ of, chunks, onSaved }: SectionProps) {
   const read = useResource((signal) => readIndexes(of, signal), ['index', of])
   usePolling(() => {
     if (read.data?.now?.state === 'building') read.reload()
-  }, ASK_AGAIN_MS)
+  }, 'soon')
   return (
     <Loaded of={read} what="the index">
       {({ now, possible }) =>

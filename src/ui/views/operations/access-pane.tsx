@@ -192,12 +192,9 @@ function UserDialog(props: {
   )
 }
 
-const PAGE = 50
-
 function Audit() {
-  const audit = useLongList(
-    (limit, signal) => request<AuditList>(`/api/audit?limit=${limit}`, { signal }),
-    PAGE,
+  const audit = useLongList((limit, signal) =>
+    request<AuditList>(`/api/audit?limit=${limit}`, { signal }),
   )
   return (
     <Section

@@ -340,15 +340,13 @@ function EarlierButton({ readEarlier }: { readonly readEarlier: () => Promise<vo
   )
 }
 
-const POLL_MS = 2000
-
 interface MissingProps {
   readonly agent: AgentName
   readonly onRetry: () => void
 }
 
 function MissingConversation({ agent, onRetry }: MissingProps) {
-  usePolling(onRetry, POLL_MS)
+  usePolling(onRetry, 'often')
   return (
     <EmptyState icon="chat" title="There is no such conversation">
       <p class="quiet">
