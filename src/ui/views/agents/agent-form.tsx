@@ -4,9 +4,11 @@ import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { Check, SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
+import { Inputs, type Values } from '../../components/form/form.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
+import { modelFields } from '../knowledge-base/model-settings.tsx'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
 const MODES = [
@@ -97,53 +99,22 @@ function ModelFields(props: {
   const { draft, onChange, keyedProvider } = props
   const { provider, modelName, apiKey, baseUrl } = draft
   const isListed = PROVIDERS.some(([value]) => value === provider)
-  const keyHint =
-    apiKey === MASKED
-      ? 'A key is stored. Leave empty to keep it.'
-      : 'Preferably set the key on the server. A key entered here is stored encrypted.'
+  const isStored = apiKey === MASKED
+  const values = { provider, model: modelName, key: isStored ? '' : apiKey, url: baseUrl }
+  const options = isListed ? PROVIDERS : [...PROVIDERS, [provider, provider] as const]
+  const fields = modelFields(values, options, 'As the provider lists it').map((field) => {
+    if (field.name !== 'key' || !isStored) return field
+    return { ...field, hint: 'A key is stored. Leave empty to keep it.' }
+  })
+  const change = ({ provider = '', model = '', key = '', url = '' }: Values) => {
+    // A stored key belongs to the provider that it was entered for.
+    const stored = provider === keyedProvider ? MASKED : ''
+    onChange({ provider, modelName: model, apiKey: key || stored, baseUrl: url })
+  }
   return (
     <fieldset>
       <legend>Model</legend>
-      <SelectField
-        label="Provider"
-        value={provider}
-        onChoose={(value) => {
-          // A key belongs to the provider that it was entered for.
-          const storedKey = value === keyedProvider ? MASKED : ''
-          const isTyped = apiKey !== '' && apiKey !== MASKED
-          onChange({ provider: value, ...(isTyped ? {} : { apiKey: storedKey }) })
-        }}
-        options={isListed ? PROVIDERS : [...PROVIDERS, provider]}
-      />
-      {provider !== '' && provider !== 'builtin' && (
-        <>
-          <TextField
-            label="Model name"
-            hint="As the provider lists it"
-            required
-            autocomplete="off"
-            value={modelName}
-            onText={(text) => onChange({ modelName: text })}
-          />
-          <TextField
-            label="API key"
-            hint={keyHint}
-            type="password"
-            autocomplete="new-password"
-            value={apiKey}
-            onFocus={(event) => event.currentTarget.select()}
-            onText={(text) => onChange({ apiKey: text })}
-          />
-          <TextField
-            label="Address"
-            hint="Only for your own or a compatible server"
-            type="url"
-            placeholder="http://127.0.0.1:9000/v1"
-            value={baseUrl}
-            onText={(text) => onChange({ baseUrl: text })}
-          />
-        </>
-      )}
+      <Inputs fields={fields} values={values} onChange={change} />
     </fieldset>
   )
 }

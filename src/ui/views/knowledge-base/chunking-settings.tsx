@@ -14,17 +14,11 @@ import { Button } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure, Loading, Warnings } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/field.tsx'
+import type { InputField, Values } from '../../components/form/form.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { counted, shownCount } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
-import {
-  Costs,
-  type SectionProps,
-  type SettingField,
-  SettingsSection,
-  useSaving,
-  type Values,
-} from './settings-section.tsx'
+import { Costs, type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
 /** The types offered. Other types, which SQL can set, are offered only while one is stored. */
 const TYPES: readonly (readonly [string, string])[] = [
@@ -92,7 +86,7 @@ export function ChunkingSettings(props: SectionProps) {
   )
 }
 
-function fieldsOf(type: string, storedType: string): readonly SettingField[] {
+function fieldsOf(type: string, storedType: string): readonly InputField[] {
   return [
     {
       name: 'type',

@@ -10,17 +10,12 @@ import { request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
 import { Failure, Progress } from '../../components/failure.tsx'
+import type { InputField, Values } from '../../components/form/form.tsx'
 import { EMBEDDING_PROVIDERS } from '../../components/form/search-fields.tsx'
 import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
 import { useAction, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
-import {
-  type SectionProps,
-  type SettingField,
-  SettingsSection,
-  useSaving,
-  type Values,
-} from './settings-section.tsx'
+import { type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
 /** The API shows a stored secret like this. Sending it back keeps the secret. */
 const MASKED = '******'
@@ -29,12 +24,13 @@ const NAMELESS = new Set(['tei', 'rerank'])
 /** Providers without a choice of name, key or address. */
 const PLAIN = new Set(['builtin', ''])
 
-function fieldsOf(
+/** The fields of a model: only the provider, unless it needs more. */
+export function modelFields(
   { provider = '' }: Values,
   options: readonly (readonly [string, string])[],
   placeholder: string,
-): readonly SettingField[] {
-  const choice: SettingField = { name: 'provider', label: 'Provider', options }
+): readonly InputField[] {
+  const choice: InputField = { name: 'provider', label: 'Provider', options }
   if (PLAIN.has(provider)) return [choice]
   return [
     choice,
@@ -60,7 +56,7 @@ function changedProvider(before: Values, next: Values): Values {
   return before.provider === next.provider ? next : { provider: next.provider ?? '' }
 }
 
-function modelOf({ provider = '', model = '', key = '', url = '' }: Values): Partial<ModelChoice> {
+export function modelOf({ provider = '', model = '', key = '', url = '' }: Values): ModelChoice {
   return {
     provider,
     ...(model.trim() === '' ? {} : { model_name: model.trim() }),
@@ -93,7 +89,7 @@ export function EmbeddingSettings(props: SectionProps) {
       title="Embedding model"
       stored={stored}
       values={values}
-      fields={fieldsOf(values, EMBEDDING_PROVIDERS, 'text-embedding-3-small')}
+      fields={modelFields(values, EMBEDDING_PROVIDERS, 'text-embedding-3-small')}
       onChange={(next) => setValues(changedProvider(values, next))}
       verb={isSame || chunks === 0 ? 'Save' : `Change and embed ${counted(chunks, 'chunk')} again`}
       costs={isSame ? ['Nothing is embedded again'] : costsOf(chunks, bytes.data ?? 0, values)}
@@ -189,7 +185,7 @@ export function RerankingSettings(props: SectionProps) {
   const [values, setValues] = useState<Values>(stored)
   const save = useSaving(props, (kb) => kb.reranking_model)
   const isNone = values.provider === ''
-  const candidates: SettingField = {
+  const candidates: InputField = {
     name: 'candidates',
     label: 'Chunks to read per search',
     kind: 'number',
@@ -205,7 +201,7 @@ export function RerankingSettings(props: SectionProps) {
       stored={stored}
       values={values}
       fields={[
-        ...fieldsOf(values, RERANKING_PROVIDERS, 'rerank-v3.5'),
+        ...modelFields(values, RERANKING_PROVIDERS, 'rerank-v3.5'),
         ...(isNone ? [] : [candidates]),
       ]}
       onChange={(next) => setValues(changedProvider(values, next))}

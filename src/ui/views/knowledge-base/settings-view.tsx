@@ -21,7 +21,7 @@ import { Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Warnings } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
-import { Form } from '../../components/form/form.tsx'
+import { Form, type InputField, type Values } from '../../components/form/form.tsx'
 import {
   DETECTED_LANGUAGE,
   FUSION_CHOICES,
@@ -35,13 +35,7 @@ import { tellDone } from '../../shell/notices.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
 import { KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
 import { EmbeddingSettings, RerankingSettings } from './model-settings.tsx'
-import {
-  type SectionProps,
-  type SettingField,
-  SettingsSection,
-  useSaving,
-  type Values,
-} from './settings-section.tsx'
+import { type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
 export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) {
   const of = { project, name }
@@ -154,7 +148,7 @@ const TYPES = [
 ] as const
 
 /** The options of each index type, with the value that an empty field stands for. */
-const OPTIONS: Readonly<Record<string, readonly SettingField[]>> = {
+const OPTIONS: Readonly<Record<string, readonly InputField[]>> = {
   ivf: [numberField('nlist', 'Lists', '2√n', 65_536)],
   hnsw: [
     numberField('m', 'Links per vector (m)', '16', 100),
@@ -163,7 +157,7 @@ const OPTIONS: Readonly<Record<string, readonly SettingField[]>> = {
   ],
 }
 
-function numberField(name: string, label: string, empty: string, max: number): SettingField {
+function numberField(name: string, label: string, empty: string, max: number): InputField {
   const hint = `Leave empty for ${empty}`
   return { name, label, empty, hint, kind: 'number', min: name === 'm' ? 2 : 1, max }
 }
@@ -221,7 +215,7 @@ function IndexForm(
   const { type = 'auto' } = values
   const known = Object.entries(possible).find(([one]) => one === type)?.[1]
   const isRefused = known !== undefined && !known.possible
-  const choice: SettingField = {
+  const choice: InputField = {
     name: 'type',
     label: 'Kind of index',
     options: TYPES,
@@ -305,7 +299,7 @@ function SearchDefaults(props: SectionProps) {
         ? {}
         : { hybrid_search_fusion: fusion }),
     }))
-  const fields: readonly SettingField[] = [
+  const fields: readonly InputField[] = [
     { name: 'hybrid', label: 'Hybrid search by default', kind: 'check' },
     {
       name: 'alpha',
