@@ -65,9 +65,7 @@ export function Dialog({
     >
       <div class="dialog-content">
         <header>
-          <h2 id={titleId} dir="auto">
-            {title}
-          </h2>
+          <h2 id={titleId}>{title}</h2>
           {onClose && (
             <Button look="icon-only quiet" icon="close" aria-label="Close" onClick={onClose} />
           )}

@@ -18,10 +18,8 @@ export function Failure(props: {
     <div class="failure" role="alert">
       <Icon name="warning" />
       <div>
-        <strong dir="auto">{title}</strong>
-        <p class="pre" dir="auto">
-          {error.message}
-        </p>
+        <strong>{title}</strong>
+        <p class="pre">{error.message}</p>
         {hasPage && (
           <a class="small" href={`/docs/errors#${error.code}`} target="_blank" rel="noreferrer">
             About <code>{error.code}</code>

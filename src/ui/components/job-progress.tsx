@@ -40,9 +40,7 @@ export function JobProgress(props: JobProgressProps) {
     // Not a landmark, because several jobs may have the same title.
     <article class="job-progress" aria-label={job.title}>
       <div class="row">
-        <strong class="grow" dir="auto">
-          {job.title}
-        </strong>
+        <strong class="grow">{job.title}</strong>
         <JobState state={job.state} />
         {mayChange && canEnd && (
           <Button
@@ -77,9 +75,7 @@ export function JobProgress(props: JobProgressProps) {
       {canEnd && <JobBar job={job} />}
       <p class="small quiet">{[about, wordsOf(job)].filter(Boolean).join(' · ')}</p>
       {job.error !== null && (
-        <p class={`small pre ${job.state === 'failed' ? 'bad' : ''}`} dir="auto">
-          {job.error}
-        </p>
+        <p class={`small pre ${job.state === 'failed' ? 'bad' : ''}`}>{job.error}</p>
       )}
       <LeftOut job={job} />
       {refusal && <Failure error={refusal} />}
@@ -159,7 +155,7 @@ export function LeftOut({ job }: { readonly job: Job }) {
       <ul class="job-errors small">
         {errors.map(({ item, message }, index) => (
           <li key={`${index} ${item}`}>
-            <strong dir="auto">{item}</strong>: <span dir="auto">{message}</span>
+            <strong>{item}</strong>: <bdi>{message}</bdi>
           </li>
         ))}
         {errors.length < count && (

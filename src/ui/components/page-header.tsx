@@ -30,15 +30,12 @@ export function PageHeader({ title, part, above = [], children, lead }: PageHead
           <nav aria-label="Above" class="small quiet">
             {above.map(({ label, href }) => (
               <span key={href}>
-                <a href={href} dir="auto">
-                  {label}
-                </a>{' '}
-                /{' '}
+                <a href={href}>{label}</a> /{' '}
               </span>
             ))}
           </nav>
         )}
-        <h1 ref={heading} dir="auto" tabIndex={-1}>
+        <h1 ref={heading} tabIndex={-1}>
           {title}
         </h1>
         {lead && <p class="quiet">{lead}</p>}

@@ -75,9 +75,7 @@ export function Entry({ title, beside, children }: EntryProps) {
   return (
     <li class="panel operations-job">
       <div class="row">
-        <strong class="grow" dir="auto">
-          {title}
-        </strong>
+        <strong class="grow">{title}</strong>
         {beside}
       </div>
       {children}
@@ -131,7 +129,7 @@ export function RecordTable<T>(props: RecordTableProps<T>) {
         <thead>
           <tr>
             {columns.map((column, index) => (
-              <th key={index} scope="col" class={column.look} dir="auto">
+              <th key={index} scope="col" class={column.look}>
                 {column.title}
               </th>
             ))}
@@ -141,7 +139,7 @@ export function RecordTable<T>(props: RecordTableProps<T>) {
           {rows.map((row, at) => (
             <tr key={at}>
               {columns.map((column, index) => (
-                <td key={index} class={column.look} data-label={column.label} dir="auto">
+                <td key={index} class={column.look} data-label={column.label}>
                   {column.cell(row, at)}
                 </td>
               ))}

@@ -69,7 +69,7 @@ function ShownNotice({ notice, isHeld }: { readonly notice: Notice; readonly isH
   return (
     <div class={`notice ${kind}`}>
       <Icon name={kind === 'done' ? 'check' : 'warning'} />
-      <span dir="auto">{text}</span>
+      <span class="grow">{text}</span>
       {way && (
         <a class="button small" href={way.href}>
           {way.label}

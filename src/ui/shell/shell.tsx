@@ -321,7 +321,7 @@ function ProjectEntries({ project }: { readonly project: ProjectContents }) {
   const moreCount = entries.length - SHOWN_MAX
   return (
     <div role="group" aria-label={`Project ${name}`}>
-      <h2 dir="auto">{name}</h2>
+      <h2>{name}</h2>
       <ul>
         {entries.slice(0, SHOWN_MAX).map(entryOf)}
         {moreCount > 0 && (
@@ -358,7 +358,7 @@ function Entry({ href, icon, label }: EntryProps) {
     <li>
       <a href={href} aria-current={isHere ? 'page' : undefined} title={label}>
         <Icon name={icon} />
-        <span dir="auto">{label}</span>
+        <span class="one-line">{label}</span>
         {ICON_WORDS[icon] && <span class="visually-hidden">{ICON_WORDS[icon]}</span>}
       </a>
     </li>

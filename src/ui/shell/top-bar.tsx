@@ -95,20 +95,16 @@ function AccountMenu({ here }: { readonly here: Account }) {
   return (
     <>
       <Button look="quiet" icon="user" popovertarget="account-menu">
-        <span class="wide-words account-name" dir="auto">
-          {here.name}
-        </span>
+        <bdi class="wide-words account-name">{here.name}</bdi>
         <span class="visually-hidden">Account</span>
       </Button>
       <div id="account-menu" class="account-menu" popover="auto" ref={menu}>
         <p>
-          <strong dir="auto">{here.name}</strong>{' '}
+          <strong>{here.name}</strong>{' '}
           <span class="badge">{here.kind === 'user' ? roleOf(here) : here.kind}</span>
         </p>
         {here.projects !== null && (
-          <p class="small quiet" dir="auto">
-            Only {here.projects.join(', ') || 'no projects'}
-          </p>
+          <p class="small quiet">Only {here.projects.join(', ') || 'no projects'}</p>
         )}
         {here.kind === 'user' && here.id !== '0' && (
           <Button icon="key" label="Change password" onClick={changePassword} />

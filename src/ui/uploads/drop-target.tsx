@@ -82,7 +82,7 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
           void act(areTables ? () => query(false) : ask)
         }}
       >
-        <p class="quiet" dir="auto">
+        <p class="quiet">
           {files
             .slice(0, NAMED_MAX)
             .map(({ name }) => name)

@@ -34,7 +34,7 @@ export function UnsentFiles() {
   return (
     <div class="connection-banner newer" role="status">
       <Icon name="upload" />
-      <span class="grow" dir="auto">
+      <span class="grow">
         {counted(left.length, 'file')} for {names} had not arrived when the page was closed
       </span>
       <Button look="primary small" label="Resume" onClick={resumeUnsent} />
@@ -51,9 +51,7 @@ export function SendingFiles() {
     <Section title="Uploads" class="panel stack">
       {all.map((one) => (
         <div key={`${one.project} ${one.knowledgeBase}`} class="stack">
-          <a dir="auto" href={addressOf.addDocuments(one.project, one.knowledgeBase)}>
-            {one.knowledgeBase}
-          </a>
+          <a href={addressOf.addDocuments(one.project, one.knowledgeBase)}>{one.knowledgeBase}</a>
           <SendingState of={one} />
         </div>
       ))}

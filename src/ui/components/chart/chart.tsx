@@ -49,9 +49,7 @@ export function Chart(props: {
     <figure class="chart">
       {failure && <Failure error={failure} onRetry={() => location.reload()} />}
       <div ref={frame} class="chart-frame" aria-hidden="true" />
-      <figcaption class="small quiet" dir="auto">
-        {captionOf(choice, columns, data)}
-      </figcaption>
+      <figcaption class="small quiet">{captionOf(choice, columns, data)}</figcaption>
     </figure>
   )
 }

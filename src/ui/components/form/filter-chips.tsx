@@ -21,7 +21,7 @@ export function FilterChips(props: {
             aria-label={`Remove the filter ${name}`}
             onClick={() => onFilters(without(filters, name))}
           >
-            <span class="one-line" dir="auto">
+            <span class="one-line">
               {name.replace(/^metadata\./i, '')}: {wordsOfCondition(filters[name])}
             </span>
             <Icon name="close" />

@@ -57,7 +57,7 @@ export function TableHead(props: TableHeadProps) {
               title={`${name}\n${type}${onSort === undefined ? '' : '\nClick to sort'}`}
               onClick={() => onSort?.(column)}
             >
-              <span class="one-line" dir="auto">
+              <span class="one-line">
                 {name}
                 {isSorted && <span aria-hidden="true">{order.isDescending ? ' ↓' : ' ↑'}</span>}
               </span>
@@ -171,7 +171,6 @@ function ShownRow(props: ShownRowProps) {
               role="gridcell"
               aria-colindex={column + 1}
               aria-selected={isChosen}
-              dir="auto"
             >
               {shownCell(cell, shown.type, SHOWN_CHARS_MAX)}
             </span>
@@ -202,7 +201,7 @@ export function TableFoot(props: {
   const { name = '', type = '' } = columns[left] ?? {}
   return (
     <div class="data-foot small">
-      <span class="one-line grow" dir="auto">
+      <span class="one-line grow">
         {isOne ? (
           <>
             <span class="quiet">

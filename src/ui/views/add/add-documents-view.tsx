@@ -267,9 +267,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
     <li>
       <div class="row">
         <Icon name={state === 'failed' ? 'warning' : 'file'} />
-        <span class="grow" dir="auto">
-          {name}
-        </span>
+        <span class="grow">{name}</span>
         <span class="small quiet">{wordsOf(upload)}</span>
         {state === 'failed' &&
           waysOn(upload).map(([words, act]) => (
@@ -297,7 +295,7 @@ function UploadEntry({ upload }: { readonly upload: Upload }) {
         <progress aria-label={`Sending ${name}`} value={sentBytes} max={content.size} />
       )}
       {failure && (
-        <p class="small bad pre" role="alert" dir="auto">
+        <p class="small bad pre" role="alert">
           {wordsOfFailure(upload, failure)}
         </p>
       )}

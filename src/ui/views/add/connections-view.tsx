@@ -84,9 +84,7 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
   )
   return (
     <Entry title={name} beside={beside}>
-      <p class="small quiet" dir="auto">
-        {[place, given.database].filter(Boolean).join(' · ')}
-      </p>
+      <p class="small quiet">{[place, given.database].filter(Boolean).join(' · ')}</p>
       <Details head={<summary>Tables</summary>}>
         <Tables of={name} />
       </Details>
@@ -106,7 +104,7 @@ function Test({ address, json }: { readonly address: string; readonly json?: unk
   return (
     <>
       <Button look="small" label="Test" aria-disabled={isBusy} onClick={test} />
-      <span class={`small ${trouble ? 'bad' : 'good'}`} role="status" dir="auto">
+      <span class={`small ${trouble ? 'bad' : 'good'}`} role="status">
         {isBusy ? 'Connecting …' : (trouble ?? '') || (outcome === '' ? 'Connected' : '')}
       </span>
     </>
@@ -140,7 +138,6 @@ function Tables({ of: database }: { readonly of: string }) {
                 <div class="row">
                   <a
                     class="grow"
-                    dir="auto"
                     href={addressOf.statement(
                       `SELECT * FROM ${quote(database)}.${quote(name)} LIMIT 100`,
                     )}

@@ -71,9 +71,7 @@ function SourceEntry(props: {
   return (
     <li>
       <div class="row">
-        <strong class="grow" dir="auto">
-          {name}
-        </strong>
+        <strong class="grow">{name}</strong>
         <span class="badge">{kind}</span>
         <Button
           look="small"
@@ -92,9 +90,7 @@ function SourceEntry(props: {
           The knowledge base stops syncing with it. Its documents are kept.
         </RemoveButton>
       </div>
-      <p class="small quiet" dir="auto">
-        {source.path ?? source.url ?? source.query ?? source.table}
-      </p>
+      <p class="small quiet">{source.path ?? source.url ?? source.query ?? source.table}</p>
       <p class="small quiet">{whenOf(source)}</p>
       {last && (
         <p class={`small ${last.state === 'failed' ? 'bad' : 'quiet'}`}>

@@ -299,7 +299,7 @@ function PickGroup(props: {
                     disabled={hasAll}
                     onCheck={() => toggle(name)}
                   >
-                    <span dir="auto">{choice.name}</span>
+                    <bdi>{choice.name}</bdi>
                     {choice.kind !== '' && <span class="small quiet">{choice.kind}</span>}
                   </Check>
                 </div>

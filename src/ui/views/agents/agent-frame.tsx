@@ -43,7 +43,7 @@ function Missing({ project, name }: AgentName) {
     <>
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
       <EmptyState icon="agent" title="There is no agent with this name">
-        <p class="quiet" dir="auto">
+        <p class="quiet">
           {name} is not in {shownProject(project)}. It may have been deleted; its traces are kept.
         </p>
         <div class="row">
@@ -73,7 +73,7 @@ function About({ agent, project }: { readonly agent: Agent; readonly project: st
   })
   const more = all.length - NAMED_MAX
   return (
-    <span class="small" dir="auto">
+    <span class="small">
       {model === '' ? '' : `${model} · `}
       {all.length === 0 ? 'reads nothing yet' : 'reads '}
       {all.slice(0, NAMED_MAX).join(', ')}

@@ -130,9 +130,7 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
                 href={addressOf.conversation(project, name, id)}
                 aria-current={id === open ? 'page' : undefined}
               >
-                <span class="one-line" dir="auto">
-                  {title}
-                </span>
+                <span class="one-line">{title}</span>
                 <span class="small quiet">
                   {is_running ? 'answering …' : shownAge(ended_at, Date.now())}
                 </span>

@@ -71,7 +71,7 @@ function Summary({ trace }: { readonly trace: Trace }) {
   const rating = ratingOf(trace.feedback)
   return (
     <section class="panel stack" aria-label="The question">
-      <p class="pre" dir="auto">
+      <p class="pre">
         <strong>{trace.question}</strong>
       </p>
       <p class="small quiet">
@@ -85,19 +85,11 @@ function Summary({ trace }: { readonly trace: Trace }) {
           </>
         )}
       </p>
-      {rating !== '' && (
-        <p class="small" dir="auto">
-          Rated {rating}
-        </p>
-      )}
+      {rating !== '' && <p class="small">Rated {rating}</p>}
       {trace.answer !== null && <AnswerText text={trace.answer} citations={trace.citations} />}
-      {trace.error !== null && (
-        <p class="bad pre" dir="auto">
-          {trace.error}
-        </p>
-      )}
+      {trace.error !== null && <p class="bad pre">{trace.error}</p>}
       {trace.warnings.map((warning) => (
-        <p key={warning} class="small" dir="auto">
+        <p key={warning} class="small">
           {warning}
         </p>
       ))}

@@ -232,9 +232,7 @@ export function LiveRuns(props: {
     <Section title="Running" class="panel stack">
       {mine.map(({ trace_id: id, question, state, seconds, steps }) => (
         <div key={id} class="row">
-          <span class="grow one-line" dir="auto">
-            {question}
-          </span>
+          <span class="grow one-line">{question}</span>
           <span class="small quiet">
             {state}, {shownDuration(seconds * 1000)}, {counted(steps, 'step')}
           </span>

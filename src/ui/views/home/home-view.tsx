@@ -203,7 +203,7 @@ function Activity() {
       {failed.length + troubles.length > 0 && (
         <Section title="Failed" class="panel stack" buttons={<AllJobs state="failed" />}>
           {troubles.map((words) => (
-            <p key={words} class="bad" dir="auto">
+            <p key={words} class="bad">
               {words} <a href="/operations">Operations</a>
             </p>
           ))}
@@ -235,11 +235,9 @@ function JobEntry({ job }: { readonly job: Job }) {
     <li>
       <JobState state={state} />
       {name === null ? (
-        <span class="one-line" dir="auto">
-          {title}
-        </span>
+        <span class="one-line">{title}</span>
       ) : (
-        <a class="one-line" dir="auto" href={addressOf.knowledgeBase(project, name)}>
+        <a class="one-line" href={addressOf.knowledgeBase(project, name)}>
           {title}
         </a>
       )}
@@ -249,11 +247,7 @@ function JobEntry({ job }: { readonly job: Job }) {
         {job.error_count > 0 && (
           <span class="bad">{counted(job.error_count, 'item')} left out</span>
         )}
-        {state === 'failed' && error !== null && (
-          <span class="bad one-line" dir="auto">
-            {error}
-          </span>
-        )}
+        {state === 'failed' && error !== null && <span class="bad one-line">{error}</span>}
       </span>
     </li>
   )
@@ -306,7 +300,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
   return (
     <li>
       <Icon name="file" />
-      <a class="one-line" dir="auto" href={tableAddress(name)} title="Open in SQL">
+      <a class="one-line" href={tableAddress(name)} title="Open in SQL">
         {name}
       </a>
       <span class="home-about small quiet">
@@ -315,7 +309,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           .join(' · ')}
         {sheets.slice(1).map(({ name: sheet, row_count: count }) => (
           <span key={sheet}>
-            <a dir="auto" href={tableAddress(`${name}.${sheet}`)} title="Open in SQL">
+            <a href={tableAddress(`${name}.${sheet}`)} title="Open in SQL">
               {sheet}
             </a>{' '}
             {counted(count, 'row')}

@@ -23,9 +23,7 @@ export function ProjectPanel(props: {
   return (
     <section class="panel stack" aria-label={`Project ${shownProject(name)}`}>
       <div class="row">
-        <h2 class="grow" dir="auto">
-          {shownProject(name)}
-        </h2>
+        <h2 class="grow">{shownProject(name)}</h2>
         {may('write') && name !== DEFAULT_PROJECT && (
           <ConfirmButton
             look="small quiet"
@@ -71,7 +69,7 @@ function ViewEntry({ view: { project, name } }: { readonly view: ListedView }) {
   return (
     <li>
       <Icon name="sql" />
-      <a class="one-line" dir="auto" href={addressOf.statement(sql)}>
+      <a class="one-line" href={addressOf.statement(sql)}>
         {name}
       </a>
     </li>
@@ -83,7 +81,7 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
   return (
     <li>
       <Icon name="clock" />
-      <a class="one-line" dir="auto" href="/operations/jobs">
+      <a class="one-line" href="/operations/jobs">
         {name}
       </a>
       <span class="home-about small quiet">
@@ -106,10 +104,10 @@ function AgentEntry(props: { readonly project: string; readonly agent: Agent }) 
   return (
     <li>
       <Icon name="agent" />
-      <a class="one-line" dir="auto" href={addressOf.agent(project, name)}>
+      <a class="one-line" href={addressOf.agent(project, name)}>
         {name}
       </a>
-      <span class="home-about small quiet one-line" dir="auto">
+      <span class="home-about small quiet one-line">
         {readsOf([...(data?.knowledge_bases ?? []), ...(data?.tables ?? [])], project)}
       </span>
     </li>
@@ -174,7 +172,7 @@ function KnowledgeBaseEntry(props: {
   return (
     <li>
       <Icon name="database" />
-      <a class="one-line" dir="auto" href={addressOf.knowledgeBase(project, name)}>
+      <a class="one-line" href={addressOf.knowledgeBase(project, name)}>
         {name}
       </a>
       <span class="home-about small quiet">

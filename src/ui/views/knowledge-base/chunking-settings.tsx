@@ -302,7 +302,7 @@ function PreviewedChunks(props: {
                 <span class="small quiet">
                   {shownCount(start)} to {shownCount(end)}
                 </span>
-                <p dir="auto">{content}</p>
+                <p>{content}</p>
               </li>
             ))}
           </ol>

@@ -71,14 +71,8 @@ export function DocumentTable(props: {
       look: 'kb-name',
       cell: (row) => (
         <>
-          <a href={addressOfRow(of, row)} dir="auto">
-            {shortened(row.title, TITLE_CHARS_MAX)}
-          </a>
-          {row.excerpt !== '' && (
-            <p class="small quiet clamped" dir="auto">
-              {row.excerpt}
-            </p>
-          )}
+          <a href={addressOfRow(of, row)}>{shortened(row.title, TITLE_CHARS_MAX)}</a>
+          {row.excerpt !== '' && <p class="small quiet clamped">{row.excerpt}</p>}
         </>
       ),
     },

@@ -46,7 +46,7 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
         {(document) => (
           <>
             <div class="row">
-              <h2 class="grow clamped" dir="auto" title={document.id}>
+              <h2 class="grow clamped" title={document.id}>
                 {document.title ?? document.id}
               </h2>
               <CopyButton text={document.id} label="Copy id" />
@@ -119,7 +119,7 @@ function Value({ value }: { readonly value: unknown }) {
   const look = text.length > SHORT_CHARS_MAX ? 'small long' : 'small'
   if (!/^https?:\/\/\S+$/.test(text)) {
     return (
-      <span class={look} dir="auto" title={text.length > VALUE_CHARS_MAX ? text : undefined}>
+      <span class={look} title={text.length > VALUE_CHARS_MAX ? text : undefined}>
         {shortened(text, VALUE_CHARS_MAX)}
       </span>
     )
@@ -241,9 +241,9 @@ function ChunkFacts(props: {
       <p>
         Chunk {shownCount(index + 1)}: {counted(end - start, 'character')}
         {known.map(([name, value]) => (
-          <span key={name} class="quiet" dir="auto">
+          <bdi key={name} class="quiet">
             {` · ${name} ${shortened(String(value), 80)}`}
-          </span>
+          </bdi>
         ))}
       </p>
       <a class="button small" href={`${addressOf.searchLab(of.project, of.name)}?${query}`}>
@@ -265,7 +265,7 @@ function ChunkedText(props: {
   const blocks = useMemo(() => blocksOf(text), [text])
   useEffect(() => mark.current?.scrollIntoView({ block: 'center' }), [marked?.start, marked?.end])
   return (
-    <div class="kb-text panel" dir="auto">
+    <div class="kb-text panel">
       {blocks.map((block) => (
         <div key={block.start} class="kb-block">
           {piecesOf(block, chunks, marked).map((piece) => {

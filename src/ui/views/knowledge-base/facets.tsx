@@ -72,7 +72,7 @@ function Facet(props: FacetProps) {
     <Details
       class="kb-facet"
       open={props.condition !== undefined}
-      head={<summary dir="auto">{props.column}</summary>}
+      head={<summary>{props.column}</summary>}
     >
       {kind === 'value' && <TextFacet {...props} />}
       {kind === 'list' && <ValueFacet {...props} />}
@@ -202,7 +202,7 @@ function ValueFacet(props: FacetProps) {
                     checked={chosen.includes(value)}
                     onCheck={(isChecked) => toggle(value, isChecked)}
                   >
-                    <span class="one-line grow" dir="auto">
+                    <span class="one-line grow">
                       {value === null ? <em>no value</em> : shortened(String(value), 200)}
                     </span>
                     <span class="small quiet">{shownCount(count)}</span>

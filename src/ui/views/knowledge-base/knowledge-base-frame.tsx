@@ -60,7 +60,7 @@ function Missing({ project, name }: KnowledgeBaseName) {
     <>
       <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
       <EmptyState icon="database" title="There is no knowledge base with this name">
-        <p class="quiet" dir="auto">
+        <p class="quiet">
           {name} is not in {shownProject(project)}. It may have been deleted or renamed.
         </p>
         <a

@@ -143,8 +143,8 @@ function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
   return (
     <div class="stack" role="status">
       <p>
-        Changing to <strong dir="auto">{reembedding.model_name}</strong>. Searches use{' '}
-        <bdi>{model_name}</bdi> until it is done.
+        Changing to <strong>{reembedding.model_name}</strong>. Searches use <bdi>{model_name}</bdi>{' '}
+        until it is done.
       </p>
       <Progress
         label={
@@ -156,9 +156,7 @@ function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
         total={total}
       />
       {reembedding.error && (
-        <p class="bad" dir="auto">
-          {reembedding.error}. The server will try again automatically.
-        </p>
+        <p class="bad">{reembedding.error}. The server will try again automatically.</p>
       )}
       {failure && <Failure error={failure} />}
       <div>

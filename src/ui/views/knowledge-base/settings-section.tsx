@@ -92,9 +92,7 @@ export function Costs(props: { readonly lines: readonly string[]; readonly label
     <div class="kb-costs small" role="note" aria-label={label}>
       <ul>
         {lines.map((line) => (
-          <li key={line} dir="auto">
-            {line}
-          </li>
+          <li key={line}>{line}</li>
         ))}
       </ul>
     </div>

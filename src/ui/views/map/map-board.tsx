@@ -250,7 +250,7 @@ function MapSelection(props: {
             <ul class="map-documents">
               {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
                 <li key={id}>
-                  <a class="one-line" href={addressOf.document(project, name, id)} dir="auto">
+                  <a class="one-line" href={addressOf.document(project, name, id)}>
                     {title ?? id}
                   </a>
                   <span class="quiet small">{count}</span>

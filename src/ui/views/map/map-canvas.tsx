@@ -222,17 +222,9 @@ function MapTip({ address, point, value, view, at }: MapTipProps) {
       )}
       {data && (
         <>
-          <strong class="one-line" dir="auto">
-            {titleOf(data.metadata) ?? data.id}
-          </strong>
-          <span class="map-tip-text" dir="auto">
-            {data.chunk_content.slice(0, TEXT_CHARS)}
-          </span>
-          {value !== '' && (
-            <span class="quiet one-line" dir="auto">
-              {value}
-            </span>
-          )}
+          <strong class="one-line">{titleOf(data.metadata) ?? data.id}</strong>
+          <bdi class="map-tip-text">{data.chunk_content.slice(0, TEXT_CHARS)}</bdi>
+          {value !== '' && <span class="quiet one-line">{value}</span>}
         </>
       )}
     </div>

@@ -95,9 +95,7 @@ export function MapLegend(props: {
               onClick={() => onSelect({ first, last })}
             >
               <MapSwatch place={(first + last) / 2} />
-              <span class="one-line" dir="auto">
-                {label}
-              </span>
+              <span class="one-line">{label}</span>
               <span class="quiet small">{shownCount(count)}</span>
             </button>
           </li>
@@ -149,9 +147,7 @@ function Parts(
             onClick={() => onSelect({ region: index })}
           >
             {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
-            <span class="map-words" dir="auto">
-              {region.words.join(' · ') || 'no typical words'}
-            </span>
+            <bdi class="map-words">{region.words.join(' · ') || 'no typical words'}</bdi>
             <span class="quiet small">{shownCount(region.point_count)}</span>
           </button>
           <Parts {...props} of={index} />

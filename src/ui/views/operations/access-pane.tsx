@@ -135,9 +135,7 @@ function UserEntry(props: {
   )
   return (
     <Entry title={name} beside={beside}>
-      <p class="small quiet" dir="auto">
-        {shownProjects(projects)}
-      </p>
+      <p class="small quiet">{shownProjects(projects)}</p>
     </Entry>
   )
 }

@@ -194,19 +194,13 @@ function Row({ of: schedule, onDeleted }: RowProps) {
   )
   return (
     <Entry title={`${project}.${name}`} beside={beside}>
-      <code class="pre" dir="auto">
-        {query}
-      </code>
+      <code class="pre">{query}</code>
       <p class="small quiet">
         {every === null ? 'Once' : `Every ${every}`} ·{' '}
         {nextAt === null ? 'no longer runs' : `next ${shownTime(nextAt)}`} ·{' '}
         {ranAt === null ? 'has not run yet' : `ran ${shownAge(ranAt, Date.now())}`}
       </p>
-      {error !== null && (
-        <p class="small pre bad" dir="auto">
-          {error}
-        </p>
-      )}
+      {error !== null && <p class="small pre bad">{error}</p>}
     </Entry>
   )
 }

@@ -90,9 +90,7 @@ function KeyEntry({ of: key, onRevoked }: { readonly of: Key; readonly onRevoked
   )
   return (
     <Entry title={title} beside={beside}>
-      <p class="small quiet" dir="auto">
-        {about.filter(Boolean).join(' · ')}
-      </p>
+      <p class="small quiet">{about.filter(Boolean).join(' · ')}</p>
     </Entry>
   )
 }
@@ -230,7 +228,7 @@ export function ProjectChoice(props: {
               checked={chosen.includes(name)}
               onCheck={() => onChoose(toggled(chosen, name))}
             >
-              <span dir="auto">{shownProject(name)}</span>
+              <bdi>{shownProject(name)}</bdi>
               {kind !== '' && <span class="small quiet">{kind}</span>}
             </Check>
           ))}

@@ -176,16 +176,8 @@ function RunningRow(props: { readonly running: RunningRequest; readonly onCancel
   )
   return (
     <Entry title={`${method} ${address}`} beside={beside}>
-      {statement !== null && (
-        <code class="pre" dir="auto">
-          {statement}
-        </code>
-      )}
-      {principal !== null && (
-        <p class="small quiet" dir="auto">
-          {principal}
-        </p>
-      )}
+      {statement !== null && <code class="pre">{statement}</code>}
+      {principal !== null && <p class="small quiet">{principal}</p>}
     </Entry>
   )
 }
@@ -240,14 +232,8 @@ function Value({ setting }: { readonly setting: ShownSetting }) {
   if (isSecret || value === null) return <span class="badge">set, not shown</span>
   return (
     <>
-      <span class="mono" dir="auto">
-        {value}
-      </span>
-      {value !== (usual ?? '') && (
-        <p class="small quiet" dir="auto">
-          the default is {usual ?? 'nothing'}
-        </p>
-      )}
+      <bdi class="mono">{value}</bdi>
+      {value !== (usual ?? '') && <p class="small quiet">the default is {usual ?? 'nothing'}</p>}
     </>
   )
 }

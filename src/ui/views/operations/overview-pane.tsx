@@ -87,11 +87,7 @@ function Panel(props: {
   const { title, facts, trouble, children } = props
   return (
     <Section title={title} class="panel stack">
-      {trouble !== undefined && (
-        <p class="bad pre" dir="auto">
-          {trouble}
-        </p>
-      )}
+      {trouble !== undefined && <p class="bad pre">{trouble}</p>}
       {children}
       <Facts facts={facts} />
     </Section>
@@ -184,12 +180,12 @@ function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 're
   const running = (last?.running ?? []).map(({ request: what, statement }) => statement ?? what)
   return (
     <Section title="Restarts after a failure" class="panel stack">
-      <p dir="auto">
+      <p>
         {last === null
           ? 'None. The server has not crashed.'
           : `${count === 0 ? 'None since the last start' : counted(count, 'restart')}; the last one ${shownAge(last.at, Date.now())}: ${last.reason}`}
       </p>
-      {running.length > 0 && <code dir="auto">{running.join('\n')}</code>}
+      {running.length > 0 && <code>{running.join('\n')}</code>}
     </Section>
   )
 }

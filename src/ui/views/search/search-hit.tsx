@@ -46,7 +46,7 @@ export function SearchHit(props: SearchHitProps) {
     <li class="search-hit">
       <div class="search-hit-head">
         <strong class="quiet">{hit.rank}</strong>
-        <a class="one-line grow" href={chunkAddress(place, hit)} dir="auto" title={hit.id}>
+        <a class="one-line grow" href={chunkAddress(place, hit)} title={hit.id}>
           {nameOf(hit)}
         </a>
         {comparing && <OtherRanks {...{ hit, ranking, comparing }} />}
@@ -260,7 +260,7 @@ function Neighbours(props: { readonly place: KnowledgeBaseName; readonly chunkId
             {named.map(([label, chunk]) => (
               <div key={label}>
                 <dt class="quiet">{label}</dt>
-                <dd dir="auto">{chunk.chunk_content}</dd>
+                <dd>{chunk.chunk_content}</dd>
               </div>
             ))}
           </dl>
@@ -353,9 +353,9 @@ function MarkedText(props: {
     at = end
   }
   return (
-    <span dir="auto">
+    <bdi>
       {parts}
       {text.slice(at)}
-    </span>
+    </bdi>
   )
 }

@@ -157,7 +157,7 @@ function RankingBody({
   return (
     <>
       {(answer.warnings ?? []).map((warning) => (
-        <p key={warning} class="warning small pre" dir="auto">
+        <p key={warning} class="warning small pre">
           {warning}
         </p>
       ))}

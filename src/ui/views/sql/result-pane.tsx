@@ -31,9 +31,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
       {run.warnings.length > 0 && (
         <ul class="warning sql-warnings small">
           {run.warnings.map((warning) => (
-            <li key={warning} dir="auto">
-              {warning}
-            </li>
+            <li key={warning}>{warning}</li>
           ))}
         </ul>
       )}
@@ -104,7 +102,7 @@ function PlanOfRun({ run }: { readonly run: Run }) {
           {choices.map(({ key, text }, index) => (
             <li key={index}>
               <strong class="small">{CHOICES[key]}</strong>
-              <span dir="auto">{text}</span>
+              <bdi>{text}</bdi>
             </li>
           ))}
         </ul>

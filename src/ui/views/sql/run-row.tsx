@@ -77,9 +77,7 @@ export function RunList({ tabId, of }: { readonly tabId: string; readonly of: Ta
           onClick={() => showRun(tabId, index)}
         >
           <span class="sql-run-number">{index + 1}</span>
-          <code class="one-line" dir="auto">
-            {run.statement.sql.slice(0, 200)}
-          </code>
+          <code class="one-line">{run.statement.sql.slice(0, 200)}</code>
           <span class="small quiet">{saidShort(run)}</span>
         </button>
       ))}
@@ -110,9 +108,7 @@ export function RunFailure(props: {
       <Icon name="warning" />
       <div class="sql-failure">
         <strong>{error.title}</strong>
-        <p class="pre" dir="auto">
-          {head}
-        </p>
+        <p class="pre">{head}</p>
         {excerpt.length > 0 && <pre class="sql-excerpt">{excerpt.join('\n')}</pre>}
       </div>
       {place && (
@@ -239,9 +235,7 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
                 onClose()
               }}
             >
-              <code class="sql-past clamped" dir="auto">
-                {run.sql.slice(0, SHOWN_CHARS_MAX)}
-              </code>
+              <code class="sql-past clamped">{run.sql.slice(0, SHOWN_CHARS_MAX)}</code>
               <span class="small quiet">{saidOfPast(run)}</span>
             </button>
           </li>

@@ -186,9 +186,7 @@ function TabRow() {
             aria-pressed={id === current}
             onClick={() => showTab(id)}
           >
-            <span class="one-line" dir="auto">
-              {name}
-            </span>
+            <span class="one-line">{name}</span>
           </button>
           <button
             type="button"
@@ -258,10 +256,10 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
             <Details
               head={
                 <summary class="one-line">
-                  <span dir="auto" title={`${table.schema}.${table.name}`}>
+                  <bdi title={`${table.schema}.${table.name}`}>
                     <span class="quiet">{table.schema}.</span>
                     {table.name}
-                  </span>
+                  </bdi>
                 </summary>
               }
             >
@@ -302,7 +300,7 @@ function TableParts({
               class="text-button sql-column"
               onClick={() => onInsert(written(name))}
             >
-              <span dir="auto">{name}</span>
+              <bdi>{name}</bdi>
               <span class="quiet small">{type}</span>
             </button>
           </li>

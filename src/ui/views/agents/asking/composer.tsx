@@ -134,9 +134,7 @@ export function useHeldQuestion(isReading: boolean) {
 export function HeldQuestion({ of: { question, ask } }: { readonly of: Held }) {
   return (
     <article class="agents-turn">
-      <h2 class="agents-question pre" dir="auto">
-        {question}
-      </h2>
+      <h2 class="agents-question pre">{question}</h2>
       <div class="row">
         <span class="grow small quiet" role="status">
           Waiting until your files have been read

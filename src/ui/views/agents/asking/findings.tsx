@@ -20,7 +20,7 @@ export function Findings({ found, project }: { readonly found: Found; readonly p
         const drawn = drawnChart(chart)
         return (
           <section key={index} class="panel stack" aria-label={drawn?.title || 'Chart'}>
-            {drawn?.title && <h3 dir="auto">{drawn.title}</h3>}
+            {drawn?.title && <h3>{drawn.title}</h3>}
             {drawn && (
               <Chart
                 choice={drawn.choice}
@@ -61,9 +61,7 @@ function Rows(props: {
           {counted(shown.length, 'row')}
           {hasMore && ', not all of them'}
         </span>
-        <span class="one-line quiet small mono" dir="auto">
-          {gistOf(sql)}
-        </span>
+        <span class="one-line quiet small mono">{gistOf(sql)}</span>
       </summary>
       <ToolInput input={sql} project={project} />
       <RecordTable

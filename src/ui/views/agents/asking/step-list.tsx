@@ -95,9 +95,7 @@ function Steps({ steps, project }: StepListProps) {
           <details>
             <summary>
               <span class="mono">{step.action.tool}</span>
-              <span class="one-line quiet small mono" dir="auto">
-                {gistOf(step.action.tool_input)}
-              </span>
+              <span class="one-line quiet small mono">{gistOf(step.action.tool_input)}</span>
               {step.observation?.startsWith('Error') && <span class="badge bad">error</span>}
               <span class="quiet small agents-took">
                 {step.endedAtMs === undefined
@@ -106,9 +104,7 @@ function Steps({ steps, project }: StepListProps) {
               </span>
             </summary>
             {thoughtOf(step.action.log) !== '' && (
-              <p class="small quiet pre" dir="auto">
-                {thoughtOf(step.action.log)}
-              </p>
+              <p class="small quiet pre">{thoughtOf(step.action.log)}</p>
             )}
             <ToolInput input={step.action.tool_input} project={project} />
             {step.observation !== undefined && <Long label="Result" text={step.observation} />}
@@ -168,9 +164,7 @@ export function Long({ label, text }: { readonly label: string; readonly text: s
     <figure class="agents-long">
       <figcaption class="small quiet">{label}</figcaption>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a long text is scrolled by keyboard */}
-      <pre tabIndex={0} dir="auto">
-        {isCut ? text.slice(0, SHOWN_CHARS) : text}
-      </pre>
+      <pre tabIndex={0}>{isCut ? text.slice(0, SHOWN_CHARS) : text}</pre>
       {isCut && <Button look="small" label="Show all" onClick={() => setIsWhole(true)} />}
     </figure>
   )

@@ -28,9 +28,7 @@ export function TurnCard(props: {
   const { traceId } = turn
   return (
     <article class="agents-turn" aria-busy={isRunning}>
-      <h2 class="agents-question pre" dir="auto">
-        {turn.question}
-      </h2>
+      <h2 class="agents-question pre">{turn.question}</h2>
       {turn.steps.length > 0 && <StepList steps={turn.steps} project={project} />}
       {turn.steps.length === 0 && summary !== undefined && summary.step_count > 0 && (
         <KeptSteps traceId={summary.trace_id} count={summary.step_count} project={project} />
@@ -39,7 +37,7 @@ export function TurnCard(props: {
       {isRunning && <Clock since={turn.startedAtMs} hasText={turn.text !== ''} />}
       <HowItEnded turn={turn} />
       {(turn.found?.warnings ?? []).map((warning) => (
-        <p key={warning} class="warning small" dir="auto">
+        <p key={warning} class="warning small">
           <Icon name="warning" /> {warning}
         </p>
       ))}
@@ -126,9 +124,7 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
       <Icon name="warning" />
       <div>
         <strong>{turn.text === '' ? 'No answer' : 'The answer is incomplete'}</strong>
-        <p class="pre" dir="auto">
-          {turn.failure?.words}
-        </p>
+        <p class="pre">{turn.failure?.words}</p>
         <p>{NEXT_STEPS[turn.failure?.kind ?? 'general'] ?? NEXT_STEPS.general}</p>
       </div>
     </div>
@@ -229,7 +225,7 @@ function Sources(props: {
                 <bdi class="quiet">{placeIn(first, title)}</bdi>
               </a>
               {unsaid.length > 0 && (
-                <q class="quiet clamped" dir="auto">
+                <q class="quiet clamped">
                   <mark>{unsaid.join(' … ')}</mark>
                 </q>
               )}
