@@ -6,7 +6,7 @@ import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.
 import { literal, type Project, quote } from '../../core/domain/names.ts'
 import { SYSTEM_VARIABLES, shownVariable } from '../sessions.ts'
 import { OBJECT_ROWS } from './object-tables.ts'
-import { RELATION_ROWS, relationRows } from './relation-tables.ts'
+import { columnFactsSql, RELATION_ROWS, relationRows, tablesSql } from './relation-tables.ts'
 import {
   askedCondition,
   DEFINITIONS,
@@ -48,8 +48,7 @@ function hasColumn({ columns }: Definition, name: string): boolean {
 
 function sqlOf(name: string, definition: Definition): (source: SchemaSource) => string {
   const { columns, select } = definition
-  const relation = RELATION_ROWS[name]
-  if (relation !== undefined) return relation
+  if (name === 'TABLES') return tablesSql
   if (select !== undefined) return (source) => selectSql(name, { ...definition, select }, source)
   if (LIVE.has(name)) return () => liveRowsSql(columns, name)
   const rows = OBJECT_ROWS[name] ?? (name.endsWith('_VARIABLES') ? systemVariableRows : () => [])
@@ -60,20 +59,32 @@ function sqlOf(name: string, definition: Definition): (source: SchemaSource) => 
 function selectSql(
   name: string,
   { columns, select }: Definition & { readonly select: string },
-  { snapshot }: SchemaSource,
+  source: SchemaSource,
 ): string {
-  const names = columns.map((column) => quote(column.name)).join(', ')
-  const typed = columns.map(({ name, type }) => `${quote(name)}::${type} AS ${quote(name)}`)
+  if (!/\{(asked|settled)\}/.test(select)) {
+    const rows = select.replace(/\{(\w+)\}/, (_, kind) => RELATION_ROWS[kind]?.(source) ?? '')
+    return typedSelect({ columns, select: rows })
+  }
   const rows = select
     .replace('{asked}', () => askedCondition(name))
     .replace('{settled}', () => settledCondition(name))
-  const isStored = select.includes('{')
-  const visible = isStored
-    ? visibleCondition(snapshot, hasColumn({ columns, select }, 'PROJECT'))
-    : ''
-  return isStored
-    ? `SELECT * FROM (${rows}${visible}) AS t (${names})`
-    : `SELECT ${typed.join(', ')} FROM (${rows}) AS t (${names})`
+  const visible = visibleCondition(source.snapshot, hasColumn({ columns, select }, 'PROJECT'))
+  return `SELECT * FROM (${rows}${visible}) AS t (${columnNames(columns)})`
+}
+
+function typedSelect({ columns, select }: Definition): string {
+  const typed = columns.map(({ name, type }) => `${quote(name)}::${type} AS ${quote(name)}`)
+  return `SELECT ${typed.join(', ')} FROM (${select}) AS t (${columnNames(columns)})`
+}
+
+function columnNames(columns: Definition['columns']): string {
+  return columns.map((column) => quote(column.name)).join(', ')
+}
+
+/** Returns SQL for rows of COLUMNS from the stored facts about columns. */
+export function columnRowsSql(rows: readonly SchemaRow[]): string {
+  const { columns = [], select = '' } = DEFINITIONS.get('COLUMNS') ?? {}
+  return typedSelect({ columns, select: select.replace('{columns}', () => columnFactsSql(rows)) })
 }
 
 function systemVariableRows(): readonly SchemaRow[] {

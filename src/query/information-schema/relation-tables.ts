@@ -3,16 +3,9 @@ import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.
 import { sees } from '../../core/domain/access/principal.ts'
 import { FILES_SCHEMA, fileTable, projectSchema, projectTable } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import {
-  FILES_DATABASE,
-  literal,
-  type ProjectTable,
-  quote,
-  type RelationColumn,
-} from '../../core/domain/names.ts'
+import { FILES_DATABASE, type ProjectTable, type RelationColumn } from '../../core/domain/names.ts'
 import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import {
-  CHARACTER_SET,
   COLLATION,
   columnsOfTable,
   ENGINE,
@@ -31,61 +24,33 @@ function physicalName({ projectId, id }: Pick<ProjectTable, 'projectId' | 'id'>)
   return `${projectSchema(projectId)}.${projectTable(id)}`
 }
 
-const VALUES: Readonly<Record<string, string>> = {
-  CONSTRAINT_CATALOG: literal(TABLE_CATALOG),
-  TABLE_CATALOG: literal(TABLE_CATALOG),
-  CONSTRAINT_SCHEMA: 't.schema',
-  TABLE_SCHEMA: 't.schema',
-  TABLE_NAME: 't.relation',
-  // DuckDB's own name starts with the physical table's name.
-  CONSTRAINT_NAME: `CASE c.constraint_type WHEN 'PRIMARY KEY' THEN 'PRIMARY'
-    ELSE replace(c.constraint_name, c.table_name, t.relation) END`,
-  CONSTRAINT_TYPE: 'c.constraint_type',
-  CHECK_CLAUSE: 'c.expression',
-  ENFORCED: "'YES'",
-  COLUMN_NAME: 'k.name',
-  ORDINAL_POSITION: 'k.position',
-}
-
-function constraintsSql(name: string, types: string): (source: SchemaSource) => string {
-  const columns = columnsOfTable(name)
-  const shown = columns.map((column: SchemaColumn) => {
-    return `${VALUES[column.name] ?? `NULL::${column.type}`} AS ${quote(column.name)}`
-  })
-  const hasColumns = columns.some((column) => column.name === 'COLUMN_NAME')
-  const keys = `(SELECT unnest(c.constraint_column_names) AS name,
-    generate_subscripts(c.constraint_column_names, 1) AS position) AS k`
-  return ({ snapshot }) => {
-    const rows = snapshot.tables.map((table) => {
-      const { projectName: schema, name: relation } = table
-      return { schema, relation, file: physicalName(table) }
-    })
-    return `SELECT ${shown.join(', ')}
-      FROM (${rowsSql(schemaColumns('schema relation file'), rows)}) AS t
-      JOIN duckdb_constraints() AS c ON concat(c.schema_name, '.', c.table_name) = t.file
-      ${hasColumns ? `, LATERAL ${keys}` : ''}
-      WHERE c.constraint_type IN ${types}`
-  }
-}
-
-/** `file`, the physical name of their table; `name`; and `key`, in MySQL's terms. */
-const KEY_COLUMNS = `SELECT file, name, min(key)[2:] AS key FROM (
-    SELECT concat(schema_name, '.', table_name) AS file, unnest(constraint_column_names) AS name,
-      CASE WHEN constraint_type = 'PRIMARY KEY' THEN '1PRI'
-        WHEN len(constraint_column_names) = 1 THEN '2UNI' ELSE '3MUL' END AS key
-    FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE'))
-  GROUP BY ALL`
-
+/** SQL of the rows in place of each `{name}` in the SELECTs of `tables.sql`. */
 export const RELATION_ROWS: Readonly<Record<string, (source: SchemaSource) => string>> = {
-  TABLES: tablesSql,
-  COLUMNS: columnsSql,
-  SCHEMATA: (source) => rowsSql(columnsOfTable('SCHEMATA'), schemaRows(source)),
-  TABLE_CONSTRAINTS: constraintsSql('TABLE_CONSTRAINTS', "('PRIMARY KEY', 'UNIQUE', 'CHECK')"),
-  CHECK_CONSTRAINTS: constraintsSql('CHECK_CONSTRAINTS', "('CHECK')"),
-  KEY_COLUMN_USAGE: constraintsSql('KEY_COLUMN_USAGE', "('PRIMARY KEY', 'UNIQUE')"),
+  columns: (source) => relationsSql(STORED, 'columns', source),
+  schemas: schemasSql,
+  tables: storedTablesSql,
 }
 
-function tablesSql(source: SchemaSource): string {
+/** The tables of projects, with the names by which DuckDB's own catalog lists their constraints. */
+function storedTablesSql({ snapshot }: SchemaSource): string {
+  const rows = snapshot.tables.map((table) => {
+    const { projectName: schema, name: relation } = table
+    return { schema, relation, file: physicalName(table) }
+  })
+  return rowsSql(schemaColumns('schema relation file'), rows)
+}
+
+function schemasSql({ snapshot }: SchemaSource): string {
+  const named = [...snapshot.projects, ...snapshot.dataSources].map(({ name }) => name)
+  const files = sees(snapshot.limits?.rights, FILES_DATABASE) ? [FILES_DATABASE] : []
+  const all = [...named, ...files, 'information_schema']
+  return rowsSql(
+    schemaColumns('name'),
+    all.map((name) => ({ name })),
+  )
+}
+
+export function tablesSql(source: SchemaSource): string {
   return relationsSql(columnsOfTable('TABLES'), 'tables', source)
 }
 
@@ -136,51 +101,13 @@ const STORED = schemaColumns(
   'row:BIGINT schema relation name position:BIGINT type nullable comment file',
 )
 
-const COLUMN_VALUES: Readonly<Record<string, string>> = {
-  TABLE_CATALOG: literal(TABLE_CATALOG),
-  TABLE_SCHEMA: 'schema',
-  TABLE_NAME: 'relation',
-  COLUMN_NAME: 'name',
-  ORDINAL_POSITION: 'position',
-  IS_NULLABLE: "coalesce(nullable, 'YES')",
-  DATA_TYPE: 'type',
-  COLUMN_TYPE: 'type',
-  COLUMN_DEFAULT: 'value',
-  COLUMN_KEY: "coalesce(key, '')",
-  EXTRA: "''",
-  PRIVILEGES: "'select'",
-  COLUMN_COMMENT: "coalesce(comment, '')",
-}
-
-/** Selects columns in order. For files and tables, DuckDB's own catalog supplies the rest. */
-function columnsSql(source: SchemaSource): string {
-  return describedColumnsSql(relationsSql(STORED, 'columns', source))
+/** The stored facts about columns, for the SELECT of COLUMNS. */
+export function columnFactsSql(rows: readonly SchemaRow[]): string {
+  return rowsSql(STORED, rows)
 }
 
 export function tableRowsSql(rows: readonly SchemaRow[]): string {
   return rowsSql(columnsOfTable('TABLES'), rows)
-}
-
-/** Returns SQL for rows of COLUMNS from the stored facts about columns. */
-export function columnRowsSql(rows: readonly SchemaRow[]): string {
-  return describedColumnsSql(rowsSql(STORED, rows))
-}
-
-/** @param rows SQL for the stored facts about each column */
-function describedColumnsSql(rows: string): string {
-  const shown = columnsOfTable('COLUMNS').map(({ name, type }) => {
-    return `${COLUMN_VALUES[name] ?? `NULL::${type}`} AS ${quote(name)}`
-  })
-  return `SELECT ${shown.join(', ')} FROM (
-    SELECT c.* REPLACE (coalesce(d.data_type, c.type) AS type,
-        CASE WHEN d.is_nullable THEN 'YES' WHEN NOT d.is_nullable THEN 'NO'
-          ELSE c.nullable END AS nullable),
-      d.column_default AS value, k.key
-    FROM (${rows}) AS c
-    LEFT JOIN duckdb_columns() AS d ON concat(d.schema_name, '.', d.table_name) = c.file
-      AND d.column_name = c.name
-    LEFT JOIN (${KEY_COLUMNS}) AS k ON k.file = c.file AND k.name = c.name
-    ORDER BY c.row)`
 }
 
 function columnRows(relation: CatalogRelation): readonly SchemaRow[] {
@@ -192,18 +119,6 @@ function columnRows(relation: CatalogRelation): readonly SchemaRow[] {
     type,
     comment,
     file: relation.physicalTable ?? null,
-  }))
-}
-
-function schemaRows({ snapshot }: SchemaSource): readonly SchemaRow[] {
-  const named = [...snapshot.projects, ...snapshot.dataSources].map(({ name }) => name)
-  const files = sees(snapshot.limits?.rights, FILES_DATABASE) ? [FILES_DATABASE] : []
-  return [...named, ...files, 'information_schema'].map((name) => ({
-    CATALOG_NAME: TABLE_CATALOG,
-    SCHEMA_NAME: name,
-    DEFAULT_CHARACTER_SET_NAME: CHARACTER_SET,
-    DEFAULT_COLLATION_NAME: COLLATION,
-    DEFAULT_ENCRYPTION: 'NO',
   }))
 }
 

@@ -127,7 +127,5 @@ export function rowsJson(rows: readonly object[]): string {
 
 export const ENGINE = 'DuckDB'
 
-export const CHARACTER_SET = 'utf8mb4'
-
 /** The name of the collation that compares texts by code point. */
 export const COLLATION = 'utf8mb4_bin'

@@ -148,12 +148,30 @@ CREATE TABLE COLUMNS (
   NUMERIC_SCALE BIGINT, DATETIME_PRECISION BIGINT, CHARACTER_SET_NAME VARCHAR,
   COLLATION_NAME VARCHAR, COLUMN_TYPE VARCHAR, COLUMN_KEY VARCHAR, EXTRA VARCHAR,
   PRIVILEGES VARCHAR, COLUMN_COMMENT VARCHAR, GENERATION_EXPRESSION VARCHAR
-);
+) AS
+  -- For files and tables, DuckDB's own catalog has the rest.
+  SELECT 'def', c.schema, c.relation, c.name, c.position, d.column_default,
+    coalesce(CASE WHEN d.is_nullable THEN 'YES' WHEN NOT d.is_nullable THEN 'NO' ELSE c.nullable END, 'YES'),
+    coalesce(d.data_type, c.type), NULL, NULL, NULL, NULL, NULL, NULL, NULL, coalesce(d.data_type, c.type),
+    coalesce(k.key, ''), '', 'select', coalesce(c.comment, ''), NULL
+  FROM ({columns}) AS c
+  LEFT JOIN duckdb_columns() AS d
+    ON concat(d.schema_name, '.', d.table_name) = c.file AND d.column_name = c.name
+  LEFT JOIN (
+    -- The strongest key of each column, in MySQL's terms.
+    SELECT file, name, min(key)[2:] AS key FROM (
+      SELECT concat(schema_name, '.', table_name) AS file, unnest(constraint_column_names) AS name,
+        CASE WHEN constraint_type = 'PRIMARY KEY' THEN '1PRI'
+          WHEN len(constraint_column_names) = 1 THEN '2UNI' ELSE '3MUL' END AS key
+      FROM duckdb_constraints() WHERE constraint_type IN ('PRIMARY KEY', 'UNIQUE'))
+    GROUP BY ALL) AS k ON k.file = c.file AND k.name = c.name
+  ORDER BY c.row;
 
 CREATE TABLE SCHEMATA (
   CATALOG_NAME VARCHAR, SCHEMA_NAME VARCHAR, DEFAULT_CHARACTER_SET_NAME VARCHAR,
   DEFAULT_COLLATION_NAME VARCHAR, SQL_PATH VARCHAR, DEFAULT_ENCRYPTION VARCHAR
-);
+) AS
+  SELECT 'def', name, 'utf8mb4', 'utf8mb4_bin', NULL, 'NO' FROM ({schemas});
 
 CREATE TABLE STATISTICS (
   TABLE_CATALOG VARCHAR, TABLE_SCHEMA VARCHAR, TABLE_NAME VARCHAR, NON_UNIQUE BIGINT,
@@ -165,18 +183,37 @@ CREATE TABLE STATISTICS (
 CREATE TABLE TABLE_CONSTRAINTS (
   CONSTRAINT_CATALOG VARCHAR, CONSTRAINT_SCHEMA VARCHAR, CONSTRAINT_NAME VARCHAR,
   TABLE_SCHEMA VARCHAR, TABLE_NAME VARCHAR, CONSTRAINT_TYPE VARCHAR, ENFORCED VARCHAR
-);
+) AS
+  -- DuckDB's own name of a constraint begins with the name of the stored table.
+  SELECT 'def', t.schema, CASE c.constraint_type WHEN 'PRIMARY KEY' THEN 'PRIMARY'
+      ELSE replace(c.constraint_name, c.table_name, t.relation) END,
+    t.schema, t.relation, c.constraint_type, 'YES'
+  FROM ({tables}) AS t
+  JOIN duckdb_constraints() AS c ON concat(c.schema_name, '.', c.table_name) = t.file
+  WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE', 'CHECK');
 
 CREATE TABLE CHECK_CONSTRAINTS (
   CONSTRAINT_CATALOG VARCHAR, CONSTRAINT_SCHEMA VARCHAR, CONSTRAINT_NAME VARCHAR, CHECK_CLAUSE VARCHAR
-);
+) AS
+  SELECT 'def', t.schema, replace(c.constraint_name, c.table_name, t.relation), c.expression
+  FROM ({tables}) AS t
+  JOIN duckdb_constraints() AS c ON concat(c.schema_name, '.', c.table_name) = t.file
+  WHERE c.constraint_type = 'CHECK';
 
 CREATE TABLE KEY_COLUMN_USAGE (
   CONSTRAINT_CATALOG VARCHAR, CONSTRAINT_SCHEMA VARCHAR, CONSTRAINT_NAME VARCHAR,
   TABLE_CATALOG VARCHAR, TABLE_SCHEMA VARCHAR, TABLE_NAME VARCHAR, COLUMN_NAME VARCHAR,
   ORDINAL_POSITION BIGINT, POSITION_IN_UNIQUE_CONSTRAINT BIGINT, REFERENCED_TABLE_SCHEMA VARCHAR,
   REFERENCED_TABLE_NAME VARCHAR, REFERENCED_COLUMN_NAME VARCHAR
-);
+) AS
+  SELECT 'def', t.schema, CASE c.constraint_type WHEN 'PRIMARY KEY' THEN 'PRIMARY'
+      ELSE replace(c.constraint_name, c.table_name, t.relation) END,
+    'def', t.schema, t.relation, k.name, k.position, NULL, NULL, NULL, NULL
+  FROM ({tables}) AS t
+  JOIN duckdb_constraints() AS c ON concat(c.schema_name, '.', c.table_name) = t.file,
+    LATERAL (SELECT unnest(c.constraint_column_names) AS name,
+      generate_subscripts(c.constraint_column_names, 1) AS position) AS k
+  WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE');
 
 CREATE TABLE REFERENTIAL_CONSTRAINTS (
   CONSTRAINT_CATALOG VARCHAR, CONSTRAINT_SCHEMA VARCHAR, CONSTRAINT_NAME VARCHAR,

@@ -16,10 +16,11 @@ import type { DataSources } from '../../core/domain/ports/engine-ports.ts'
 import type { Narrowing, ShowRows, ShowStatement } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import {
+  columnRowsSql,
   INFORMATION_SCHEMA,
   informationSchemaSql,
 } from '../information-schema/information-schema.ts'
-import { columnRowsSql, tableRowsSql } from '../information-schema/relation-tables.ts'
+import { tableRowsSql } from '../information-schema/relation-tables.ts'
 import { sourceTableColumns, sourceTableRows } from '../information-schema/source-tables.ts'
 import { nameScope } from '../select/name-scope.ts'
 import type { GivenRows } from '../select/planning-protocol.ts'
