@@ -76,6 +76,20 @@ export function Dialog({
   )
 }
 
+/** A button whose work may fail, which is then shown beside it. */
+export function ActionButton(
+  props: Omit<ButtonProps, 'onClick'> & { readonly work: () => Promise<unknown> },
+) {
+  const { work, ...button } = props
+  const { act, failure, isBusy } = useAction()
+  return (
+    <>
+      <Button {...button} aria-disabled={isBusy} onClick={() => act(work)} />
+      {failure && <Failure error={failure} />}
+    </>
+  )
+}
+
 interface ConfirmDialogProps {
   readonly title: string
   /** Describes what will be deleted. */

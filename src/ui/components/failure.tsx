@@ -9,8 +9,10 @@ export function Failure(props: {
   /** For server errors. Without it, other errors are reported as bugs of the page. */
   readonly title?: string
   readonly onRetry?: (() => void) | undefined
+  /** What to do. */
+  readonly children?: ComponentChildren
 }) {
-  const { error, title: given, onRetry } = props
+  const { error, title: given, onRetry, children } = props
   const isKnown = error instanceof ApiError
   const title = given ?? (isKnown ? error.title : 'Something went wrong on this page')
   const hasPage = isKnown && error.code !== 'unreachable'
@@ -25,6 +27,7 @@ export function Failure(props: {
             About <code>{error.code}</code>
           </a>
         )}
+        {children}
       </div>
       {onRetry && <Button label="Try again" onClick={onRetry} />}
     </div>

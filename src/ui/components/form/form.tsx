@@ -50,7 +50,7 @@ export function Form(props: FormProps) {
   )
 }
 
-interface FormDialogProps extends Pick<FormProps, 'verb' | 'isIncomplete' | 'children'> {
+interface FormDialogProps extends Pick<FormProps, 'verb' | 'look' | 'isIncomplete' | 'children'> {
   readonly title: string
   readonly size?: 'plain' | 'wide'
   readonly onSubmit: () => Promise<void>

@@ -8,14 +8,12 @@ import {
   type SourceDefinition,
 } from '../../api/knowledge-bases.ts'
 import type { Job, Source } from '../../api/records.ts'
-import { Button } from '../../components/button.tsx'
-import { RemoveButton } from '../../components/dialog.tsx'
-import { Failure } from '../../components/failure.tsx'
+import { ActionButton, RemoveButton } from '../../components/dialog.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
 import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
-import { useAction, usePolling, useResource } from '../../components/resource.ts'
+import { usePolling, useResource } from '../../components/resource.ts'
 import type { WayInProps } from './add-forms.tsx'
 
 export function Sources({ project, name, onBegun }: WayInProps) {
@@ -57,24 +55,18 @@ function SourceEntry(props: {
   readonly onRemoved: () => void
 }) {
   const { source, onBegun, onRemoved } = props
-  const { act, failure: refusal } = useAction()
-  const run = async () => {
-    await act(async () => {
-      onBegun(await runSource(source))
-    })
-  }
   const { name, kind, last_run: last } = source
   return (
     <li>
       <div class="row">
         <strong class="grow">{name}</strong>
         <span class="badge">{kind}</span>
-        <Button
+        <ActionButton
           look="small"
           icon="play"
           label="Run now"
           aria-label={`Run now: ${name}`}
-          onClick={run}
+          work={async () => onBegun(await runSource(source))}
         />
         <RemoveButton
           verb="Remove"
@@ -95,7 +87,6 @@ function SourceEntry(props: {
           {last.error ?? changesOf(last)}
         </p>
       )}
-      {refusal && <Failure error={refusal} />}
     </li>
   )
 }

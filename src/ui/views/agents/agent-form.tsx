@@ -3,7 +3,13 @@ import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { Check, SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
+import {
+  Check,
+  SearchInput,
+  SelectField,
+  TextAreaField,
+  TextField,
+} from '../../components/form/field.tsx'
 import { Inputs, type Values } from '../../components/form/form.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
@@ -161,12 +167,11 @@ function DataFields(props: {
           ))}
         </ul>
       )}
-      <input
-        type="search"
-        aria-label="Find in the list"
+      <SearchInput
+        label="Find in the list"
         placeholder="Find in the list, or type a name such as shop.orders"
         value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
+        onText={setTyped}
         onKeyDown={(event) => {
           // Otherwise, Enter would save the agent.
           if (event.key === 'Enter') event.preventDefault()

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { type AgentName, cancelRun, listRuns, listTraces } from '../../api/agents.ts'
+import { type AgentName, cancelRun, listTraces } from '../../api/agents.ts'
 import { projects } from '../../api/catalog.ts'
 import type { TraceList as Page, RunningQuestion } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
@@ -12,7 +12,7 @@ import { SelectField, TextField } from '../../components/form/field.tsx'
 import { counted, shownCount, shownDuration, shownIn, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
-import { useLongList, usePolling, useResource } from '../../components/resource.ts'
+import { useLongList, usePolling, useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import { AgentFrame } from './agent-frame.tsx'
@@ -198,7 +198,7 @@ export function LiveRuns(props: {
   readonly children?: ComponentChildren
 }) {
   const { isShown, onEnd, children } = props
-  const runs = useResource((signal) => listRuns(signal), [])
+  const runs = useRequest<readonly RunningQuestion[]>('/api/agents/runs')
   usePolling(runs.reload, 'often')
   const mine = (runs.data ?? []).filter(isShown)
   const before = useRef<readonly string[]>([])

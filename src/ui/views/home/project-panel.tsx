@@ -11,6 +11,7 @@ import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts
 import { may } from '../../api/session.ts'
 import { Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
+import { wordsOfData } from '../../components/known-name.ts'
 import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
@@ -93,34 +94,17 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
   )
 }
 
-/** Only the first few are named. */
-const NAMED_MAX = 3
-
 function AgentEntry(props: { readonly project: string; readonly agent: Agent }) {
-  const {
-    project,
-    agent: { name, data },
-  } = props
+  const { project, agent } = props
   return (
     <li>
       <Icon name="agent" />
-      <a class="one-line" href={addressOf.agent(project, name)}>
-        {name}
+      <a class="one-line" href={addressOf.agent(project, agent.name)}>
+        {agent.name}
       </a>
-      <span class="grow small quiet one-line">
-        {readsOf([...(data?.knowledge_bases ?? []), ...(data?.tables ?? [])], project)}
-      </span>
+      <span class="grow small quiet one-line">{wordsOfData(agent, project)}</span>
     </li>
   )
-}
-
-function readsOf(all: readonly string[], project: string): string {
-  if (all.length === 0) return 'reads nothing yet'
-  const named = all.slice(0, NAMED_MAX).map((one) => {
-    return one.startsWith(`${project}.`) ? one.slice(project.length + 1) : one
-  })
-  const rest = all.length - named.length
-  return `reads ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** The navigation and the palette show the rest. */

@@ -8,12 +8,12 @@ import type { ModelChoice } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
-import { Button } from '../../components/button.tsx'
-import { Failure, Progress } from '../../components/failure.tsx'
+import { ActionButton } from '../../components/dialog.tsx'
+import { Progress } from '../../components/failure.tsx'
 import type { InputField, Values } from '../../components/form/form.tsx'
 import { EMBEDDING_PROVIDERS } from '../../components/form/search-fields.tsx'
 import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
-import { useAction, useResource } from '../../components/resource.ts'
+import { useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
@@ -124,18 +124,16 @@ function costsOf(chunks: number, bytes: number, { provider }: Values): readonly 
 
 function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
   const { reembedding } = kb.params
-  const { act, failure, isBusy } = useAction()
   if (reembedding === undefined) return null
   const { done = 0, total } = reembedding
   const { provider, model_name } = kb.embedding_model
-  const cancel = () =>
-    act(async () => {
-      // Naming the current model cancels the change.
-      const json = { knowledge_base: { embedding_model: { provider, model_name } } }
-      await request(addressOfApi(of), { method: 'PUT', json })
-      tellDone(`The model is still ${model_name}`)
-      onSaved()
-    })
+  const cancel = async () => {
+    // Naming the current model cancels the change.
+    const json = { knowledge_base: { embedding_model: { provider, model_name } } }
+    await request(addressOfApi(of), { method: 'PUT', json })
+    tellDone(`The model is still ${model_name}`)
+    onSaved()
+  }
   return (
     <div class="stack" role="status">
       <p>
@@ -154,15 +152,8 @@ function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
       {reembedding.error && (
         <p class="bad">{reembedding.error}. The server will try again automatically.</p>
       )}
-      {failure && <Failure error={failure} />}
       <div>
-        <Button
-          look="small"
-          icon="stop"
-          label="Cancel the change"
-          aria-disabled={isBusy}
-          onClick={cancel}
-        />
+        <ActionButton look="small" icon="stop" label="Cancel the change" work={cancel} />
       </div>
     </div>
   )

@@ -17,11 +17,10 @@ import type { KnowledgeBase } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Warnings } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
-import { Form, type InputField, type Values } from '../../components/form/form.tsx'
+import { FormDialog, type InputField, type Values } from '../../components/form/form.tsx'
 import {
   DETECTED_LANGUAGE,
   FUSION_CHOICES,
@@ -121,20 +120,25 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
         <Button icon="trash" label="Delete the knowledge base" onClick={() => setIsOpen(true)} />
       </div>
       {isOpen && (
-        <Dialog title={`Delete ${name}?`} onClose={() => setIsOpen(false)} staysOnClickBeside>
-          <Form verb="Delete" look="danger" isIncomplete={typed !== name} onSend={remove}>
-            <p>
-              All its documents, chunks and vectors are deleted permanently. Agents that read it are
-              kept.
-            </p>
-            <TextField
-              label={`Type ${name} to delete it`}
-              value={typed}
-              autocomplete="off"
-              onText={setTyped}
-            />
-          </Form>
-        </Dialog>
+        <FormDialog
+          title={`Delete ${name}?`}
+          verb="Delete"
+          look="danger"
+          isIncomplete={typed !== name}
+          onSubmit={remove}
+          onClose={() => setIsOpen(false)}
+        >
+          <p>
+            All its documents, chunks and vectors are deleted permanently. Agents that read it are
+            kept.
+          </p>
+          <TextField
+            label={`Type ${name} to delete it`}
+            value={typed}
+            autocomplete="off"
+            onText={setTyped}
+          />
+        </FormDialog>
       )}
     </Section>
   )

@@ -8,13 +8,13 @@ import { path } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmButton, RemoveButton } from '../../components/dialog.tsx'
+import { ActionButton, ConfirmButton, RemoveButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { JOB_STATES, JobProgress, JobState } from '../../components/job-progress.tsx'
 import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { Entries, Entry, Loaded, Section } from '../../components/record-list.tsx'
-import { useAction, useLongList, usePolling, useResource } from '../../components/resource.ts'
+import { useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
 export function JobsPane() {
@@ -96,15 +96,10 @@ function stateOf(text: string | null | undefined): Job['state'] | undefined {
   return STATES.find((one) => one === text)
 }
 
-interface DeleteJobProps {
-  readonly job: Job
-  readonly onDeleted: () => void
-}
-
 /** Asks first, unless completed: another job could still be continued. */
-function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
-  const { act, isBusy } = useAction()
-  const forget = () => forgetJob(id).then(onDeleted)
+function DeleteJob(props: { readonly job: Job; readonly onDeleted: () => void }) {
+  const { id, state, title } = props.job
+  const forget = () => forgetJob(id).then(props.onDeleted)
   if (state !== 'done') {
     return (
       <ConfirmButton look="small" label="Delete" asks={`Delete ${title}?`} onConfirm={forget}>
@@ -112,8 +107,7 @@ function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
       </ConfirmButton>
     )
   }
-  const remove = () => act(forget)
-  return <Button look="small" label="Delete" aria-disabled={isBusy} onClick={remove} />
+  return <ActionButton look="small" label="Delete" work={forget} />
 }
 
 /** Reads the schedules of all projects at once. */

@@ -134,14 +134,13 @@ function RankingBody({
   const { project, name } = place
   if (failure instanceof NotReranked) {
     return (
-      <>
-        <Failure title="The reranking model failed" error={failure} onRetry={retry} />
+      <Failure title="The reranking model failed" error={failure} onRetry={retry}>
         <p class="small">
           If it fails again, check its address, name and key{' '}
           <a href={addressOf.knowledgeBaseSettings(project, name)}>in the settings</a>. Searches
           work without it.
         </p>
-      </>
+      </Failure>
     )
   }
   if (failure) return <Failure error={failure} onRetry={retry} />

@@ -8,7 +8,7 @@ import { Button, CopyButton, Icon } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure } from '../../components/failure.tsx'
-import { TextField } from '../../components/form/field.tsx'
+import { SearchInput, TextField } from '../../components/form/field.tsx'
 import { projectChoices } from '../../components/known-name.ts'
 import {
   counted,
@@ -207,14 +207,7 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="History" size="wide" onClose={onClose}>
       <div class="row">
-        <input
-          class="grow"
-          type="search"
-          aria-label="Find a statement"
-          placeholder="Find a statement"
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
+        <SearchInput label="Find a statement" value={typed} onText={setTyped} />
         {pastRuns.value.length > 0 && (
           <Button icon="trash" label="Clear history" onClick={clearHistory} />
         )}

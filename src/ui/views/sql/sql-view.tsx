@@ -7,6 +7,7 @@ import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
+import { SearchInput } from '../../components/form/field.tsx'
 import { shownCount } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Details } from '../../components/record-list.tsx'
@@ -229,13 +230,7 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
   })
   return (
     <aside class="list side sql-schema" aria-label="Tables">
-      <input
-        type="search"
-        aria-label="Find a table"
-        placeholder="Find a table"
-        value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
-      />
+      <SearchInput label="Find a table" value={typed} onText={setTyped} />
       {tables.length === 0 && (
         <EmptyState icon="database" title="No tables yet">
           <p class="small">

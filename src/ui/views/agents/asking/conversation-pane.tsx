@@ -7,9 +7,9 @@ import type { ConversationList } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
 import { draftAt, keepDraft } from '../../../components/browser-storage.ts'
 import { Button, Icon } from '../../../components/button.tsx'
-import { ConfirmDialog } from '../../../components/dialog.tsx'
+import { ActionButton, ConfirmDialog } from '../../../components/dialog.tsx'
 import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
-import { useAction, usePolling } from '../../../components/resource.ts'
+import { usePolling } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
@@ -105,7 +105,11 @@ export function ConversationPane(props: ConversationPaneProps) {
       {id === 'new' && live.length === 0 && held === undefined && (
         <Invitation agent={agent} hasData={hasData} />
       )}
-      {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
+      {kept.readEarlier && (
+        <div class="row">
+          <ActionButton look="small" label="Show earlier questions" work={kept.readEarlier} />
+        </div>
+      )}
       {[...cards, ...running.map((turn) => cardOf(turn, turn.key))]}
       {held && <HeldQuestion of={held} />}
       {isGone && hasTurns && !isRunning && (
@@ -325,27 +329,8 @@ function Invitation({ agent, hasData }: Pick<ConversationPaneProps, 'agent' | 'h
   )
 }
 
-function EarlierButton({ readEarlier }: { readonly readEarlier: () => Promise<void> }) {
-  const { act, failure, isBusy } = useAction()
-  return (
-    <div class="row">
-      <Button
-        look="small"
-        label="Show earlier questions"
-        aria-disabled={isBusy}
-        onClick={() => act(readEarlier)}
-      />
-      {failure && <Failure error={failure} />}
-    </div>
-  )
-}
-
-interface MissingProps {
-  readonly agent: AgentName
-  readonly onRetry: () => void
-}
-
-function MissingConversation({ agent, onRetry }: MissingProps) {
+function MissingConversation(props: { readonly agent: AgentName; readonly onRetry: () => void }) {
+  const { agent, onRetry } = props
   usePolling(onRetry, 'often')
   return (
     <EmptyState icon="chat" title="There is no such conversation">

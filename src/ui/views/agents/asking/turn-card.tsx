@@ -5,7 +5,7 @@ import type { Citation } from '../../../../core/domain/agents/completion-event.t
 import { rateTrace } from '../../../api/agents.ts'
 import { listDocuments } from '../../../api/documents.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
-import { Warnings } from '../../../components/failure.tsx'
+import { Failure, Warnings } from '../../../components/failure.tsx'
 import { shownDuration } from '../../../components/numbers.ts'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
@@ -117,14 +117,12 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
   }
   if (turn.state !== 'failed') return null
   return (
-    <div class="failure" role="alert">
-      <Icon name="warning" />
-      <div>
-        <strong>{turn.text === '' ? 'No answer' : 'The answer is incomplete'}</strong>
-        <p class="pre">{turn.failure?.words}</p>
-        <p>{NEXT_STEPS[turn.failure?.kind ?? 'general'] ?? NEXT_STEPS.general}</p>
-      </div>
-    </div>
+    <Failure
+      title={turn.text === '' ? 'No answer' : 'The answer is incomplete'}
+      error={new Error(turn.failure?.words)}
+    >
+      <p>{NEXT_STEPS[turn.failure?.kind ?? 'general'] ?? NEXT_STEPS.general}</p>
+    </Failure>
   )
 }
 
