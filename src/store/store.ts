@@ -4,6 +4,7 @@ import { findProject } from '../core/domain/access/catalog-snapshot.ts'
 import { DEFAULT_PROJECT } from '../core/domain/names.ts'
 import type { CommitListener } from '../core/domain/ports/retrieval-ports.ts'
 import type { AppError } from '../core/errors.ts'
+import { allRows } from '../core/runtime/all-rows.ts'
 import { MemoryCeiling } from '../core/runtime/process-limits.ts'
 import { type BackupOptions, StoredBackups } from './backup/backups.ts'
 import { loadCatalog, openCheckedSecrets } from './catalog/catalog-rows.ts'
@@ -340,8 +341,7 @@ async function extensionsOf(database: Database, options: StoreOptions): Promise<
 /** Returns DuckDB's version and platform, which an extension must match. */
 async function buildOf(database: Database) {
   const sql = 'SELECT library_version, platform FROM pragma_version(), pragma_platform()'
-  const reader = await database.lease((connection) => connection.runAndReadAll(sql))
-  const [version, platform] = reader.getRows()[0] ?? []
+  const [[version, platform] = []] = await database.lease((connection) => allRows(connection, sql))
   return { version: String(version), platform: String(platform) }
 }
 

@@ -108,7 +108,7 @@ browserTest('an answer is stopped, asked otherwise, and asked again after a cras
     const spent = await last.getByText('tokens').boundingBox()
     expect(spent?.width).toBeGreaterThan(100)
     await last.getByRole('link', { name: 'Trace' }).click()
-    await page.getByRole('button', { name: 'Model, turn 1' }).press('Enter')
+    await page.locator('summary', { hasText: 'Model, turn 1' }).press('Enter')
     await page.getByText('ended by stop').waitFor()
   })
   chat.close()

@@ -2,7 +2,8 @@
  * Inserts that share a transaction store the same as one after the other, and each gets its own
  * response.
  */
-import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { afterEach, beforeEach, expect, spyOn, test } from 'bun:test'
+import { DuckDBResult } from '@duckdb/node-api'
 import { chunkTables } from '../../src/core/domain/document.ts'
 import type { KnowledgeBase } from '../../src/core/domain/knowledge-base.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -120,6 +121,21 @@ test('the keys of a failed commit are not given again, because DuckDB may keep t
   expect(first[0]).toBe('a')
   expect(last).toEqual(['c', Number(first[1]) + 3])
   expect(more).toEqual([])
+})
+
+test('rows that cannot be read for want of memory are not taken for missing ones', async () => {
+  const codeWithoutMemory = async (work: () => Promise<unknown>) => {
+    const fetched = spyOn(DuckDBResult.prototype, 'fetchChunk').mockResolvedValue(null)
+    const { code } = await failureOf(work())
+    fetched.mockRestore()
+    return code
+  }
+  const insert = () => put({ id: 'a', texts: ['a'] })
+  expect(await codeWithoutMemory(insert)).toBe('out_of_memory')
+  expect(await insert()).toEqual({ kind: 'stored' })
+  expect(await codeWithoutMemory(() => store.documents.chunksOf(kb, 'a'))).toBe('out_of_memory')
+  expect(await codeWithoutMemory(() => store.documents.counts(kb))).toBe('out_of_memory')
+  expect(await store.documents.chunksOf(kb, 'a')).toHaveLength(1)
 })
 
 test('all waiting inserts fail if the knowledge base is dropped', async () => {

@@ -11,10 +11,10 @@ function counting(chunks: number, takesMs: readonly number[] = []) {
     times += 1
     const row = [times, chunks]
     await Bun.sleep(takesMs[times - 1] ?? 0)
-    return { getRows: () => [row] }
+    return { getRows: async () => [row], rowCount: 1 }
   }
   // Only this part of a connection is used here.
-  const connection = { runAndReadAll: read } as unknown as DuckDBConnection
+  const connection = { run: read } as unknown as DuckDBConnection
   return new ListedDocuments({ lease: (work) => work(connection) })
 }
 

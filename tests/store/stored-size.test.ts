@@ -104,7 +104,7 @@ test('the sizes of many knowledge bases need one list of tables', async () => {
   }
   const gone = kbs[2] as KnowledgeBase
   await store.upkeep.vacuum(null, new AbortController().signal)
-  const read = spyOn(DuckDBConnection.prototype, 'runAndReadAll')
+  const read = spyOn(DuckDBConnection.prototype, 'run')
   const sizeOf = await store.sizes.reader()
   const sizes = await Promise.all(kbs.map(sizeOf))
   const lists = () => read.mock.calls.filter(([sql]) => /duckdb_tables/.test(sql)).length

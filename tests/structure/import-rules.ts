@@ -90,6 +90,7 @@ export const ONLY_IMPORTERS: Readonly<Record<string, readonly string[]>> = {
     'reading/processes',
     'sources/files',
     'core/domain',
+    'core/runtime',
   ],
   '@duckdb/node-bindings': ['store/duckdb/columnar'],
   flatbuffers: ['store/duckdb/columnar'],

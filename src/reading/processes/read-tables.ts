@@ -11,6 +11,7 @@ import type {
 } from '../../core/domain/ports/reading-ports.ts'
 import type { FileFormat } from '../../core/domain/uploaded-file.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { couldNotRead, type ReadingNotes, unreadable } from '../document-format.ts'
 import { shown } from '../tables/column-types.ts'
 import { readCsv } from '../tables/csv-table.ts'
@@ -75,7 +76,7 @@ export async function readTables(
 /** DuckDB 1.5.5 reads decimals of other lengths as wrong numbers. @throws AppError */
 async function refuseLongDecimals(connection: DuckDBConnection, path: string): Promise<void> {
   const sql = `SELECT max(precision) FROM parquet_schema(${literal(path)}) WHERE precision > 38 AND type_length::BIGINT % 8 <> 0`
-  const digits = (await connection.runAndReadAll(sql)).getRows()[0]?.[0] ?? null
+  const digits = (await allRows(connection, sql))[0]?.[0] ?? null
   if (digits !== null) throw couldNotRead(`its decimals have up to ${digits} digits, more than 38`)
 }
 
@@ -83,8 +84,8 @@ async function refuseLongDecimals(connection: DuckDBConnection, path: string): P
 async function noteOf(connection: DuckDBConnection, path: string): Promise<string | null> {
   const sql = `SELECT decode(value) FROM parquet_kv_metadata(${literal(path)})
     WHERE key = encode(${literal(NOTE_KEY)}) AND octet_length(value) <= ${NOTE_BYTES_MAX}`
-  const found = await connection.runAndReadAll(sql).catch(() => null)
-  const value = found?.getRows()[0]?.[0] ?? null
+  const found = await allRows(connection, sql).catch(() => null)
+  const value = found?.[0]?.[0] ?? null
   return typeof value === 'string' ? value : null
 }
 

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal } from '../../core/domain/names.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { counted } from '../../core/short-text.ts'
 import { CELL_KINDS, type CellKind, IS_NULL_MARKER, NULL_MARKERS } from './cell-kinds.ts'
 import type { SampleRow } from './csv-layout.ts'
@@ -154,8 +155,8 @@ async function plainColumns(
       (kind) => `count_if(${value} IS NOT NULL AND NOT coalesce(${holdsSql(kind, value)}, false))`,
     ),
   )
-  const result = await connection.runAndReadAll(`SELECT ${selected.join(', ')} FROM ${rows}`)
-  const counts = (result.getRows()[0] ?? []).map(Number)
+  const result = await allRows(connection, `SELECT ${selected.join(', ')} FROM ${rows}`)
+  const counts = (result[0] ?? []).map(Number)
   let at = 0
   return candidates.map((candidate) => {
     const kinds = candidate.kinds.filter((_, index) => counts[at + index] === 0)
@@ -225,8 +226,8 @@ async function checkedColumns(
   candidates: readonly Candidate[],
 ): Promise<readonly Checked[]> {
   const selected = candidates.flatMap(({ value, kinds }) => countsOf(value, kinds))
-  const result = await connection.runAndReadAll(`SELECT ${selected.join(', ')} FROM ${rows}`)
-  const values = result.getRows()[0] ?? []
+  const result = await allRows(connection, `SELECT ${selected.join(', ')} FROM ${rows}`)
+  const values = result[0] ?? []
   let at = 0
   return candidates.map((candidate) => {
     const start = at
@@ -250,7 +251,7 @@ async function checkedInALine(
       const line = `SELECT unnest(range(${some.length})) AS place, unnest([${values}]) AS value FROM ${rows}`
       const counts = countsOf('value', some[0]?.kinds ?? []).join(', ')
       const sql = `SELECT place, ${counts} FROM (${line}) GROUP BY place`
-      const found = (await connection.runAndReadAll(sql)).getRows()
+      const found = await allRows(connection, sql)
       const byPlace = new Map(found.map(([place, ...rest]) => [Number(place), rest]))
       checked.push(...some.map((one, place) => checkedColumn(one, byPlace.get(place) ?? [])))
     }

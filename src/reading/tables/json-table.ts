@@ -4,6 +4,7 @@ import { literal, quote } from '../../core/domain/names.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { jsonMistake } from '../../core/json.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { counted } from '../../core/short-text.ts'
 import { couldNotRead, type ReadingNotes } from '../document-format.ts'
 import { shown } from './column-types.ts'
@@ -114,8 +115,8 @@ async function describedColumns(
   connection: DuckDBConnection,
   rows: string,
 ): Promise<readonly Column[]> {
-  const result = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${rows}`)
-  return result.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }))
+  const result = await allRows(connection, `DESCRIBE SELECT * FROM ${rows}`)
+  return result.map(([name, type]) => ({ name: String(name), type: String(type) }))
 }
 
 /** Returns the only list of objects in the file's only object. */
@@ -127,8 +128,8 @@ async function onlyList(
   const lists = columns.filter(({ type }) => /^(STRUCT|MAP)\(.*\)\[\]$/s.test(type))
   const [list] = lists
   if (lists.length !== 1 || list === undefined) return null
-  const counted = await connection.runAndReadAll(`SELECT count(*) FROM (FROM ${rows} LIMIT 2)`)
-  return Number(counted.getRows()[0]?.[0]) === 1 ? list : null
+  const counted = await allRows(connection, `SELECT count(*) FROM (FROM ${rows} LIMIT 2)`)
+  return Number(counted[0]?.[0]) === 1 ? list : null
 }
 
 const LONG = '-?[0-9]{16,}([.].*)?'
@@ -155,8 +156,8 @@ async function exactSql(
       `count_if(NOT regexp_full_match(${value}, '-?[0-9]{1,${LONGEST_DIGITS}}'))`,
     ]
   })
-  const result = await connection.runAndReadAll(`SELECT ${checks.join(', ')} FROM ${rows}`)
-  const counts = (result.getRows()[0] ?? []).map(Number)
+  const result = await allRows(connection, `SELECT ${checks.join(', ')} FROM ${rows}`)
+  const counts = (result[0] ?? []).map(Number)
   const types = new Map(
     open.map(({ name }, index) => {
       const [longCount = 0, otherCount = 0] = counts.slice(2 * index, 2 * index + 2)

@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { distinctNames, literal, quote } from '../../core/domain/names.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
 
 /**
@@ -25,10 +26,9 @@ export async function writtenTable(
   const rows = `SELECT ${selected.join(', ')} FROM ${source} AS source(${aliases.join(', ')})`
   const groupSize = Math.max(GROUP_ROWS_MIN, Math.floor(GROUP_CELLS / columns.length))
   const dictionaryBytes = Math.floor(DICTIONARIES_BYTES / columns.length)
-  const written = await connection.runAndReadAll(
-    `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${Math.min(groupRows, groupSize)}, STRING_DICTIONARY_PAGE_SIZE_LIMIT ${Math.min(1_048_576, dictionaryBytes)})`,
-  )
-  const rowCount = Number(written.getRows()[0]?.[0] ?? 0)
+  const sql = `COPY (${rows}) TO ${literal(path)} (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE ${Math.min(groupRows, groupSize)}, STRING_DICTIONARY_PAGE_SIZE_LIMIT ${Math.min(1_048_576, dictionaryBytes)})`
+  const written = await allRows(connection, sql)
+  const rowCount = Number(written[0]?.[0] ?? 0)
   return { name: null, path, columns: columns.map(({ name, type }) => ({ name, type })), rowCount }
 }
 

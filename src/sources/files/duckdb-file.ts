@@ -8,6 +8,7 @@ import type {
 import { literal } from '../../core/domain/names.ts'
 import type { SourceSelect } from '../../core/domain/ports/engine-ports.ts'
 import { typeName } from '../../core/domain/shown-values.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { tablesOf } from '../source-engine.ts'
 import {
   columnTypeHere,
@@ -53,7 +54,7 @@ export class DuckDBFile implements OpenedFile {
   }
 
   async check(): Promise<void> {
-    await this.#connection.runAndReadAll('SELECT count(*) FROM duckdb_tables()')
+    await allRows(this.#connection, 'SELECT count(*) FROM duckdb_tables()')
   }
 
   async tables(): Promise<readonly DescribedSourceTable[]> {
@@ -113,8 +114,8 @@ export class DuckDBFile implements OpenedFile {
     this.#instance.closeSync()
   }
 
-  async #rows(values: readonly (string | null)[]) {
-    return (await this.#connection.runAndReadAll(COLUMNS_SQL, [...values])).getRows()
+  #rows(values: readonly (string | null)[]) {
+    return allRows(this.#connection, COLUMNS_SQL, [...values])
   }
 }
 

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/names.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { onAbort } from '../../core/runtime/cancellation.ts'
 import type { Database } from '../duckdb/database.ts'
 import { LOG_EXPECTED } from '../duckdb/log-mark.ts'
@@ -84,23 +85,23 @@ async function copyInto(
 }
 
 async function currentDatabase(connection: DuckDBConnection): Promise<string> {
-  const reader = await connection.runAndReadAll('SELECT current_database()')
-  return String(reader.getRows()[0]?.[0])
+  const [[name] = []] = await allRows(connection, 'SELECT current_database()')
+  return String(name)
 }
 
 async function copyTables(copying: Copying): Promise<readonly CopiedTable[]> {
   const { connection, source, copy } = copying
   const isOwn = `database_name = ${literal(unquoted(source))} AND NOT internal`
-  const schemas = await connection.runAndReadAll(
-    `SELECT schema_name FROM duckdb_schemas() WHERE ${isOwn} AND schema_name <> '${LOG_EXPECTED}'`,
-  )
-  for (const [schema] of schemas.getRows()) {
+  const named = `SELECT schema_name FROM duckdb_schemas() WHERE ${isOwn} AND schema_name <> '${LOG_EXPECTED}'`
+  const schemas = await allRows(connection, named)
+  for (const [schema] of schemas) {
     await connection.run(`CREATE SCHEMA ${copy}.${quote(String(schema))}`)
   }
-  const tables = await connection.runAndReadAll(`SELECT schema_name, table_name, sql, comment
-    FROM duckdb_tables() WHERE ${isOwn} AND NOT temporary ORDER BY ALL`)
+  const defined = `SELECT schema_name, table_name, sql, comment
+    FROM duckdb_tables() WHERE ${isOwn} AND NOT temporary ORDER BY ALL`
+  const tables = await allRows(connection, defined)
   const copied: CopiedTable[] = []
-  for (const [schema, name, sql, comment] of tables.getRows()) {
+  for (const [schema, name, sql, comment] of tables) {
     const table = `${quote(String(schema))}.${quote(String(name))}`
     await connection.run(`CREATE TABLE ${copy}.${table} ${definition(String(name), String(sql))}`)
     if (comment !== null) {
@@ -121,8 +122,8 @@ function unquoted(identifier: string): string {
 /** In steps, each flushed. Otherwise all is written at the end while commits wait. */
 async function copyRows(copying: Copying, table: string): Promise<void> {
   const { connection, source, copy, sync, signal } = copying
-  const reader = await connection.runAndReadAll(`SELECT max(rowid) FROM ${source}.${table}`)
-  const lastRow = Number(reader.getRows()[0]?.[0] ?? -1)
+  const found = await allRows(connection, `SELECT max(rowid) FROM ${source}.${table}`)
+  const lastRow = Number(found[0]?.[0] ?? -1)
   let groups = 1
   for (let first = 0; first <= lastRow; ) {
     signal.throwIfAborted()
@@ -140,9 +141,10 @@ async function copyRows(copying: Copying, table: string): Promise<void> {
 
 /** Returns the table's row count. @throws Error if source and copy differ */
 async function countEqual({ connection, source, copy }: Copying, table: string): Promise<number> {
-  const reader = await connection.runAndReadAll(`SELECT
-    (SELECT count(*) FROM ${source}.${table}), (SELECT count(*) FROM ${copy}.${table})`)
-  const [there, here] = (reader.getRows()[0] ?? []).map(Number)
+  const sql = `SELECT
+    (SELECT count(*) FROM ${source}.${table}), (SELECT count(*) FROM ${copy}.${table})`
+  const [row = []] = await allRows(connection, sql)
+  const [there, here] = row.map(Number)
   if (there === undefined || there !== here) {
     throw new Error(`the copy of ${table} has ${here} rows instead of ${there}`)
   }
@@ -169,10 +171,10 @@ async function checkSame({ connection, source, copy }: Copying): Promise<void> {
       const condition = `database_name = ${literal(unquoted(database))}`
       return `${definitions} ${isLimited ? 'AND' : 'WHERE'} ${condition}`
     }
-    const reader = await connection.runAndReadAll(
+    const [missing] = await allRows(
+      connection,
       `(${within(source)}) EXCEPT (${within(copy)}) LIMIT 1`,
     )
-    const [missing] = reader.getRows()
     if (missing !== undefined) throw new Error(`the copy lacks ${missing.map(String).join(', ')}`)
   }
 }

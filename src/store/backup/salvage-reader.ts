@@ -5,6 +5,7 @@
  */
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { literal } from '../../core/domain/names.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import type { ExportedTable, FoundTables } from './salvage.ts'
 
 /** The tables of the catalog that are saved. Others can hold millions of rows. */
@@ -23,9 +24,10 @@ async function connect(file: string): Promise<DuckDBConnection> {
 
 async function list(file: string): Promise<FoundTables> {
   const connection = await connect(file)
-  const reader = await connection.runAndReadAll(`SELECT schema_name, table_name FROM duckdb_tables()
-    WHERE database_name = 'damaged' AND NOT internal ORDER BY ALL`)
-  const tables = reader.getRows().map(([schema, name]) => {
+  const sql = `SELECT schema_name, table_name FROM duckdb_tables()
+    WHERE database_name = 'damaged' AND NOT internal ORDER BY ALL`
+  const found = await allRows(connection, sql)
+  const tables = found.map(([schema, name]) => {
     return { schema: String(schema), name: String(name) }
   })
   const catalog: Record<string, readonly Readonly<Record<string, unknown>>[]> = {}
@@ -48,13 +50,12 @@ async function exportTable(
   const source = `damaged.${table}`
   if (skipped.length === 0) {
     process.stdout.write('0\n')
-    const whole = await connection
-      .runAndReadAll(`COPY (FROM ${source}) TO ${literal(target)} (${format})`)
-      .catch(() => null)
-    if (whole !== null) return { rows: Number(whole.getRows()[0]?.[0]), lostRows: 0 }
+    const sql = `COPY (FROM ${source}) TO ${literal(target)} (${format})`
+    const whole = await allRows(connection, sql).catch(() => null)
+    if (whole !== null) return { rows: Number(whole[0]?.[0]), lostRows: 0 }
   }
-  const ends = await connection.runAndReadAll(`SELECT max(rowid), count(*) FROM ${source}`)
-  const [lastRow, count] = (ends.getRows()[0] ?? []).map(Number)
+  const ends = await allRows(connection, `SELECT max(rowid), count(*) FROM ${source}`)
+  const [lastRow, count] = (ends[0] ?? []).map(Number)
   await connection.run(`CREATE TABLE memory.main.saved AS FROM ${source} LIMIT 0`)
   for (let first = 0; first <= (lastRow ?? -1); first += RANGE_ROWS) {
     if (skipped.includes(first)) continue
@@ -63,10 +64,9 @@ async function exportTable(
     // Rows that cannot be read are counted at the end, together with missing ones.
     await connection.run(`INSERT INTO memory.main.saved ${rows}`).catch(() => {})
   }
-  const saved = await connection.runAndReadAll(
-    `COPY memory.main.saved TO ${literal(target)} (${format})`,
-  )
-  const rows = Number(saved.getRows()[0]?.[0])
+  const sql = `COPY memory.main.saved TO ${literal(target)} (${format})`
+  const saved = await allRows(connection, sql)
+  const rows = Number(saved[0]?.[0])
   return { rows, lostRows: (count ?? rows) - rows }
 }
 

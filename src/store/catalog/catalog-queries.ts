@@ -3,6 +3,7 @@ import { eq, getTableColumns, sql } from 'drizzle-orm'
 import { drizzle, type PgRemoteDatabase } from 'drizzle-orm/pg-proxy'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { notFound } from '../../core/errors.ts'
+import { wholeRows } from '../../core/runtime/all-rows.ts'
 import { timestampOf } from '../../core/time.ts'
 import { type Cell, forgetPrepared, insertRow, runPrepared } from '../duckdb/prepared.ts'
 import type { CatalogState } from './catalog-state.ts'
@@ -13,10 +14,10 @@ export type CatalogQueries = PgRemoteDatabase<Record<string, never>>
 /** Typed queries over one connection, inside the transaction it has open. */
 export function queriesOver(connection: DuckDBConnection): CatalogQueries {
   return drizzle(async (sql, params, method) => {
-    const reader = await connection.runAndReadAll(sql, params.map(bound))
-    const rows = reader.getRows().map((row) => row.map(unbound))
+    const result = await connection.run(sql, params.map(bound))
+    const rows = (await wholeRows(result)).map((row) => row.map(unbound))
     return {
-      rows: method === 'execute' ? rows.map((row) => namedRow(reader.columnNames(), row)) : rows,
+      rows: method === 'execute' ? rows.map((row) => namedRow(result.columnNames(), row)) : rows,
     }
   })
 }

@@ -1,4 +1,5 @@
 /** Converts between catalog rows and domain objects. */
+
 import { asc } from 'drizzle-orm'
 import type { Agent, AgentData } from '../../core/domain/agents/agent.ts'
 import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
@@ -17,6 +18,7 @@ import { BUILTIN_PROVIDER, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { Project, ProjectTable, View } from '../../core/domain/names.ts'
 import type { UploadedFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, StartError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import type { Database } from '../duckdb/database.ts'
 import { queriesOver } from './catalog-queries.ts'
 import { CatalogState } from './catalog-state.ts'
@@ -42,9 +44,10 @@ export async function openCheckedSecrets(
   folder: string | null,
 ): Promise<Secrets> {
   const seal = await database.lease(async (connection) => {
-    const known = await connection.runAndReadAll(`SELECT 1 FROM duckdb_tables()
-      WHERE schema_name = 'eider' AND table_name = 'key_check'`)
-    if (known.currentRowCount === 0) return undefined
+    const sql = `SELECT 1 FROM duckdb_tables()
+      WHERE schema_name = 'eider' AND table_name = 'key_check'`
+    const known = await allRows(connection, sql)
+    if (known.length === 0) return undefined
     const [row] = await queriesOver(connection).select().from(keyCheck)
     return row?.sealed
   })

@@ -23,6 +23,7 @@ import evidenceSql from '../../../drizzle/0018_evidence.sql' with { type: 'text'
 import attachmentsSql from '../../../drizzle/0019_attachments.sql' with { type: 'text' }
 import { literal } from '../../core/domain/names.ts'
 import { StartError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import type { Database } from '../duckdb/database.ts'
 
 export interface Migration {
@@ -94,11 +95,12 @@ const CREATE_MIGRATIONS = `CREATE SCHEMA IF NOT EXISTS eider;
 
 /** Returns the hash of each applied migration; empty for a new data folder. */
 async function appliedHashes(connection: DuckDBConnection): Promise<ReadonlyMap<number, string>> {
-  const known = await connection.runAndReadAll(`SELECT 1 FROM duckdb_tables()
-    WHERE schema_name = 'eider' AND table_name = 'migrations'`)
-  if (known.currentRowCount === 0) return new Map()
-  const reader = await connection.runAndReadAll('SELECT number, hash FROM eider.migrations')
-  return new Map(reader.getRows().map(([number, hash]) => [Number(number), String(hash)]))
+  const sql = `SELECT 1 FROM duckdb_tables()
+    WHERE schema_name = 'eider' AND table_name = 'migrations'`
+  const known = await allRows(connection, sql)
+  if (known.length === 0) return new Map()
+  const found = await allRows(connection, 'SELECT number, hash FROM eider.migrations')
+  return new Map(found.map(([number, hash]) => [Number(number), String(hash)]))
 }
 
 function statementsOf({ number, name, sql, hash }: Migration & { readonly hash: string }): string {

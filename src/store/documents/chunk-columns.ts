@@ -11,6 +11,7 @@ import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-
 import { quote } from '../../core/domain/names.ts'
 import type { CutChunk } from '../../core/domain/ports/document-ports.ts'
 import { notFound } from '../../core/errors.ts'
+import { allRows, wholeRows } from '../../core/runtime/all-rows.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
@@ -97,10 +98,9 @@ export async function addContextTables(
   knowledgeBases: readonly KnowledgeBase[],
 ): Promise<void> {
   const there = await database.lease(async (connection) => {
-    const reader = await connection.runAndReadAll(
-      `SELECT schema_name || '.' || table_name, column_count FROM duckdb_tables() WHERE table_name LIKE 'kb%contexts'`,
-    )
-    return new Map(reader.getRows().map(([name, count]) => [String(name), Number(count)]))
+    const sql = `SELECT schema_name || '.' || table_name, column_count FROM duckdb_tables() WHERE table_name LIKE 'kb%contexts'`
+    const found = await allRows(connection, sql)
+    return new Map(found.map(([name, count]) => [String(name), Number(count)]))
   })
   const columnCount = (kb: KnowledgeBase) => {
     return there.get(`${projectSchema(kb.projectId)}.${chunkTableName(kb, 'contexts')}`) ?? 0
@@ -177,12 +177,9 @@ export async function cutsOf(
   chunkKeys: readonly bigint[],
 ): Promise<ReadonlyMap<bigint, Cut>> {
   if (chunkKeys.length === 0) return new Map()
-  const result = await runWithKeys(
-    connection,
-    `SELECT chunk_key, context, layout FROM ${chunkTables(ids).contexts} WHERE chunk_key IN ($keys)`,
-    { keys: chunkKeys },
-  )
-  const rows = await result.getRows()
+  const sql = `SELECT chunk_key, context, layout FROM ${chunkTables(ids).contexts}
+    WHERE chunk_key IN ($keys)`
+  const rows = await wholeRows(await runWithKeys(connection, sql, { keys: chunkKeys }))
   return new Map(
     rows.map(([key, context, layout]) => [
       BigInt(String(key)),
@@ -210,9 +207,9 @@ export async function cutCounts(
   ids: TableIds,
 ): Promise<{ readonly cutCount: number; readonly chunkCount: number }> {
   const { chunks, contexts } = chunkTables(ids)
-  const reader = await connection.runAndReadAll(
+  const [[cutCount, chunkCount] = []] = await allRows(
+    connection,
     `SELECT (SELECT count(*) FROM ${contexts} WHERE is_cut), (SELECT count(*) FROM ${chunks})`,
   )
-  const [cutCount, chunkCount] = reader.getRows()[0] ?? []
   return { cutCount: Number(cutCount ?? 0), chunkCount: Number(chunkCount ?? 0) }
 }

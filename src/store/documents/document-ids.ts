@@ -8,6 +8,7 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 import { chunkTables, type StoredChunkText, type TableIds } from '../../core/domain/document.ts'
+import { allRows, rowBatches } from '../../core/runtime/all-rows.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { hashSql, textHash } from '../../core/text/words.ts'
@@ -123,15 +124,14 @@ export async function storedTexts(
   // The join reads the text of every chunk in the knowledge base, so check first whether any of the
   // documents is stored.
   const there = `SELECT 1 FROM ${chunks} WHERE ${condition} LIMIT 1`
-  const found = await connection.runAndReadAll(there, values, types)
-  if (found.currentRowCount === 0) return []
+  const found = await allRows(connection, there, values, types)
+  if (found.length === 0) return []
   const sql = `SELECT c.chunk_key, document_id, chunk_content, coalesce(context, '')
     FROM ${chunks} AS c LEFT JOIN ${contexts} AS x ON x.chunk_key = c.chunk_key
     WHERE ${condition} ORDER BY c.chunk_key`
   const texts: StoredChunkText[] = []
-  const result = await connection.stream(sql, values, types)
-  for await (const data of result) {
-    for (const [chunkKey, documentId, content, context] of data.getRows()) {
+  for await (const rows of rowBatches(connection, sql, values, types)) {
+    for (const [chunkKey, documentId, content, context] of rows) {
       texts.push({
         chunkKey: BigInt(String(chunkKey)),
         documentId: String(documentId),
@@ -152,8 +152,8 @@ export async function keysOfDocuments(
   if (documentIds.length === 0) return []
   const { condition, values, types } = withIds(documentIds)
   const sql = `SELECT chunk_key FROM ${chunkTables(ids).chunks} WHERE ${condition}`
-  const reader = await connection.runAndReadAll(sql, values, types)
-  return reader.getRows().map(([key]) => BigInt(String(key)))
+  const found = await allRows(connection, sql, values, types)
+  return found.map(([key]) => BigInt(String(key)))
 }
 
 /** For up to this many ids, a filter in the scan takes a fifth of the time of a join. */

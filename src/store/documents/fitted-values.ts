@@ -21,6 +21,7 @@ import { type CellValue, shownValue, TypedValue } from '../../core/domain/docume
 import { METADATA_CHARS_MAX, type MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { shortened } from '../../core/short-text.ts'
 import { appendColumns } from '../duckdb/columns.ts'
@@ -289,14 +290,15 @@ async function castValues(
   values: readonly DuckDBValue[],
 ): Promise<readonly DuckDBValue[]> {
   const isText = cast.source === 'VARCHAR' || cast.source === 'JSON'
-  const reader = isText
-    ? await connection.runAndReadAll(
+  const found = isText
+    ? await allRows(
+        connection,
         `SELECT ${castSql(cast)} FROM (SELECT unnest($values) AS source)`,
         { values: listValue([...values]) },
         { values: LIST(VARCHAR) },
       )
     : await castTyped(connection, cast, values)
-  return reader.getRows().map(([value]) => value ?? null)
+  return found.map(([value]) => value ?? null)
 }
 
 /** In a temporary table: the driver cannot infer a list's type. */
@@ -305,9 +307,9 @@ async function castTyped(connection: DuckDBConnection, cast: Cast, values: reado
   const target = { connection, catalog: 'temp', schema: 'main', table: 'cast_values' } as const
   await appendColumns(target, [[values.map((_, index) => index), [...values]]])
   const sql = `SELECT ${castSql(cast)} FROM temp.main.cast_values ORDER BY place`
-  const reader = await connection.runAndReadAll(sql)
+  const found = await allRows(connection, sql)
   await connection.run('DROP TABLE temp.main.cast_values')
-  return reader
+  return found
 }
 
 function castSql({ source, target }: Cast): string {

@@ -12,6 +12,7 @@ import {
   type TermCounts,
 } from '../../core/domain/document.ts'
 import { literal } from '../../core/domain/names.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { TERM_RULES_VERSION } from '../../core/text/words.ts'
 import {
   APPENDED_ROWS_MAX,
@@ -149,9 +150,11 @@ export async function recentPostingsOf(
   ids: TableIds,
 ): Promise<RecentPostings> {
   const { postings, recentPostings } = chunkTables(ids)
-  const reader = await connection.runAndReadAll(`SELECT (SELECT count(*) FROM ${recentPostings}),
-    greatest(${RECENT_ROWS_MAX}, (SELECT count(*) FROM ${postings}) / 8)`)
-  const [count, countMax] = reader.getRows()[0] ?? []
+  const [[count, countMax] = []] = await allRows(
+    connection,
+    `SELECT (SELECT count(*) FROM ${recentPostings}),
+    greatest(${RECENT_ROWS_MAX}, (SELECT count(*) FROM ${postings}) / 8)`,
+  )
   return { count: Number(count), countMax: Number(countMax) }
 }
 

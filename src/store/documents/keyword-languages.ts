@@ -2,6 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { learnedLanguage } from '../../core/text/learned-language.ts'
 import { type KnowledgeBaseRow, KnownRows } from '../catalog/catalog-queries.ts'
@@ -106,11 +107,10 @@ export class KeywordLanguages {
     // Check less often as the knowledge base grows.
     this.#nextLooks.set(kb.id, kb.revision + Math.max(1, kb.revision >> 1))
     const texts = await this.#parts.database.lease(async (connection) => {
-      const reader = await connection.runAndReadAll(
-        `SELECT left(chunk_content, ${SAMPLE_CHARS}) FROM ${chunkTables(kb).chunks}
-          ORDER BY chunk_key LIMIT ${SAMPLE_CHUNKS}`,
-      )
-      return reader.getRows().map(([text]) => String(text))
+      const sql = `SELECT left(chunk_content, ${SAMPLE_CHARS}) FROM ${chunkTables(kb).chunks}
+          ORDER BY chunk_key LIMIT ${SAMPLE_CHUNKS}`
+      const found = await allRows(connection, sql)
+      return found.map(([text]) => String(text))
     })
     const { language, wordCount } = learnedLanguage(texts)
     if (language === null && wordCount < MIXED_WORDS) return

@@ -15,6 +15,7 @@ import {
 } from '../../core/domain/document.ts'
 import type { Language } from '../../core/domain/language.ts'
 import { literal, quote } from '../../core/domain/names.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { SLICE_MS, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { countOf } from '../duckdb/columns.ts'
@@ -85,17 +86,18 @@ export class KeywordRebuild {
         await createKeywordTables(connection, this.#next)
         await connection.run(`COMMENT ON TABLE ${recentPostings} IS ${literal(this.#madeFor)}`)
       }
-      const last = await connection.runAndReadAll(`SELECT max(chunk_key) FROM ${termCounts}`)
-      this.#lastKey = BigInt(String(last.getRows()[0]?.[0] ?? -1))
+      const last = await allRows(connection, `SELECT max(chunk_key) FROM ${termCounts}`)
+      this.#lastKey = BigInt(String(last[0]?.[0] ?? -1))
     })
   }
 
   async #comments(connection: DuckDBConnection): Promise<ReadonlyMap<string, unknown>> {
-    const reader = await connection.runAndReadAll(
+    const found = await allRows(
+      connection,
       'SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = $schema',
       { schema: projectSchema(this.#ids.projectId) },
     )
-    const byName = new Map(reader.getRows().map(([name, comment]) => [String(name), comment]))
+    const byName = new Map(found.map(([name, comment]) => [String(name), comment]))
     return new Map(
       KEYWORD_PARTS.map((part) => [part, byName.get(chunkTableName(this.#next, part))]),
     )
@@ -121,7 +123,8 @@ export class KeywordRebuild {
 
   async #read(connection: DuckDBConnection): Promise<readonly KeywordRow[]> {
     const { chunks, contexts } = chunkTables(this.#ids)
-    const reader = await connection.runAndReadAll(
+    const found = await allRows(
+      connection,
       `SELECT c.chunk_key, coalesce(context, ''), chunk_content
         FROM (SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key > $last
           ORDER BY chunk_key LIMIT ${ROWS_PER_READ}) AS c
@@ -130,7 +133,7 @@ export class KeywordRebuild {
       { last: BIGINT },
     )
     const rows: KeywordRow[] = []
-    for (const [key, context, content] of reader.getRows()) {
+    for (const [key, context, content] of found) {
       await this.#slice.yieldIfSpent(this.#signal)
       const terms = this.#analyzer.count([String(context), String(content)])
       rows.push({ key: BigInt(String(key)), terms })
@@ -184,8 +187,8 @@ export class KeywordRebuild {
     await connection.run(`COMMENT ON TABLE ${postings} IS NULL;
       COMMENT ON TABLE ${recentPostings} IS NULL`)
     const gone = `(SELECT chunk_key FROM ${termCounts} ANTI JOIN ${chunks} USING (chunk_key))`
-    const found = await connection.runAndReadAll(`SELECT 1 FROM ${gone} LIMIT 1`)
-    if (found.currentRowCount === 0) return true
+    const found = await allRows(connection, `SELECT 1 FROM ${gone} LIMIT 1`)
+    if (found.length === 0) return true
     // Only now: DuckDB 1.5.5 logs a DELETE before a RENAME of its table under the new name, so
     // that the log cannot be replayed.
     for (const table of [postings, recentPostings, termCounts]) {
@@ -204,11 +207,10 @@ export class OlderIndexes {
   }
 
   static async read(connection: DuckDBConnection): Promise<OlderIndexes> {
-    const reader = await connection.runAndReadAll(`SELECT schema_name || '.' || table_name, comment
-      FROM duckdb_tables() WHERE starts_with(table_name, 'kb_')`)
-    return new OlderIndexes(
-      new Map(reader.getRows().map(([name, comment]) => [String(name), comment])),
-    )
+    const sql = `SELECT schema_name || '.' || table_name, comment
+      FROM duckdb_tables() WHERE starts_with(table_name, 'kb_')`
+    const found = await allRows(connection, sql)
+    return new OlderIndexes(new Map(found.map(([name, comment]) => [String(name), comment])))
   }
 
   has(ids: TableIds): boolean {

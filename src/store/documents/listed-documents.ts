@@ -11,6 +11,7 @@ import type {
   StoredDocument,
   StoredDocuments,
 } from '../../core/domain/ports/document-ports.ts'
+import { allRows, rowBatches, wholeRows } from '../../core/runtime/all-rows.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { columnBatchOf, countOf } from '../duckdb/columns.ts'
@@ -89,7 +90,7 @@ export class ListedDocuments implements StoredDocuments {
   #counted(kb: KnowledgeBase): Promise<ContentCounts> {
     return readTablesOf(this.#database, kb, async (connection) => {
       const sql = `SELECT count(DISTINCT document_id), count(*) FROM ${chunkTables(kb).chunks}`
-      const [row = []] = (await connection.runAndReadAll(sql)).getRows()
+      const [row = []] = await allRows(connection, sql)
       return { documents: Number(row[0]), chunks: Number(row[1]) }
     })
   }
@@ -150,8 +151,7 @@ export class ListedDocuments implements StoredDocuments {
     if (keys.length === 0) return []
     return readTablesOf(this.#database, kb, async (connection) => {
       const sql = `${chunkSelect(kb)} WHERE chunk_key IN ($keys) ORDER BY chunk_key`
-      const result = await runWithKeys(connection, sql, { keys })
-      return (await result.getRows()).map(chunkOf)
+      return (await wholeRows(await runWithKeys(connection, sql, { keys }))).map(chunkOf)
     })
   }
 
@@ -171,7 +171,7 @@ export class ListedDocuments implements StoredDocuments {
       const stored = await readMetadata(tables, 'chunk_key', keys)
       const owns = new Map(stored.map(({ chunkKey, own }) => [chunkKey, own]))
       const sql = `${chunkSelect(kb)} WHERE chunk_key IN ($keys) ORDER BY chunk_key`
-      const rows = await (await runWithKeys(connection, sql, { keys })).getRows()
+      const rows = await wholeRows(await runWithKeys(connection, sql, { keys }))
       return rows.map((row) => {
         const chunk = chunkOf(row)
         const own = owns.get(chunk.key) ?? ownMetadata(chunk.metadata)
@@ -251,10 +251,9 @@ async function* placesAfter(
   page: KeyPage,
 ): AsyncGenerator<readonly ChunkPlace[], void> {
   for await (const range of keyRanges(connection, kb, page)) {
-    const reader = await connection.runAndReadAll(
-      `SELECT chunk_key, document_id, chunk_id FROM ${chunkTables(kb).chunks} WHERE ${range} ORDER BY chunk_key`,
-    )
-    yield reader.getRows().map(([key, documentId, chunkId]) => {
+    const sql = `SELECT chunk_key, document_id, chunk_id FROM ${chunkTables(kb).chunks} WHERE ${range} ORDER BY chunk_key`
+    const found = await allRows(connection, sql)
+    yield found.map(([key, documentId, chunkId]) => {
       return {
         key: BigInt(String(key)),
         documentId: String(documentId),
@@ -283,9 +282,9 @@ async function documentsOfKeys(
   const sql = `SELECT document_id, metadata->>'content_column', min(chunk_key), count(*),
       max((metadata->>'end_char')::BIGINT), arg_min(metadata::VARCHAR, chunk_key)
     FROM ${chunkTables(kb).chunks} WHERE chunk_key IN ($keys) GROUP BY 1, 2 ORDER BY 3`
-  const result = await runWithKeys(connection, sql, { keys })
+  const rows = await wholeRows(await runWithKeys(connection, sql, { keys }))
   const documents = new Map<string, StoredDocument>()
-  for (const [documentId, column, firstKey, count, endChar, metadata] of await result.getRows()) {
+  for (const [documentId, column, firstKey, count, endChar, metadata] of rows) {
     const id = String(documentId)
     const known = documents.get(id)
     const own = { name: String(column), endChar: Number(endChar) }
@@ -311,8 +310,8 @@ async function chunksIn(
   values: Record<string, string> = {},
 ): Promise<readonly StoredChunk[]> {
   const chunks: StoredChunk[] = []
-  for await (const data of await connection.stream(sql, values)) {
-    for (const row of data.getRows()) chunks.push(chunkOf(row))
+  for await (const rows of rowBatches(connection, sql, values)) {
+    for (const row of rows) chunks.push(chunkOf(row))
     await yieldToEventLoop()
   }
   return chunks

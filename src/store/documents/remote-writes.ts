@@ -1,9 +1,9 @@
 /** Writes to a knowledge base that is stored in another database and copied locally. */
-import type { DuckDBConnection } from '@duckdb/node-api'
 import { chunkTables, type TableIds } from '../../core/domain/document.ts'
 import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-base.ts'
 import { literal, nameKey, quote } from '../../core/domain/names.ts'
 import type { KeyPage } from '../../core/domain/ports/document-ports.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import type { OpenTables } from './write-chunk-rows.ts'
 
 /** The changes of a write as text, in forms that both databases can read. */
@@ -77,7 +77,7 @@ export async function sentRows(
         FROM (FROM ${postings} WHERE ${isSent} UNION ALL FROM ${recentPostings} WHERE ${isSent})
         GROUP BY chunk_key) AS t ON t.chunk_key = c.chunk_key
     ORDER BY c.chunk_key`
-  return (await rowsOf(connection, sql)).map((row) => ({
+  return (await allRows(connection, sql)).map((row) => ({
     ...metadataOf(row),
     document_id: String(row[3]),
     chunk_id: String(row[4]),
@@ -101,7 +101,7 @@ export async function sentMetadata(
   if (keys.length === 0) return []
   const sql = `SELECT c.chunk_key::VARCHAR, c.metadata::VARCHAR, ${typedSql(tables.columns)}
     FROM ${chunkTables(tables).chunks} AS c WHERE c.chunk_key IN (${keys.join(', ')})`
-  return (await rowsOf(connection, sql)).map(metadataOf)
+  return (await allRows(connection, sql)).map(metadataOf)
 }
 
 /** Returns a hash of what `sentMetadata` sends for each key, in key order. */
@@ -112,7 +112,7 @@ export async function metadataHashes(
   const sql = `SELECT c.chunk_key::VARCHAR, md5(c.metadata::VARCHAR || ${typedSql(tables.columns)})
     FROM ${chunkTables(tables).chunks} AS c WHERE c.chunk_key > ${afterKey}
     ORDER BY c.chunk_key LIMIT ${limit}`
-  const rows = await rowsOf(connection, sql)
+  const rows = await allRows(connection, sql)
   return new Map(rows.map(([key, hash]) => [BigInt(String(key)), String(hash)]))
 }
 
@@ -128,8 +128,4 @@ function typedSql(columns: readonly MetadataColumn[]): string {
     return `${literal(nameKey(name))}, ${text}`
   })
   return pairs.length === 0 ? "'{}'" : `json_object(${pairs.join(', ')})::VARCHAR`
-}
-
-async function rowsOf(connection: DuckDBConnection, sql: string) {
-  return (await connection.runAndReadAll(sql)).getRows()
 }

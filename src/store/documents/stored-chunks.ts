@@ -15,6 +15,7 @@ import type {
   WriteOutcome,
 } from '../../core/domain/ports/store-ports.ts'
 import { notFound } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { analyzerFor } from '../../core/text/analyzer.ts'
 import type { KnowledgeBaseRow } from '../catalog/catalog-queries.ts'
@@ -83,10 +84,9 @@ export class StoredChunks implements ChunkStore {
 
   async nextChunkKey(kb: KnowledgeBase): Promise<bigint> {
     const sql = 'SELECT next_chunk_key FROM eider.knowledge_bases WHERE id = $1'
-    const reader = await this.#parts.database.lease((connection) => {
-      return connection.runAndReadAll(sql, [kb.id])
+    const [row] = await this.#parts.database.lease((connection) => {
+      return allRows(connection, sql, [kb.id])
     })
-    const [row] = reader.getRows()
     if (row === undefined) throw notFound('knowledge_base', kb.name)
     return BigInt(String(row[0]))
   }

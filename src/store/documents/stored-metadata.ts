@@ -16,6 +16,7 @@ import {
 } from '../../core/domain/knowledge-base.ts'
 import { nameKey, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows, rowBatches } from '../../core/runtime/all-rows.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 import { applyMetadataPlan } from './chunk-columns.ts'
@@ -52,10 +53,10 @@ export async function readMetadata(
     FROM ${chunkTables(tables).chunks}
     WHERE ${column} IN (SELECT unnest($values)::${type}) ORDER BY chunk_key`
   const texts = { values: listValue(values.map(String)) }
-  const result = await tables.connection.stream(sql, texts, { values: LIST(VARCHAR) })
+  const types = { values: LIST(VARCHAR) }
   const chunks: StoredMetadata[] = []
-  for await (const data of result) {
-    for (const [chunkKey, documentId, chunkId, metadata, ...others] of data.getRows()) {
+  for await (const rows of rowBatches(tables.connection, sql, texts, types)) {
+    for (const [chunkKey, documentId, chunkId, metadata, ...others] of rows) {
       // This program wrote the JSON, so it is an object.
       const shown = JSON.parse(String(metadata)) as Row
       chunks.push({
@@ -265,7 +266,7 @@ async function moveValues(
   for (let after = 0n; ; ) {
     const sql = `SELECT chunk_key FROM ${chunks} WHERE chunk_key > ${after}
       ORDER BY chunk_key LIMIT ${CHUNKS_PER_MOVE}`
-    const keys = (await connection.runAndReadAll(sql)).getRows().map(([key]) => BigInt(String(key)))
+    const keys = (await allRows(connection, sql)).map(([key]) => BigInt(String(key)))
     const last = keys.at(-1)
     if (last === undefined) break
     after = last

@@ -23,6 +23,7 @@ import type {
 import { isSameSource, type ModelRef } from '../../core/domain/model-ref.ts'
 import type { ReembeddingStore } from '../../core/domain/ports/store-ports.ts'
 import { dimensionMismatch, notFound } from '../../core/errors.ts'
+import { allRows, wholeRows } from '../../core/runtime/all-rows.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { knowledgeBaseOf, unsealedOrNull } from '../catalog/catalog-rows.ts'
@@ -134,12 +135,12 @@ export class StoredReembedding implements ReembeddingStore {
 
 /** Returns the length of the vectors in the next table, or null if the table does not exist yet. */
 async function nextDimensions(connection: DuckDBConnection, ids: TableIds): Promise<number | null> {
-  const reader = await connection.runAndReadAll(
+  const [[type] = []] = await allRows(
+    connection,
     `SELECT data_type FROM duckdb_columns()
       WHERE schema_name = $schema AND table_name = $table AND column_name = 'vector'`,
     nextTable(ids),
   )
-  const [type] = reader.getRows()[0] ?? []
   if (type === undefined) return null
   const length = /^FLOAT\[(\d+)\]$/.exec(String(type))?.[1]
   if (length === undefined) throw new Error(`vectors of the type ${type}`)
@@ -168,19 +169,20 @@ async function missingChunks(
   const done = isThere
     ? `ANTI JOIN (SELECT chunk_key FROM ${next} WHERE chunk_key > $after) AS n USING (chunk_key)`
     : ''
-  const found = await connection.runAndReadAll(
+  const found = await allRows(
+    connection,
     `SELECT chunk_key FROM ${chunks} ${done} WHERE chunk_key > $after ORDER BY chunk_key LIMIT $limit`,
     { after: afterKey, limit },
     { after: BIGINT, limit: INTEGER },
   )
-  const keys = found.getRows().map(([key]) => BigInt(String(key)))
+  const keys = found.map(([key]) => BigInt(String(key)))
   const texts = await runWithKeys(
     connection,
     `SELECT chunk_key, chunk_content FROM ${chunks} WHERE chunk_key IN ($keys) ORDER BY chunk_key`,
     { keys },
   )
   const contexts = await contextsOf(connection, ids, keys)
-  return (await texts.getRows()).map(([key, text]) => {
+  return (await wholeRows(texts)).map(([key, text]) => {
     const chunkKey = BigInt(String(key))
     const context = contexts.get(chunkKey) ?? ''
     return { chunkKey, content: embeddedText({ context, content: String(text) }) }

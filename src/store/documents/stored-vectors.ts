@@ -13,6 +13,7 @@ import type {
   VectorSource,
 } from '../../core/domain/ports/retrieval-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { sealedJson, unsealedOrNull } from '../catalog/catalog-rows.ts'
 import { knowledgeBases } from '../catalog/schema.ts'
@@ -46,11 +47,11 @@ export class StoredVectors implements VectorSource {
 }
 
 async function tableDefinition(connection: DuckDBConnection, { id }: TableIds) {
-  const reader = await connection.runAndReadAll(
+  const [[revision = null, dimensions = null] = []] = await allRows(
+    connection,
     'SELECT revision, dimensions FROM eider.knowledge_bases WHERE id = $id',
     { id },
   )
-  const [revision = null, dimensions = null] = reader.getRows()[0] ?? []
   if (revision === null || dimensions === null) {
     throw new AppError('knowledge_base_not_found', 'The knowledge base has no vectors any more')
   }
@@ -150,7 +151,7 @@ export async function rowOfKnowledgeBase(
 
 export async function hasNoChunks(connection: DuckDBConnection, ids: TableIds): Promise<boolean> {
   const sql = `SELECT 1 FROM ${chunkTables(ids).chunks} LIMIT 1`
-  return (await connection.runAndReadAll(sql)).currentRowCount === 0
+  return (await allRows(connection, sql)).length === 0
 }
 
 export async function dropNextVectors(connection: DuckDBConnection, ids: TableIds): Promise<void> {

@@ -8,6 +8,7 @@ import {
   type DuckDBVector,
 } from '@duckdb/node-api'
 import type { ColumnBatch } from '../../core/domain/ports/retrieval-ports.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { TimeSlice, yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 
 /** Typed arrays hold no NULL and are copied; for FLOAT[n], all rows in sequence. */
@@ -146,6 +147,6 @@ export async function* wholeStream(
 
 /** Returns the single number that a SELECT yields, 0 for NULL. */
 export async function countOf(connection: DuckDBConnection, sql: string): Promise<number> {
-  const reader = await connection.runAndReadAll(sql)
-  return Number(reader.getRows()[0]?.[0] ?? 0)
+  const found = await allRows(connection, sql)
+  return Number(found[0]?.[0] ?? 0)
 }

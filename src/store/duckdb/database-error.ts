@@ -1,3 +1,4 @@
+import { DrizzleQueryError } from 'drizzle-orm'
 import { AppError, type ErrorCode, StartError, systemCodeOf } from '../../core/errors.ts'
 import {
   asWritten,
@@ -65,10 +66,12 @@ function damaged(directory: string, detail: string, cause: unknown): StartError 
 /** Not the request's fault, such as a full disk. Returns other errors unchanged. */
 export function resourceError(error: unknown): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error
-  const cause = CAUSES.find(([pattern]) => pattern.test(error.message))
+  // Drizzle's message is the statement, and DuckDB's is its cause.
+  const failure = error instanceof DrizzleQueryError && error.cause ? error.cause : error
+  const cause = CAUSES.find(([pattern]) => pattern.test(failure.message))
   if (cause === undefined) return error
   const [, code] = cause
-  return new AppError(code, MESSAGES[code] ?? code, { cause: error })
+  return new AppError(code, MESSAGES[code] ?? code, { cause: failure })
 }
 
 /** Patterns for errors in clients' statements. */

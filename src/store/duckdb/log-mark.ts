@@ -21,6 +21,7 @@ import {
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { StartError, systemCodeOf } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 
 export const MARK_FILE = 'eider-log.mark'
 
@@ -247,7 +248,7 @@ export const LOG_EXPECTED = 'eider_log_expected'
 
 export async function expectsLog(connection: DuckDBConnection): Promise<boolean> {
   const sql = `SELECT 1 FROM duckdb_schemas() WHERE schema_name = '${LOG_EXPECTED}'`
-  return (await connection.runAndReadAll(sql)).currentRowCount > 0
+  return (await allRows(connection, sql)).length > 0
 }
 
 /** Creates the schema and moves it from the log into the file. */

@@ -10,6 +10,7 @@ import {
   VARCHAR,
 } from '@duckdb/node-api'
 import { quote } from '../../core/domain/names.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 
 const STATEMENTS_MAX = 100
@@ -79,8 +80,8 @@ export async function insertFound(
   rows: string,
   order = '',
 ): Promise<void> {
-  const found = await connection.runAndReadAll(`SELECT 1 ${rows} LIMIT 1`)
-  if (found.currentRowCount === 0) return
+  const found = await allRows(connection, `SELECT 1 ${rows} LIMIT 1`)
+  if (found.length === 0) return
   await connection.run(`INSERT INTO ${table} SELECT * ${rows} ${order}`)
 }
 

@@ -51,7 +51,7 @@ export class ScratchDatabase {
 
   async #replace(table: string, rows: readonly object[]): Promise<void> {
     await this.#connection.run(`DELETE FROM ${table}`)
-    const described = await this.#connection.runAndReadAll(`SELECT * FROM ${table} LIMIT 0`)
+    const described = await this.#connection.run(`SELECT * FROM ${table} LIMIT 0`)
     const types = described.columnTypes()
     const fields = described.columnNames().map((name, index) => [name, String(types[index])])
     const shape = JSON.stringify([Object.fromEntries(fields)])

@@ -5,6 +5,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { literal, quote, type RelationColumn } from '../../core/domain/names.ts'
 import type { BoundSql, ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { countOf } from './columns.ts'
 import type { Database } from './database.ts'
 import { statementError } from './database-error.ts'
@@ -50,13 +51,12 @@ export async function stagedSelect(
   const release = () => database.discard(connection)
   try {
     const rowCount = await countOf(connection, `SELECT count(*) FROM ${STAGED_ROWS}`)
-    const described = await connection.runAndReadAll(
-      `SELECT column_name, data_type FROM duckdb_columns()
-        WHERE database_name = 'temp' AND table_name = ${literal(STAGED)} ORDER BY column_index`,
-    )
+    const sql = `SELECT column_name, data_type FROM duckdb_columns()
+        WHERE database_name = 'temp' AND table_name = ${literal(STAGED)} ORDER BY column_index`
+    const described = await allRows(connection, sql)
     return {
       connection,
-      columns: described.getRows().map(([name, type]) => {
+      columns: described.map(([name, type]) => {
         return { name: String(name), type: String(type) }
       }),
       rowCount,

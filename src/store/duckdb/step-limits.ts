@@ -9,6 +9,7 @@ import {
   type DuckDBVector,
   VARCHAR,
 } from '@duckdb/node-api'
+import { allRows } from '../../core/runtime/all-rows.ts'
 
 /** `database-error.ts` turns it into a message for the client. */
 export const TOO_COSTLY = 'Too much for one step: '
@@ -62,9 +63,10 @@ export async function trimCache(
   memoryLimit: string,
   keptBytes = BLOCK_BYTES_KEPT,
 ): Promise<void> {
-  const reader = await connection.runAndReadAll(`SELECT sum(memory_usage_bytes),
-    sum(memory_usage_bytes) FILTER (tag = 'BASE_TABLE') FROM duckdb_memory()`)
-  const [total = 0, blocks = 0] = (reader.getRows()[0] ?? []).map(Number)
+  const sql = `SELECT sum(memory_usage_bytes),
+    sum(memory_usage_bytes) FILTER (tag = 'BASE_TABLE') FROM duckdb_memory()`
+  const [row = []] = await allRows(connection, sql)
+  const [total = 0, blocks = 0] = row.map(Number)
   if (blocks <= 1.5 * keptBytes) return
   await lowerLimit(connection, total - blocks + keptBytes, memoryLimit)
 }

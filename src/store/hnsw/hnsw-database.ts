@@ -1,6 +1,7 @@
 import { ARRAY, arrayValue, type DuckDBConnection, DuckDBInstance, FLOAT } from '@duckdb/node-api'
 import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { appendColumns } from '../duckdb/columns.ts'
 
@@ -226,11 +227,10 @@ export class HnswTable {
 
   #run(sql: string, queryVector: Float32Array): Promise<readonly (readonly unknown[])[]> {
     const { database, dimensions } = this.#options
-    return database.lease(async (connection) => {
-      const values = { vector: arrayValue([...queryVector]) }
-      const types = { vector: ARRAY(FLOAT, dimensions) }
-      const reader = await this.#statements.run(() => connection.runAndReadAll(sql, values, types))
-      return reader.getRows()
+    const values = { vector: arrayValue([...queryVector]) }
+    const types = { vector: ARRAY(FLOAT, dimensions) }
+    return database.lease((connection) => {
+      return this.#statements.run(() => allRows(connection, sql, values, types))
     })
   }
 }

@@ -1,6 +1,8 @@
 /** Copies chunk rows from PostgreSQL into the local tables, within the caller's transaction. */
+
 import { chunkTables } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { allRows, wholeRows } from '../../core/runtime/all-rows.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { keysOfDocuments } from '../documents/document-ids.ts'
 import {
@@ -141,7 +143,7 @@ async function keysAmong(
 ): Promise<readonly bigint[]> {
   if (keys.length === 0) return []
   const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks} WHERE chunk_key IN ($keys)`
-  return keysOf(await (await runWithKeys(connection, sql, { keys })).getRows())
+  return keysOf(await wholeRows(await runWithKeys(connection, sql, { keys })))
 }
 
 export async function keysWithout(
@@ -151,7 +153,7 @@ export async function keysWithout(
 ): Promise<readonly bigint[]> {
   const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}
     WHERE chunk_key > ${afterKey} AND chunk_key <= ${lastKey ?? 'chunk_key'}`
-  const keys = keysOf((await connection.runAndReadAll(sql)).getRows())
+  const keys = keysOf(await allRows(connection, sql))
   return keys.filter((key) => !kept.has(key))
 }
 

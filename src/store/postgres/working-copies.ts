@@ -2,6 +2,7 @@
  * Keeps the local copies of knowledge bases whose original rows are in PostgreSQL. Each server
  * updates its copy before reading, so that every statement sees the writes of all servers.
  */
+
 import { findDataSource, isHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { VectorIndexDefinition } from '../../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
@@ -15,6 +16,7 @@ import type {
   StoragePlace,
 } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { abortable, silence } from '../../core/runtime/cancellation.ts'
 import type { StoreParts } from '../catalog/catalog-state.ts'
 import { MovedKnowledgeBase } from '../documents/chunk-writes.ts'
@@ -75,7 +77,7 @@ export class WorkingCopies implements KnowledgeBaseStorages, RemoteWrites {
       await connection.run(`DELETE FROM eider.attachments
         WHERE knowledge_base_id NOT IN (SELECT id FROM eider.knowledge_bases)`)
       const sql = 'SELECT knowledge_base_id, revision FROM eider.attachments'
-      return (await connection.runAndReadAll(sql)).getRows()
+      return allRows(connection, sql)
     })
     for (const [id, revision] of stored) {
       copies.#copies.set(Number(id), newCopy(Number(revision)))

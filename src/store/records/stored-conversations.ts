@@ -18,6 +18,7 @@ import type {
   Page,
 } from '../../core/domain/ports/conversation-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { DAY_MS, timestampOfMillis } from '../../core/time.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
@@ -242,7 +243,7 @@ export class StoredConversations implements ConversationStore {
     const old = `SELECT conversation_id FROM eider.conversation_turns
       GROUP BY conversation_id HAVING max(ended_at) < '${oldest}'`
     const isAny = await database.lease(async (connection) => {
-      return (await connection.runAndReadAll(`${old} LIMIT 1`)).currentRowCount > 0
+      return (await allRows(connection, `${old} LIMIT 1`)).length > 0
     })
     if (!isAny) return
     const work = (connection: DuckDBConnection) => deleteConversations(connection, old)

@@ -6,6 +6,7 @@ import { type DuckDBConnection, LIST, listValue, VARCHAR } from '@duckdb/node-ap
 import { chunkTables } from '../../core/domain/document.ts'
 import type { SyncItem } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
+import { allRows, rowBatches } from '../../core/runtime/all-rows.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { APPENDED_ROWS_MAX, appendColumns } from '../duckdb/columns.ts'
 
@@ -18,9 +19,8 @@ export async function syncItems(
   const items = new Map<string, SyncItem & { readonly documentIds: string[] }>()
   const sql = `SELECT item, document_id, hash, stamp, failure, run_id, outcome FROM ${TABLE}
     WHERE source_id = $1`
-  const result = await connection.stream(sql, [sourceId])
-  for await (const data of result) {
-    for (const [name, documentId, hash, stamp, failure, runId, outcome] of data.getRows()) {
+  for await (const rows of rowBatches(connection, sql, [sourceId])) {
+    for (const [name, documentId, hash, stamp, failure, runId, outcome] of rows) {
       const item = String(name)
       let known = items.get(item)
       if (known === undefined) {
@@ -96,7 +96,7 @@ export async function sharedDocuments(
   const values = { ids: listValue(documentIds.map((id) => id.toWellFormed())) }
   const types = { ids: LIST(VARCHAR) }
   const sql = `SELECT DISTINCT document_id FROM ${TABLE} WHERE ${condition}`
-  const found = (await connection.runAndReadAll(sql, values, types)).getRows()
+  const found = await allRows(connection, sql, values, types)
   if (found.length > 0) {
     const forget = `UPDATE ${TABLE} SET hash = '', stamp = NULL WHERE ${condition} AND hash IS NOT NULL`
     await connection.run(forget, values, types)
@@ -112,8 +112,8 @@ export async function itemsWithout(
   const sql = `SELECT DISTINCT item FROM ${TABLE} AS d WHERE source_id = $1
     AND document_id IS NOT NULL AND hash IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM ${chunkTables(kb).chunks} AS c WHERE c.document_id = d.document_id)`
-  const reader = await connection.runAndReadAll(sql, [sourceId])
-  return new Set(reader.getRows().map(([item]) => String(item)))
+  const found = await allRows(connection, sql, [sourceId])
+  return new Set(found.map(([item]) => String(item)))
 }
 
 /** Drops the sources of these knowledge bases and everything remembered about them. */

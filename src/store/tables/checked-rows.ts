@@ -6,7 +6,9 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { CELL_CHARS_MAX, STANDARD_METADATA_KEYS } from '../../core/domain/document.ts'
 import { AppError } from '../../core/errors.ts'
 import { isCount, isObject, isShallow, parsedJson } from '../../core/json.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { TimeSlice } from '../../core/runtime/serial-queue.ts'
+import { wholeStream } from '../duckdb/columns.ts'
 
 const ID_CHARS_MAX = 4096
 const METADATA_CHARS_MAX = 10_000_000
@@ -42,19 +44,21 @@ export async function checkRows(
     ],
   ]
   const cases = problems.map(([condition], index) => `WHEN ${condition} THEN ${index}`)
-  const found = await connection.runAndReadAll(`SELECT file_row_number, problem FROM (
+  const [[row, problem] = []] = await allRows(
+    connection,
+    `SELECT file_row_number, problem FROM (
       SELECT file_row_number, CASE ${cases.join(' ')} END AS problem FROM ${source})
-    WHERE problem IS NOT NULL ORDER BY file_row_number LIMIT 1`)
-  const [row, problem] = found.getRows()[0] ?? []
+    WHERE problem IS NOT NULL ORDER BY file_row_number LIMIT 1`,
+  )
   if (row !== undefined) throw wrongRow(Number(row), problems[Number(problem)]?.[1] ?? 'is wrong')
-  const twice = await connection.runAndReadAll(
+  const [[repeated] = []] = await allRows(
+    connection,
     `SELECT max(file_row_number) FROM ${source} GROUP BY chunk_id HAVING count(*) > 1 LIMIT 1`,
   )
-  const [repeated] = twice.getRows()[0] ?? []
   if (repeated !== undefined) throw wrongRow(Number(repeated), 'has the chunk_id of another row')
 }
 
-/** In order. @throws AppError `file_unreadable` for metadata that a chunk cannot have */
+/** In order, in an open transaction. @throws AppError `file_unreadable` for metadata that a chunk cannot have */
 export async function* chunksOfFile(
   connection: DuckDBConnection,
   source: string,
@@ -68,10 +72,9 @@ export async function* chunksOfFile(
   void
 > {
   const slice = new TimeSlice(4)
-  const result = await connection.stream(
-    `SELECT file_row_number, document_id, metadata, chunk_content, coalesce(context, '') FROM ${source}`,
-  )
-  for await (const data of result) {
+  const sql = `SELECT file_row_number, document_id, metadata, chunk_content, coalesce(context, '')
+    FROM ${source}`
+  for await (const data of wholeStream(connection, sql)) {
     await slice.yieldIfSpent(signal)
     for (const [row, documentId, metadata, content, context] of data.getRows()) {
       const rowIndex = Number(row)

@@ -19,6 +19,7 @@ import type {
 } from '../../core/domain/ports/document-ports.ts'
 import type { ExportedRows } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { HOUR_MS } from '../../core/time.ts'
 import type { Incoming } from '../documents/chunk-rows.ts'
@@ -113,10 +114,10 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
   /** Removes stored chunks of the documents in the file. */
   async #removeFormer(tables: OpenTables, source: string): Promise<readonly bigint[]> {
     const { connection } = tables
-    const found =
-      await connection.runAndReadAll(`SELECT chunk_key FROM ${chunkTables(tables).chunks}
-      WHERE document_id IN (SELECT document_id FROM ${source})`)
-    const keys = found.getRows().map(([key]) => BigInt(String(key)))
+    const sql = `SELECT chunk_key FROM ${chunkTables(tables).chunks}
+      WHERE document_id IN (SELECT document_id FROM ${source})`
+    const found = await allRows(connection, sql)
+    const keys = found.map(([key]) => BigInt(String(key)))
     await removeChunkRows(connection, tables, keys)
     return keys
   }
@@ -132,12 +133,14 @@ export class StoredKnowledgeBaseFiles implements KnowledgeBaseFiles {
         await appendKeywords(tables.connection, tables, rows)
         rows = []
       }
+      await reader.run('BEGIN TRANSACTION READ ONLY')
       for await (const { rowIndex, content, context } of chunksOfFile(reader, source, signal)) {
         const terms = analyzer.count([context, content])
         postingCount += terms.keys.length
         rows.push({ key: BigInt(tables.nextChunkKey + rowIndex), terms })
         if (rows.length === ROWS_PER_APPEND) await append()
       }
+      await reader.run('COMMIT')
       await append()
       return postingCount
     })
@@ -284,7 +287,7 @@ async function refuseMisfits(
 }
 
 async function counted(connection: DuckDBConnection, sql: string): Promise<readonly number[]> {
-  const [row = []] = (await connection.runAndReadAll(sql)).getRows()
+  const [row = []] = await allRows(connection, sql)
   return row.map(Number)
 }
 

@@ -5,6 +5,7 @@ import type { CellValue, Row } from '../../core/domain/document.ts'
 import { distinctNames, literal, quote } from '../../core/domain/names.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { yieldToEventLoop } from '../../core/runtime/serial-queue.ts'
 import { jsonText } from '../documents/chunk-rows.ts'
 import { resourceError } from '../duckdb/database-error.ts'
@@ -34,10 +35,9 @@ export async function makeTableOf(
   signal: AbortSignal,
 ): Promise<number> {
   const sql = `CREATE TABLE ${target} AS ${selectOfTable({ columns }, path)}`
-  const made = await interruptible(connection, signal, () => connection.runAndReadAll(sql)).catch(
-    (error) => Promise.reject(signal.aborted ? error : unreadable(error)),
-  )
-  const [[count] = []] = made.getRows()
+  const [[count] = []] = await interruptible(connection, signal, () => {
+    return allRows(connection, sql)
+  }).catch((error) => Promise.reject(signal.aborted ? error : unreadable(error)))
   if (Number(count) !== rowCount) throw unreadable(new Error('the rows were counted otherwise'))
   return rowCount
 }

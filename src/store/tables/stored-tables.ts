@@ -13,6 +13,7 @@ import type {
   WrittenRows,
 } from '../../core/domain/ports/store-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { Semaphore } from '../../core/runtime/semaphore.ts'
 import { timestampOfMillis } from '../../core/time.ts'
@@ -324,12 +325,11 @@ async function columnsOf(
   connection: DuckDBConnection,
   { projectId, id }: Pick<ProjectTable, 'projectId' | 'id'>,
 ): Promise<readonly (RelationColumn & { readonly value: string | null })[]> {
-  const reader = await connection.runAndReadAll(
-    `SELECT column_name, data_type, column_default FROM duckdb_columns()
+  const sql = `SELECT column_name, data_type, column_default FROM duckdb_columns()
       WHERE schema_name = ${literal(projectSchema(projectId))}
-        AND table_name = ${literal(projectTable(id))} ORDER BY column_index`,
-  )
-  return reader.getRows().map(([name, type, value]) => {
+        AND table_name = ${literal(projectTable(id))} ORDER BY column_index`
+  const found = await allRows(connection, sql)
+  return found.map(([name, type, value]) => {
     return { name: String(name), type: String(type), value: value === null ? null : String(value) }
   })
 }

@@ -11,6 +11,7 @@ import {
 } from '../../core/domain/names.ts'
 import type { RowWrite, WrittenRows } from '../../core/domain/ports/store-ports.ts'
 import { AppError } from '../../core/errors.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { queriesOver } from '../catalog/catalog-queries.ts'
 import { tables } from '../catalog/schema.ts'
@@ -76,8 +77,7 @@ function tooManyReturned(): AppError {
 
 /** Returns how many rows the change affects. */
 async function meantRows(write: RowWrite, connection: DuckDBConnection): Promise<number | 'moved'> {
-  const reader = await connection.runAndReadAll(identityCheck(write))
-  const [meant, moved] = reader.getRows()[0] ?? []
+  const [[meant, moved] = []] = await allRows(connection, identityCheck(write))
   return Number(moved) > 0 ? 'moved' : Number(meant)
 }
 

@@ -1,8 +1,10 @@
 /** Measures the size of a knowledge base's tables in the database file. */
+
 import { knowledgeBaseTablePrefix, projectSchema } from '../../core/domain/document.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { literal, quote } from '../../core/domain/names.ts'
 import type { StoredSize } from '../../core/domain/server-state.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import type { Database } from '../duckdb/database.ts'
 
 /** The block size of DuckDB's files. */
@@ -30,9 +32,9 @@ export class StoredSizes {
 
   async #tables(): Promise<TableNames> {
     const found = await this.#database.lease((connection) => {
-      return connection.runAndReadAll('SELECT schema_name, table_name FROM duckdb_tables()')
+      return allRows(connection, 'SELECT schema_name, table_name FROM duckdb_tables()')
     })
-    const names = found.getRows().map((name) => name.map(String))
+    const names = found.map((name) => name.map(String))
     return Map.groupBy(names, ([schema, table = '']) => `${schema}.${/^kb_\d+_/.exec(table)?.[0]}`)
   }
 
@@ -42,9 +44,9 @@ export class StoredSizes {
     if (tables === undefined) return Promise.resolve(null)
     return this.#database.lease(async (connection) => {
       try {
-        const blocks = await connection.runAndReadAll(tables.map(tableBlocks).join(' UNION ALL '))
+        const blocks = await allRows(connection, tables.map(tableBlocks).join(' UNION ALL '))
         const bytes: Record<Part, number> = { ...NO_BYTES }
-        for (const [name, count] of blocks.getRows()) {
+        for (const [name, count] of blocks) {
           bytes[tablePart(String(name).slice(prefix.length))] += Number(count) * DISK_BLOCK_BYTES
         }
         return bytes

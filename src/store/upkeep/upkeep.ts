@@ -14,6 +14,7 @@ import type {
   VacuumScope,
 } from '../../core/domain/ports/store-ports.ts'
 import type { DiskState } from '../../core/domain/server-state.ts'
+import { allRows } from '../../core/runtime/all-rows.ts'
 import { SerialQueue } from '../../core/runtime/serial-queue.ts'
 import { countOf } from '../duckdb/columns.ts'
 import type { Database } from '../duckdb/database.ts'
@@ -211,11 +212,10 @@ async function storedRows(
   connection: DuckDBConnection,
   storedMin: number,
 ): Promise<readonly (TableName & { readonly stored: number })[]> {
-  const reader = await connection.runAndReadAll(
-    `SELECT schema_name, table_name, estimated_size FROM duckdb_tables()
-      WHERE NOT internal AND NOT temporary AND estimated_size >= ${storedMin}`,
-  )
-  return reader.getRows().map(([schema, table, stored]) => {
+  const sql = `SELECT schema_name, table_name, estimated_size FROM duckdb_tables()
+      WHERE NOT internal AND NOT temporary AND estimated_size >= ${storedMin}`
+  const found = await allRows(connection, sql)
+  return found.map(([schema, table, stored]) => {
     return { schema: String(schema), table: String(table), stored: Number(stored) }
   })
 }
@@ -241,12 +241,12 @@ function freeShare(connection: DuckDBConnection): Promise<number> {
 
 /** In a write, in row order; readers see the old one. @returns counts, or null if dropped */
 async function rebuild(connection: DuckDBConnection, table: TableName): Promise<TableRows | null> {
-  const reader = await connection.runAndReadAll(
+  const [row] = await allRows(
+    connection,
     `SELECT sql, comment, estimated_size FROM duckdb_tables()
       WHERE schema_name = $schema AND table_name = $table AND NOT temporary`,
     { schema: table.schema, table: table.table },
   )
-  const [row] = reader.getRows()
   if (row === undefined) return null
   const [sql, comment, stored] = row
   const live = (await liveRows(connection, table)) ?? 0

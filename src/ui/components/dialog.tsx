@@ -63,8 +63,8 @@ export function Dialog({
         if (event.target === dialog.current && !staysOnClickBeside) onClose?.()
       }}
     >
-      <div class="dialog-content">
-        <header>
+      <div class="stack dialog-content">
+        <header class="row">
           <h2 id={titleId}>{title}</h2>
           {onClose && (
             <Button look="icon-only quiet" icon="close" aria-label="Close" onClick={onClose} />

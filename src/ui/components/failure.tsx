@@ -50,7 +50,7 @@ export function Progress(props: {
   const { label, done, total } = props
   const isKnown = done !== undefined && total !== undefined && total !== null && total > 0
   return (
-    <div class="progress">
+    <div class="list">
       {isKnown ? (
         <progress aria-label={label} value={Math.min(done, total)} max={total} />
       ) : (
@@ -67,6 +67,19 @@ export function Loading({ what }: { readonly what: string }) {
     <p class="loading quiet" role="status">
       Loading {what} …
     </p>
+  )
+}
+
+/** What went wrong beside a result. */
+export function Warnings({ of = [] }: { readonly of?: readonly string[] | undefined }) {
+  return (
+    <>
+      {of.map((warning) => (
+        <p key={warning} class="warning small pre">
+          {warning}
+        </p>
+      ))}
+    </>
   )
 }
 

@@ -12,8 +12,6 @@ import { Failure } from './failure.tsx'
 import { counted, shownCount, shownDuration, timeOf } from './numbers.ts'
 import { useAction, usePolling } from './resource.ts'
 
-const ASK_AGAIN_MS = 700
-
 interface JobProgressProps {
   /** The last known state. */
   readonly job: Job
@@ -38,7 +36,7 @@ export function JobProgress(props: JobProgressProps) {
   const canGoOn = job.state === 'failed' || job.state === 'cancelled'
   return (
     // Not a landmark, because several jobs may have the same title.
-    <article class="job-progress" aria-label={job.title}>
+    <article class="list" aria-label={job.title}>
       <div class="row">
         <strong class="grow">{job.title}</strong>
         <JobState state={job.state} />
@@ -193,7 +191,7 @@ function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgress
     if (isOver(job) || failure !== undefined) return
     setTick((before) => before + 1)
     if (isWatched && !isAsking.current) void look()
-  }, ASK_AGAIN_MS)
+  }, 'soon')
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
     show(await changeJob(known.id, how))
     onChanged?.()

@@ -37,9 +37,7 @@ export function Entries<T>({
   readonly children: (item: T) => ComponentChildren
 }) {
   return (
-    <RecordList {...loaded}>
-      {(items) => <ul class="operations-list">{items.map(children)}</ul>}
-    </RecordList>
+    <RecordList {...loaded}>{(items) => <ul class="list">{items.map(children)}</ul>}</RecordList>
   )
 }
 
@@ -73,7 +71,7 @@ interface EntryProps {
 
 export function Entry({ title, beside, children }: EntryProps) {
   return (
-    <li class="panel operations-job">
+    <li class="panel list operations-job">
       <div class="row">
         <strong class="grow">{title}</strong>
         {beside}

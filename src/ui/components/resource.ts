@@ -77,17 +77,17 @@ export function useResource<T>(
   }
 }
 
+const ITEMS_AT_FIRST = 50
 /** One request lists no more. */
 const ITEMS_MAX = 1000
 
 /** A list that can be made longer. What is shown stays until the longer list has arrived. */
 export function useLongList<T extends { readonly next: unknown }>(
   load: (limit: number, signal: AbortSignal) => Promise<T>,
-  limitAtFirst: number,
   keys: readonly unknown[] = [],
   changes: readonly unknown[] = [],
 ): Resource<T> & { readonly showMore: (() => void) | undefined } {
-  const [limit, setLimit] = useState(limitAtFirst)
+  const [limit, setLimit] = useState(ITEMS_AT_FIRST)
   const list = useResource((signal) => load(limit, signal), keys, [limit, ...changes])
   const hasMore = Boolean(list.data?.next) && limit < ITEMS_MAX
   const showMore = () => setLimit(Math.min(4 * limit, ITEMS_MAX))
@@ -125,8 +125,12 @@ export function useAction(): Action {
   return { act, failure, isBusy }
 }
 
+/** How often views look again: while something runs, while something may start, otherwise. */
+const PACES = { soon: 1000, often: 3000, seldom: 15_000 } as const
+
 /** While the window is visible and the server answers. A missed call is made up for. */
-export function usePolling(tick: () => void, ms: number): void {
+export function usePolling(tick: () => void, pace: keyof typeof PACES): void {
+  const ms = PACES[pace]
   const latest = useRef(tick)
   latest.current = tick
   useEffect(() => {

@@ -92,13 +92,14 @@ function OpenPalette() {
           <div
             key={one.href}
             id={`${id}-${index}`}
+            class="entry"
             role="option"
             tabIndex={-1}
             aria-selected={index === at}
             onClick={() => go(one)}
           >
             <Icon name={one.icon} />
-            <bdi class="one-line">{one.label}</bdi>
+            <bdi class="one-line grow">{one.label}</bdi>
             <bdi class="small quiet">{one.about}</bdi>
           </div>
         ))}

@@ -20,9 +20,6 @@ import { Notices, tellFailed } from './notices.tsx'
 import { ofProject, PALETTE_KEYS, Palette, VIEWS } from './palette.tsx'
 import { SideBar, ThemeButton, TopBar } from './top-bar.tsx'
 
-/** How often to look for what other clients and windows created and deleted. */
-const CATALOG_MS = 15_000
-
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path } = useLocation()
   const back = reconnections.value
@@ -42,7 +39,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   }, [back, isIn])
   usePolling(() => {
     if (isIn) refreshCatalog().catch(() => {})
-  }, CATALOG_MS)
+  }, 'seldom')
   const isFirst = useRef(true)
   useLayoutEffect(() => {
     if (!isFirst.current) awaitHeading()
@@ -93,14 +90,14 @@ function ConnectionBanner() {
   return (
     <>
       {isLost.value && (
-        <p class="connection-banner" role="alert">
+        <p class="row warning" role="alert">
           <Icon name="warning" />
           The server is not responding. Nothing that you typed is lost; this page continues as soon
           as it is back.
         </p>
       )}
       {isOutdated.value && !isLost.value && (
-        <div class="connection-banner newer" role="status">
+        <div class="row banner" role="status">
           <Icon name="download" />
           <span class="grow">
             The server was updated. Reload the page when convenient; what you have not saved is lost
@@ -136,7 +133,7 @@ function WriteGuard(props: { readonly path: string; readonly children: Component
   if (!WITH_FORMS.test(path)) return <>{children}</>
   return (
     <>
-      <p class="connection-banner newer" role="note">
+      <p class="row banner" role="note">
         You can see these settings, but only editors and admins can change them.
       </p>
       <fieldset class="only-shown" disabled>

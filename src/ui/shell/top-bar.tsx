@@ -95,10 +95,10 @@ function AccountMenu({ here }: { readonly here: Account }) {
   return (
     <>
       <Button look="quiet" icon="user" popovertarget="account-menu">
-        <bdi class="wide-words account-name">{here.name}</bdi>
+        <bdi class="wide-words account-name one-line">{here.name}</bdi>
         <span class="visually-hidden">Account</span>
       </Button>
-      <div id="account-menu" class="account-menu" popover="auto" ref={menu}>
+      <div id="account-menu" class="account-menu list" popover="auto" ref={menu}>
         <p>
           <strong>{here.name}</strong>{' '}
           <span class="badge">{here.kind === 'user' ? roleOf(here) : here.kind}</span>

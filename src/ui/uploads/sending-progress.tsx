@@ -32,7 +32,7 @@ export function UnsentFiles() {
   if (left.length === 0) return null
   const names = [...new Set(left.map(({ knowledgeBase }) => knowledgeBase))].join(', ')
   return (
-    <div class="connection-banner newer" role="status">
+    <div class="row banner" role="status">
       <Icon name="upload" />
       <span class="grow">
         {counted(left.length, 'file')} for {names} had not arrived when the page was closed

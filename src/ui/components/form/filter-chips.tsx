@@ -13,7 +13,7 @@ export function FilterChips(props: {
   const names = Object.keys(filters)
   if (names.length === 0) return null
   return (
-    <ul class="filter-chips" aria-label="Filters">
+    <ul class="row chips" aria-label="Filters">
       {names.map((name) => (
         <li key={name}>
           <Button

@@ -244,7 +244,7 @@ function WholeCell({
         )}
       </div>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-      <pre class="data-whole" tabIndex={0}>
+      <pre class="pre data-whole" tabIndex={0}>
         {text.slice(0, CHARS_MAX)}
       </pre>
     </Dialog>

@@ -200,7 +200,7 @@ export function TableFoot(props: {
   const isOne = cellCount(chosen) === 1
   const { name = '', type = '' } = columns[left] ?? {}
   return (
-    <div class="data-foot small">
+    <div class="row data-foot small">
       <span class="one-line grow">
         {isOne ? (
           <>

@@ -49,7 +49,7 @@ export function AddDocumentsView({ project, name }: KnowledgeBaseName) {
   const way = { project, name, onBegun: setBegun }
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      <nav class="add-ways" aria-label="Where from">
+      <nav class="row" aria-label="Where from">
         {ways.map(({ from, label }) => (
           <a
             key={from}
@@ -207,7 +207,7 @@ function UploadList({ all }: { readonly all: readonly Upload[] }) {
         {failed.length > 0 && `${counted(failed.length, 'file')} could not be added.`}
       </p>
       {all.length > 1 && <OfAll going={going} failed={failed} />}
-      <ul class="add-files" aria-label="Uploads">
+      <ul class="list add-files" aria-label="Uploads">
         {shown.map((upload) => (
           <UploadEntry key={upload.id} upload={upload} />
         ))}

@@ -132,7 +132,7 @@ function Tables({ of: database }: { readonly of: string }) {
     <RecordList of={tables} what="the tables" empty={<p class="quiet">It has no tables.</p>}>
       {(items) => (
         <>
-          <ul class="add-files" aria-label={`Tables of ${database}`}>
+          <ul class="list add-files" aria-label={`Tables of ${database}`}>
             {items.map(({ name }) => (
               <li key={name}>
                 <div class="row">

@@ -60,7 +60,7 @@ function Options(form: DraftProps) {
   const { draft } = form
   const isRemote = draft.provider !== '' && draft.provider !== 'builtin'
   return (
-    <details class="add-options">
+    <details>
       <summary>Options</summary>
       <div class="stack">
         {GROUPS.map(({ title, note, fields }) => (

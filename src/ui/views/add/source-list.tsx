@@ -18,10 +18,6 @@ import { RecordList } from '../../components/record-list.tsx'
 import { useAction, usePolling, useResource } from '../../components/resource.ts'
 import type { WayInProps } from './add-forms.tsx'
 
-const ASK_AGAIN_MS = 15_000
-/** How often to reload while a source is running. */
-const LOOK_AGAIN_MS = 1000
-
 export function Sources({ project, name, onBegun }: WayInProps) {
   const read = useResource((signal) => listSources(project, name, signal), [project, name])
   const { data, reload } = read
@@ -30,7 +26,7 @@ export function Sources({ project, name, onBegun }: WayInProps) {
   const isRunning = data?.some(({ job_id: id, last_run: last }) => {
     return id !== null || last?.state === 'running'
   })
-  usePolling(reload, isRunning ? LOOK_AGAIN_MS : ASK_AGAIN_MS)
+  usePolling(reload, isRunning ? 'soon' : 'seldom')
   const begun = (job: Job) => {
     onBegun(job)
     reload()
@@ -43,7 +39,7 @@ export function Sources({ project, name, onBegun }: WayInProps) {
       </p>
       <RecordList of={sources} what="sources" empty={<p>No sources yet.</p>}>
         {(items) => (
-          <ul class="add-files" aria-label="Sources">
+          <ul class="list add-files" aria-label="Sources">
             {items.map((source) => (
               <SourceEntry key={source.id} source={source} onBegun={begun} onRemoved={reload} />
             ))}

@@ -2,7 +2,7 @@
 import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
-import { Button } from '../../components/button.tsx'
+import { Button, Icon } from '../../components/button.tsx'
 import { Check, SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
@@ -174,17 +174,18 @@ function DataFields(props: {
       {picked.length === 0 ? (
         <p class="small quiet">Nothing yet. The agent knows only what you choose here.</p>
       ) : (
-        <ul class="row agent-picked" aria-label={`Picked: ${counted(picked.length, 'name')}`}>
+        <ul class="row chips" aria-label={`Picked: ${counted(picked.length, 'name')}`}>
           {picked.map(({ name, field }) => (
-            <li key={`${field} ${name}`} class={`badge ${isMissing(name) ? 'warn' : 'accent'}`}>
-              <bdi>{name.replace(/^mindsdb\./, 'default.')}</bdi>
-              {isMissing(name) && ' does not exist'}
+            <li key={`${field} ${name}`}>
               <Button
-                look="quiet icon-only small"
-                icon="close"
-                aria-label={`Remove ${name}`}
+                look="small"
                 onClick={() => onChange({ [field]: draft[field].filter((one) => one !== name) })}
-              />
+              >
+                <span class="visually-hidden">Remove </span>
+                <span class="one-line">{name.replace(/^mindsdb\./, 'default.')}</span>
+                {isMissing(name) && <span class="badge warn">does not exist</span>}
+                <Icon name="close" />
+              </Button>
             </li>
           ))}
         </ul>
@@ -212,7 +213,7 @@ function DataFields(props: {
           Add the table <bdi>{typed}</bdi>
         </Button>
       )}
-      <div class="agent-data">
+      <div class="side-by-side agent-data">
         <PickGroup
           label="Knowledge bases"
           choices={knowledgeBases}
@@ -293,7 +294,7 @@ function PickGroup(props: {
             {members.map((choice) => {
               const name = `${choice.schema}.${choice.name}`
               return (
-                <div key={name} class="agent-member">
+                <div key={name} class="indent">
                   <Check
                     checked={isCovered(choice, picked)}
                     disabled={hasAll}

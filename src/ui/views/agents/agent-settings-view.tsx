@@ -74,7 +74,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   }
   return (
     <Form
-      class="stack agent-form"
+      class="stack add-form"
       verb="Save"
       onSend={save}
       beside={
@@ -163,7 +163,7 @@ export function NewAgentView() {
         lead="An agent answers questions from the data you choose. Without a chat model, it quotes what it finds."
       />
       <Form
-        class="stack agent-form"
+        class="stack add-form"
         verb="Create the agent"
         onSend={create}
         beside={

@@ -31,9 +31,9 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
   const listed = conversations.data?.items.find((one) => one.conversation_id === conversation)
   return (
     <AgentFrame project={project} name={name}>
-      <div class="agents-ask">
+      <div class="with-side">
         <ConversationList agent={agent} open={conversation} conversations={conversations} />
-        <div class="stack agents-main">
+        <div class="stack">
           <ReadingNow {...reading} />
           <ConversationPane
             agent={agent}
@@ -48,9 +48,6 @@ export function AgentView({ project, name, conversation }: AgentViewProps) {
   )
 }
 
-const LOOK_AGAIN_MS = 2000
-/** How often to check while files are being read, because a question may be waiting for them. */
-const LOOK_SOON_MS = 500
 const JOBS_MAX = 20
 
 /** Files that are being sent or read into the agent's knowledge bases. */
@@ -68,7 +65,8 @@ function useReading(knowledgeBases: readonly string[]) {
   const sending = sendings().filter(({ project, knowledgeBase }) => isRead(project, knowledgeBase))
   const isGoing = sending.some(({ files }) => files > 0) || jobsToCome.value > 0
   const isReading = isGoing || jobs.length > 0
-  usePolling(last.reload, isReading ? LOOK_SOON_MS : LOOK_AGAIN_MS)
+  // A question may be waiting for the files.
+  usePolling(last.reload, isReading ? 'soon' : 'often')
   return { sending, jobs, isReading }
 }
 
@@ -107,7 +105,7 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
     found.reload()
   }
   return (
-    <nav class="agents-conversations" aria-label="Conversations">
+    <nav class="list side agents-conversations" aria-label="Conversations">
       <a class="button" href={addressOf.agent(project, name)}>
         <Icon name="plus" /> New conversation
       </a>
@@ -127,6 +125,7 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
           {(found.data?.items ?? []).map(({ conversation_id: id, title, ended_at, is_running }) => (
             <li key={id}>
               <a
+                class="entry"
                 href={addressOf.conversation(project, name, id)}
                 aria-current={id === open ? 'page' : undefined}
               >
@@ -154,19 +153,15 @@ function ConversationList({ agent, open, conversations: found }: ConversationLis
   )
 }
 
-const PAGE = 30
-const POLL_MS = 5000
-
 type Conversations = ReturnType<typeof useConversationList>
 
 /** When one changes here, and every few seconds for other windows. */
 function useConversationList(agent: AgentName) {
   const found = useLongList(
     (limit, signal) => listConversations(agent, limit, signal),
-    PAGE,
     [agent.project, agent.name],
     [changes.value],
   )
-  usePolling(found.reload, POLL_MS)
+  usePolling(found.reload, 'often')
   return found
 }

@@ -1,14 +1,12 @@
 /** The trace of one question: model and tool calls on a time axis, with input and output. */
 
-import { useState } from 'preact/hooks'
 import { readTrace } from '../../api/agents.ts'
 import type { Trace } from '../../api/records.ts'
 import { ApiError } from '../../api/request.ts'
-import { Icon } from '../../components/button.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { counted, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
+import { Failure, Warnings } from '../../components/failure.tsx'
+import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Loaded } from '../../components/record-list.tsx'
+import { Details, Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { AnswerText } from './asking/answer-text.tsx'
@@ -58,7 +56,11 @@ function Shown({ trace }: { readonly trace: Trace }) {
         {calls.length === 0 && (
           <p class="quiet">The run ended before it called a model or a tool.</p>
         )}
-        {calls.length > 0 && <Waterfall calls={calls} wholeMs={wholeMs} project={trace.project} />}
+        <ol class="list agents-steps agents-calls">
+          {calls.map((call, index) => (
+            <ShownCall key={index} call={call} wholeMs={wholeMs} project={trace.project} />
+          ))}
+        </ol>
       </section>
     </>
   )
@@ -88,11 +90,7 @@ function Summary({ trace }: { readonly trace: Trace }) {
       {rating !== '' && <p class="small">Rated {rating}</p>}
       {trace.answer !== null && <AnswerText text={trace.answer} citations={trace.citations} />}
       {trace.error !== null && <p class="bad pre">{trace.error}</p>}
-      {trace.warnings.map((warning) => (
-        <p key={warning} class="small">
-          {warning}
-        </p>
-      ))}
+      <Warnings of={trace.warnings} />
     </section>
   )
 }
@@ -146,96 +144,37 @@ export function callsOf({ turns, steps }: Pick<Trace, 'turns' | 'steps'>): reado
   return [...models, ...tools].sort((a, b) => a.startMs - b.startMs)
 }
 
-interface WaterfallProps {
-  readonly calls: readonly Call[]
+interface CallProps {
+  readonly call: Call
   readonly wholeMs: number
   /** For the links of statements. */
   readonly project: string
 }
 
-const TICKS = [0, 0.25, 0.5, 0.75]
-const COLUMNS = 6
-
-function Waterfall({ calls, ...shared }: WaterfallProps) {
+function ShownCall({ call, wholeMs, project }: CallProps) {
+  const { label, tookMs, turn } = call
   return (
-    <table class="agents-waterfall">
-      <thead>
-        <tr>
-          <th scope="col">Call</th>
-          <th scope="col" class="agents-axis">
-            <span class="visually-hidden">On the time axis</span>
-            <span aria-hidden="true" class="agents-ticks">
-              {TICKS.map((part) => (
-                <span key={part}>{shownDuration(part * shared.wholeMs)}</span>
-              ))}
-            </span>
-          </th>
-          <th scope="col" class="number agents-wide-only">
-            After
-          </th>
-          <th scope="col" class="number">
-            Took
-          </th>
-          <th scope="col" class="number agents-wide-only">
-            Tokens in
-          </th>
-          <th scope="col" class="number agents-wide-only">
-            Tokens out
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {calls.map((call, index) => (
-          <Row key={index} call={call} {...shared} />
-        ))}
-      </tbody>
-    </table>
-  )
-}
-
-interface RowProps extends Omit<WaterfallProps, 'calls'> {
-  readonly call: Call
-}
-
-function Row({ call, wholeMs, project }: RowProps) {
-  const [isOpen, setIsOpen] = useState(false)
-  const { label, startMs, tookMs, turn } = call
-  const usage = turn?.usage
-  return (
-    <>
-      <tr class={isOpen ? 'open' : ''}>
-        <td>
-          <button
-            type="button"
-            class="text-button agents-call"
-            aria-expanded={isOpen}
-            onClick={() => setIsOpen(!isOpen)}
-          >
-            <Icon name="down" />
+    <li>
+      <Details
+        head={
+          <summary>
             <span class="one-line mono">{label}</span>
-          </button>
-        </td>
-        <td class="agents-axis">
-          <Bar call={call} wholeMs={wholeMs} />
-        </td>
-        <td class="number agents-wide-only">{shownDuration(startMs)}</td>
-        <td class="number">{shownDuration(tookMs)}</td>
-        <td class="number agents-wide-only">{usage ? shownCount(usage.input_tokens) : ''}</td>
-        <td class="number agents-wide-only">{usage ? shownCount(usage.output_tokens) : ''}</td>
-      </tr>
-      {isOpen && (
-        <tr class="agents-detail">
-          <td colSpan={COLUMNS}>
-            <Detail call={call} project={project} />
-          </td>
-        </tr>
-      )}
-    </>
+            <Bar call={call} wholeMs={wholeMs} />
+            <span class="small quiet">
+              {turn?.usage && <span class="wide-words">{usageOf(turn.usage)} · </span>}
+              {shownDuration(tookMs)}
+            </span>
+          </summary>
+        }
+      >
+        <Detail call={call} project={project} />
+      </Details>
+    </li>
   )
 }
 
 /** The part before the model's first token is paler. */
-function Bar({ call: { startMs, tookMs, turn }, wholeMs }: Pick<RowProps, 'call' | 'wholeMs'>) {
+function Bar({ call: { startMs, tookMs, turn }, wholeMs }: Omit<CallProps, 'project'>) {
   const part = (ms: number) => `${(ms / wholeMs) * 100}%`
   const waitedMs = Math.min(tookMs, turn?.first_piece_ms ?? 0)
   return (

@@ -7,12 +7,12 @@ import { type AgentName, cancelRun, listRuns, listTraces } from '../../api/agent
 import { projects } from '../../api/catalog.ts'
 import type { TraceList as Page, RunningQuestion } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
-import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
+import { EmptyState } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { counted, shownCount, shownDuration, shownIn, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
-import { useAction, usePolling, useResource } from '../../components/resource.ts'
+import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
+import { useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import { AgentFrame } from './agent-frame.tsx'
@@ -60,7 +60,7 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
         }}
         onEnd={() => setVersion((before) => before + 1)}
       />
-      <form class="row agents-filters" onSubmit={(event) => event.preventDefault()}>
+      <form class="operations-filters" onSubmit={(event) => event.preventDefault()}>
         <AgentSelect project={project} name={name} query={new URLSearchParams(asked)} />
         <SelectField
           label="Ended"
@@ -116,8 +116,6 @@ function AgentSelect(props: {
 
 type Filters = Readonly<Record<string, string>>
 
-const PAGE = '100'
-
 export function TraceList(props: {
   readonly filters: Filters
   readonly hasAgentColumn: boolean
@@ -125,46 +123,31 @@ export function TraceList(props: {
   readonly version: number
 }) {
   const { filters, hasAgentColumn, version } = props
-  const key = JSON.stringify([filters, version])
-  const [after, setAfter] = useState<{ key: string; pages: readonly Page[] }>()
-  const first = useResource(
-    (signal) => listTraces({ ...filters, limit: PAGE }, signal),
-    [filters, version],
+  const traces = useLongList(
+    (limit, signal) => listTraces({ ...filters, limit: String(limit) }, signal),
+    [filters],
+    [version],
   )
-  const { act, failure, isBusy } = useAction()
-  const pages = after?.key === key ? after.pages : []
-  const next = pages.at(-1)?.next ?? (pages.length === 0 ? first.data?.next : null)
-  const traces = [...(first.data?.items ?? []), ...pages.flatMap(({ items }) => items)]
-  const readMore = () => {
-    void act(async () => {
-      const page = await listTraces({ ...filters, limit: PAGE, cursor: next ?? '' })
-      setAfter({ key, pages: [...pages, page] })
-    })
-  }
   return (
-    <>
-      {first.failure && <Failure error={first.failure} onRetry={first.reload} />}
-      {first.isLoading && first.data === undefined && <Loading what="the traces" />}
-      {first.data?.items.length === 0 && (
-        <EmptyState icon="chart" title="No traces">
-          <p class="quiet">Every question has a trace. Ask an agent, or change the filters.</p>
-        </EmptyState>
+    <Loaded of={traces} what="the traces">
+      {({ items }) => (
+        <>
+          {items.length === 0 && (
+            <EmptyState icon="chart" title="No traces">
+              <p class="quiet">Every question has a trace. Ask an agent, or change the filters.</p>
+            </EmptyState>
+          )}
+          {items.length > 0 && (
+            <RecordTable
+              label="Traces"
+              rows={items}
+              columns={COLUMNS.filter(({ title }) => hasAgentColumn || title !== 'Agent')}
+            />
+          )}
+          {traces.showMore && <Button label="Show earlier traces" onClick={traces.showMore} />}
+        </>
       )}
-      {traces.length > 0 && (
-        <RecordTable
-          label="Traces"
-          rows={traces}
-          columns={COLUMNS.filter(({ title }) => hasAgentColumn || title !== 'Agent')}
-        />
-      )}
-      {failure && <Failure error={failure} onRetry={readMore} />}
-      {next && (
-        <div class="row">
-          <Button label="Show earlier traces" disabled={isBusy} onClick={readMore} />
-          <span class="small quiet">{shownCount(traces.length)} are shown</span>
-        </div>
-      )}
-    </>
+    </Loaded>
   )
 }
 
@@ -208,8 +191,6 @@ export function ratingOf(feedback: Page['items'][number]['feedback']): string {
   return feedback.comment ? `${shown}: ${feedback.comment}` : shown
 }
 
-const POLL_MS = 2000
-
 export function LiveRuns(props: {
   readonly isShown: (run: RunningQuestion) => boolean
   readonly onEnd: () => void
@@ -218,7 +199,7 @@ export function LiveRuns(props: {
 }) {
   const { isShown, onEnd, children } = props
   const runs = useResource((signal) => listRuns(signal), [])
-  usePolling(runs.reload, POLL_MS)
+  usePolling(runs.reload, 'often')
   const mine = (runs.data ?? []).filter(isShown)
   const before = useRef<readonly string[]>([])
   useEffect(() => {

@@ -19,7 +19,7 @@ import { RemoveButton } from '../../components/dialog.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
-import { JobProgress, JobState } from '../../components/job-progress.tsx'
+import { JobProgress } from '../../components/job-progress.tsx'
 import { counted, shownAge, shownBytes, shownCount, timeOf } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Section } from '../../components/record-list.tsx'
@@ -31,9 +31,6 @@ import { FilePicker } from '../../uploads/picked-files.tsx'
 import { SendingFiles } from '../../uploads/sending-progress.tsx'
 import { ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
-
-/** How often to look for changes by other clients or windows. */
-const ASK_AGAIN_MS = 15_000
 
 export function HomeView() {
   const [isNewProject, setIsNewProject] = useState(false)
@@ -99,7 +96,7 @@ function AddData() {
 function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
   // Reloads the counts as soon as something was created or filled.
   const { data: usage, reload } = useResource(usageByName, [], [all])
-  usePolling(reload, ASK_AGAIN_MS)
+  usePolling(reload, 'seldom')
   return (
     <>
       {all.map((project) => (
@@ -145,7 +142,6 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
   )
 }
 
-const ACTIVITY_AGAIN_MS = 5000
 const READ_MAX = 20
 const RUNNING_SHOWN_MAX = 5
 const OVER_SHOWN_MAX = 3
@@ -180,7 +176,7 @@ async function readActivity(signal: AbortSignal) {
 /** The jobs of all projects that run, failed or ended, and the server's problems. */
 function Activity() {
   const { data, reload } = useResource(readActivity, [])
-  usePolling(reload, ACTIVITY_AGAIN_MS)
+  usePolling(reload, 'often')
   if (data === undefined) return null
   const { going, moreCount, failed, done, troubles } = data
   return (
@@ -207,7 +203,7 @@ function Activity() {
               {words} <a href="/operations">Operations</a>
             </p>
           ))}
-          {failed.length > 0 && <JobEntries jobs={failed} />}
+          <JobEntries jobs={failed} />
         </Section>
       )}
       {done.length > 0 && (
@@ -219,37 +215,20 @@ function Activity() {
   )
 }
 
+/** Jobs that are over. */
 function JobEntries({ jobs }: { readonly jobs: readonly Job[] }) {
   return (
-    <ul class="home-entries wide home-jobs">
+    <>
       {jobs.map((job) => (
-        <JobEntry key={job.id} job={job} />
+        <JobProgress key={job.id} job={job} about={shownAge(job.created_at, Date.now())}>
+          {job.knowledge_base !== null && (
+            <a class="button small" href={addressOf.knowledgeBase(job.project, job.knowledge_base)}>
+              Open
+            </a>
+          )}
+        </JobProgress>
       ))}
-    </ul>
-  )
-}
-
-function JobEntry({ job }: { readonly job: Job }) {
-  const { state, project, knowledge_base: name, title, finished_at: end, error } = job
-  return (
-    <li>
-      <JobState state={state} />
-      {name === null ? (
-        <span class="one-line">{title}</span>
-      ) : (
-        <a class="one-line" href={addressOf.knowledgeBase(project, name)}>
-          {title}
-        </a>
-      )}
-      <span class="home-about small quiet">
-        {state === 'done' && job.documents > 0 && <span>{counted(job.documents, 'document')}</span>}
-        {end !== null && <span>{shownAge(end, Date.now())}</span>}
-        {job.error_count > 0 && (
-          <span class="bad">{counted(job.error_count, 'item')} left out</span>
-        )}
-        {state === 'failed' && error !== null && <span class="bad one-line">{error}</span>}
-      </span>
-    </li>
+    </>
   )
 }
 
@@ -265,13 +244,12 @@ function AllJobs({ state }: { readonly state?: Job['state'] }) {
 // it.
 
 const FILES_SHOWN_MAX = 20
-const FILES_AGAIN_MS = 15_000
 /** Formats with rows. A document would be a single row, which is not worth showing. */
 const TABLES = /^(csv|jsonl?|parquet|xlsx|ods|table)$/
 
 function FileList() {
   const { data = [], failure, reload } = useResource(listFiles, [sampleLoading.value?.step])
-  usePolling(reload, FILES_AGAIN_MS)
+  usePolling(reload, 'seldom')
   if (failure && data.length === 0) return <Failure error={failure} onRetry={reload} />
   if (data.length === 0) return null
   const newest = data.toSorted((a, b) => b.id - a.id).slice(0, FILES_SHOWN_MAX)
@@ -316,7 +294,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           </span>
         ))}
       </span>
-      <span class="home-ways">
+      <span class="row small home-ways">
         {isSent && (
           <a
             href={addressOfContent(name)}

@@ -49,7 +49,7 @@ export function ProjectPanel(props: {
         )}
       </EntryList>
       {knowledgeBases.length === 0 && <p class="quiet">No knowledge base yet.</p>}
-      <div class="home-parts">
+      <div class="side-by-side">
         <EntryList title="Agents" all={agents}>
           {(agent) => <AgentEntry key={agent.name} project={name} agent={agent} />}
         </EntryList>
@@ -84,7 +84,7 @@ function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
       <a class="one-line" href="/operations/jobs">
         {name}
       </a>
-      <span class="home-about small quiet">
+      <span class="grow small quiet">
         {rhythm ?? 'once'}
         {next === null ? ', ended' : ', next '}
         {next !== null && <span title={shownTime(next)}>{shownAge(next, Date.now())}</span>}
@@ -107,7 +107,7 @@ function AgentEntry(props: { readonly project: string; readonly agent: Agent }) 
       <a class="one-line" href={addressOf.agent(project, name)}>
         {name}
       </a>
-      <span class="home-about small quiet one-line">
+      <span class="grow small quiet one-line">
         {readsOf([...(data?.knowledge_bases ?? []), ...(data?.tables ?? [])], project)}
       </span>
     </li>
@@ -139,16 +139,14 @@ function EntryList<T>({ title, all, isWide = false, children }: EntryListProps<T
   if (all.length === 0) return null
   const rest = all.length - SHOWN_MAX
   return (
-    <section class="home-part">
+    <section class="list">
       <h3>
         {title} <span class="quiet small">{all.length}</span>
       </h3>
       <ul class={`home-entries ${isWide ? 'wide' : ''}`}>
         {all.slice(0, SHOWN_MAX).map(children)}
         {rest > 0 && (
-          <li class="home-rest small quiet">
-            and {counted(rest, 'more', 'more')}: find them with Ctrl+K
-          </li>
+          <li class="small quiet">and {counted(rest, 'more', 'more')}: find them with Ctrl+K</li>
         )}
       </ul>
     </section>
@@ -186,7 +184,7 @@ function KnowledgeBaseEntry(props: {
         <span title={shownTime(last)}>{shownAge(last, Date.now())}</span>
         {error && <span class="badge bad">The last insert failed</span>}
       </span>
-      <span class="home-ways">
+      <span class="row small home-ways">
         <a href={addressOf.searchLab(project, name)} aria-label={`Search ${name}`}>
           Search
         </a>

@@ -12,7 +12,7 @@ import type { KnowledgeBase } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
-import { Failure, Loading } from '../../components/failure.tsx'
+import { Failure, Loading, Warnings } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/field.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { counted, shownCount } from '../../components/numbers.ts'
@@ -290,19 +290,15 @@ function PreviewedChunks(props: {
             {counted(data.total, 'chunk')}, {shownCount(Math.min(...sizes))} to{' '}
             {shownCount(Math.max(...sizes))} characters
           </p>
-          {data.warnings.map((warning) => (
-            <p key={warning} class="small bad">
-              {warning}
-            </p>
-          ))}
+          <Warnings of={data.warnings} />
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-          <ol class="kb-previewed" tabIndex={0} aria-label={`Chunks, ${title}`}>
+          <ol class="list kb-previewed" tabIndex={0} aria-label={`Chunks, ${title}`}>
             {data.chunks.map(({ chunk_id, content, start, end }) => (
               <li key={chunk_id}>
                 <span class="small quiet">
                   {shownCount(start)} to {shownCount(end)}
                 </span>
-                <p>{content}</p>
+                <p class="pre">{content}</p>
               </li>
             ))}
           </ol>

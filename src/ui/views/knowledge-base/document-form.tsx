@@ -184,7 +184,7 @@ function NewField(props: {
   const [kind, setKind] = useState<FieldKind>('text')
   const isTaken = taken.some((one) => one.toLowerCase() === name.trim().toLowerCase())
   return (
-    <div class="row kb-new-field">
+    <div class="row add-form">
       <TextField
         label="New field"
         error={isTaken && name.trim() !== '' ? 'It already exists' : undefined}

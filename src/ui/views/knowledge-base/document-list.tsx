@@ -83,7 +83,7 @@ export function DocumentTable(props: {
   return (
     <>
       {selected && (
-        <div class="kb-select-all">
+        <div>
           <Check
             checked={isAll}
             onCheck={(isChecked) =>
@@ -171,7 +171,7 @@ export function SelectionBar(props: SelectionBarProps) {
     onDeleted()
   }
   return (
-    <div class="row kb-selected">
+    <div class="row banner">
       <strong role="status">{counted(count, 'document')} selected</strong>
       {!all && whole && whole.total > selected.size && (
         <Button look="small" label={`Select all ${shownCount(whole.total)}`} onClick={onWhole} />

@@ -160,10 +160,10 @@ function ColumnText({ of, document, column, text, marked }: ColumnTextProps) {
   const shown = chunks[Math.max(0, at)]
   const first = Math.max(0, Math.min(at - LISTED_BEFORE, chunks.length - LISTED_MAX))
   return (
-    <section class="kb-document" aria-label={column}>
+    <section class="with-side" aria-label={column}>
       <ChunkedText text={text} chunks={chunks} marked={mark} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
-      <section class="panel kb-chunks stack" aria-label={`Chunks of ${column}`} tabIndex={0}>
+      <section class="panel side kb-chunks stack" aria-label={`Chunks of ${column}`} tabIndex={0}>
         <div class="row">
           <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
           {chunks.length > 1 && (
@@ -184,11 +184,11 @@ function ColumnText({ of, document, column, text, marked }: ColumnTextProps) {
           )}
         </div>
         {shown && <ChunkFacts of={of} chunk={shown} index={Math.max(0, at)} text={text} />}
-        <ol class="kb-values">
+        <ol class="list">
           {chunks.slice(first, first + LISTED_MAX).map((chunk, index) => (
             <li key={chunk.id}>
               <a
-                class="small"
+                class="small entry"
                 href={addressAt(chunk)}
                 aria-current={first + index === at ? 'true' : undefined}
               >

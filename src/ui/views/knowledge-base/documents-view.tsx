@@ -70,7 +70,7 @@ export function DocumentsView({ project, name }: KnowledgeBaseName) {
   const total = shown.words === '' ? (page.data?.total ?? null) : null
   return (
     <KnowledgeBaseFrame project={project} name={name}>
-      <div class="kb-documents">
+      <div class="with-side">
         {!(isEmpty && !isNarrowed) && (
           <FacetPanel
             of={of}
@@ -267,7 +267,6 @@ function ListSearch(props: {
         onInput={(event) => setWords(event.currentTarget.value)}
       />
       <select
-        class="kb-within"
         aria-label="Where to find them"
         value={shown.within}
         onChange={({ currentTarget: { value } }) =>

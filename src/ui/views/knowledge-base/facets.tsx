@@ -33,7 +33,7 @@ export function FacetPanel(props: {
   const columns = Object.keys(types)
   if (columns.length === 0) return null
   return (
-    <details class="kb-facets panel" open={matchMedia('(min-width: 60rem)').matches}>
+    <details class="side panel" open={matchMedia('(min-width: 60rem)').matches}>
       <summary>
         <Icon name="filter" /> Filters
       </summary>
@@ -124,7 +124,7 @@ function RangeFacet(props: FacetProps & { readonly type: 'number' | 'date' }) {
     onChange(Object.keys(range).length === 0 ? undefined : range)
   }
   return (
-    <div class="stack kb-facet-content">
+    <div class="list">
       <div class="row kb-range">
         <TypedInput
           type={type}
@@ -182,7 +182,7 @@ function ValueFacet(props: FacetProps) {
     onChange(next.length === 0 ? undefined : { in: next })
   }
   return (
-    <div class="stack kb-facet-content">
+    <div class="list">
       <Loaded of={read} what="the values">
         {({ values, total }) => (
           <>
@@ -195,7 +195,7 @@ function ValueFacet(props: FacetProps) {
                 onCommit={(text) => setSought(text.trim())}
               />
             )}
-            <ul class="kb-values">
+            <ul class="list">
               {values.map(({ value, count }) => (
                 <li key={JSON.stringify(value)}>
                   <Check

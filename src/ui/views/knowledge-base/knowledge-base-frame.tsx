@@ -1,6 +1,5 @@
 /** The frame around all views of a knowledge base: its name and links. */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
 import { documentChanges } from '../../api/documents.ts'
 import { listJobs } from '../../api/jobs.ts'
 import {
@@ -74,32 +73,23 @@ function Missing({ project, name }: KnowledgeBaseName) {
   )
 }
 
-const ASK_AGAIN_MS = 4000
-
 /** A knowledge base's contents and activity, on one line below its name in all its views. */
 function KnowledgeBaseFacts({ project, name }: KnowledgeBaseName) {
-  const { data, reload } = useResource(
-    (signal) => readFacts(project, name, signal),
-    [project, name],
-  )
-  const running = useResource((signal) => readRunning(project, name, signal), [project, name])
+  const changes = [documentChanges.value]
+  const place = [project, name]
+  const running = useResource((signal) => readRunning(project, name, signal), place, changes)
   const jobs = running.data ?? []
+  const { data, reload } = useResource((signal) => readFacts(project, name, signal), place, [
+    ...changes,
+    jobs.length > 0,
+  ])
   const isWorking = jobs.length > 0 || data?.kb.params.reembedding !== undefined
   // While nothing is running, only jobs are polled, because all other changes are made on this
   // page.
   usePolling(() => {
     running.reload()
     if (isWorking || data?.index?.state === 'building') reload()
-  }, ASK_AGAIN_MS)
-  const changes = documentChanges.value
-  const isFirst = useRef(true)
-  useEffect(() => {
-    if (!isFirst.current) {
-      reload()
-      running.reload()
-    }
-    isFirst.current = false
-  }, [changes, isWorking])
+  }, 'often')
   // A blank line reserves the space, so that the content below does not jump.
   if (data === undefined) return <span>&nbsp;</span>
   const { contents, kb, index } = data

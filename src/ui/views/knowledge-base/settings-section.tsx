@@ -90,7 +90,7 @@ export function Costs(props: { readonly lines: readonly string[]; readonly label
   if (lines.length === 0) return null
   return (
     <div class="kb-costs small" role="note" aria-label={label}>
-      <ul>
+      <ul class="list">
         {lines.map((line) => (
           <li key={line}>{line}</li>
         ))}

@@ -19,6 +19,7 @@ import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
+import { Warnings } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
 import {
@@ -42,9 +43,6 @@ import {
   type Values,
 } from './settings-section.tsx'
 
-/** How often to check while something is being rebuilt in the background. */
-const ASK_AGAIN_MS = 1000
-
 export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) {
   const of = { project, name }
   const read = useResource(
@@ -61,7 +59,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
   const changing = data?.kb.params.reembedding ?? data?.kb.params.keyword_index
   usePolling(() => {
     if (changing !== undefined && !isLoading) reload()
-  }, ASK_AGAIN_MS)
+  }, 'soon')
   // Also updates the line below the name.
   useEffect(() => {
     documentChanges.value += 1
@@ -77,11 +75,7 @@ export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) 
           const props = { of, kb, documents, chunks, onSaved }
           return (
             <div key={`${project}/${name}`} class="stack">
-              {(kb.params.warnings ?? []).map((warning) => (
-                <p key={warning} class="warning small">
-                  {warning}
-                </p>
-              ))}
+              <Warnings of={kb.params.warnings} />
               <EmbeddingSettings {...props} />
               <IndexSettings {...props} />
               <RerankingSettings {...props} />
@@ -191,7 +185,7 @@ function IndexSettings({ of, chunks, onSaved }: SectionProps) {
   const read = useResource((signal) => readIndexes(of, signal), ['index', of])
   usePolling(() => {
     if (read.data?.now?.state === 'building') read.reload()
-  }, ASK_AGAIN_MS)
+  }, 'soon')
   return (
     <Loaded of={read} what="the index">
       {({ now, possible }) =>

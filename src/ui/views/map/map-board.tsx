@@ -69,7 +69,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
   }
   const pressed = JSON.stringify(selection)
   return (
-    <div class="map-board">
+    <div class="with-side">
       <div class="stack">
         <MapColouring
           project={project}
@@ -101,7 +101,7 @@ export function MapBoard({ project, name, map, note, onStale }: MapBoardProps) {
           }}
         />
       </div>
-      <aside class="stack">
+      <aside class="stack side">
         {chosen && (
           <MapSelection
             address={address}
@@ -247,10 +247,10 @@ function MapSelection(props: {
               )}
               <CopyButton label="Copy as a filter" text={filter} />
             </div>
-            <ul class="map-documents">
+            <ul class="list map-documents">
               {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
-                <li key={id}>
-                  <a class="one-line" href={addressOf.document(project, name, id)}>
+                <li key={id} class="row">
+                  <a class="one-line grow" href={addressOf.document(project, name, id)}>
                     {title ?? id}
                   </a>
                   <span class="quiet small">{count}</span>

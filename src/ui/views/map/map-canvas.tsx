@@ -107,7 +107,7 @@ export function MapCanvas(props: MapCanvasProps) {
   }
   return (
     <>
-      <div class="map-frame">
+      <div class="panel map-frame">
         <div
           class="map-surface"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: it is moved and zoomed by keys
@@ -176,7 +176,7 @@ function MapZoom(props: {
   }
   const showAll = () => look(({ width, height }) => wholeMap(width, height))
   return (
-    <div class="map-zoom">
+    <div class="row">
       <Button label="+" aria-label="Zoom in" onClick={() => zoom(FACTOR)} />
       <Button label="−" aria-label="Zoom out" onClick={() => zoom(1 / FACTOR)} />
       <Button look="small" label="Show all" onClick={showAll} />
@@ -214,7 +214,7 @@ function MapTip({ address, point, value, view, at }: MapTipProps) {
     [address, point],
   )
   return (
-    <div class="map-tip" role="status" style={placeBeside(view, at)}>
+    <div class="panel list small map-tip" role="status" style={placeBeside(view, at)}>
       {data === undefined && !failure && <span class="quiet">…</span>}
       {failure && <span class="bad">{failure.message}</span>}
       {data === null && (

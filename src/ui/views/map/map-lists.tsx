@@ -33,11 +33,10 @@ export function MapColouring(
   const columns = Object.keys(kb?.metadata_types ?? {})
   const shown = column === '' || columns.includes(column) ? columns : [column, ...columns]
   return (
-    <div class="row map-tools">
+    <div class="row">
       <label class="row small">
         Colour by
         <select
-          class="map-column"
           value={searched === '' ? column : '\n'}
           onChange={({ currentTarget: { value } }) => {
             onColour(value === '' ? {} : { colour: value })
@@ -84,18 +83,18 @@ export function MapLegend(props: {
   const { legend, selected, onSelect } = props
   return (
     <Section title="Colours" class="panel stack">
-      <ul class="map-list" aria-label="Colours">
+      <ul class="list" aria-label="Colours">
         {legend.map(({ label, count, first, last }) => (
           <li key={first}>
             <button
               type="button"
-              class="text-button map-entry"
+              class="entry"
               title="Select these chunks"
               aria-pressed={selected === JSON.stringify({ first, last })}
               onClick={() => onSelect({ first, last })}
             >
               <MapSwatch place={(first + last) / 2} />
-              <span class="one-line">{label}</span>
+              <span class="one-line grow">{label}</span>
               <span class="quiet small">{shownCount(count)}</span>
             </button>
           </li>
@@ -136,18 +135,18 @@ function Parts(
   // A region with only one part is the same as that part.
   if (parts.length === 0 || (of !== null && parts.length === 1)) return null
   const list = (
-    <ul class="map-list">
+    <ul class="list">
       {parts.map(({ region, index }) => (
         <li key={index}>
           <button
             type="button"
-            class="text-button map-entry"
+            class="entry"
             title="Select these chunks"
             aria-pressed={selected === JSON.stringify({ region: index })}
             onClick={() => onSelect({ region: index })}
           >
             {of === null && isLegend && <MapSwatch place={placeOfRegion(regions, index)} />}
-            <bdi class="map-words">{region.words.join(' · ') || 'no typical words'}</bdi>
+            <bdi class="grow">{region.words.join(' · ') || 'no typical words'}</bdi>
             <span class="quiet small">{shownCount(region.point_count)}</span>
           </button>
           <Parts {...props} of={index} />
@@ -157,7 +156,7 @@ function Parts(
   )
   if (of === null) return list
   return (
-    <details class="map-parts">
+    <details class="indent">
       <summary class="small quiet">{counted(parts.length, 'part')}</summary>
       {list}
     </details>

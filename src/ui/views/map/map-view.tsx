@@ -9,10 +9,6 @@ import { addressOf } from '../../shell/addresses.ts'
 import { KnowledgeBaseFrame } from '../knowledge-base/knowledge-base-frame.tsx'
 import { MapBoard } from './map-board.tsx'
 
-const ASK_AGAIN_MS = 700
-/** How often to check for a newer map while one is shown. */
-const ASK_CALMLY_MS = 5000
-
 export function MapView({ project, name }: KnowledgeBaseName) {
   const isRetryWanted = useRef(false)
   const { data, failure, isLoading, reload } = useResource(
@@ -33,7 +29,7 @@ export function MapView({ project, name }: KnowledgeBaseName) {
       // A failed map is retried only on request.
       if (!isLoading && data?.state !== 'failed') reload()
     },
-    isAwaited ? ASK_AGAIN_MS : ASK_CALMLY_MS,
+    isAwaited ? 'soon' : 'often',
   )
   return (
     <KnowledgeBaseFrame project={project} name={name}>

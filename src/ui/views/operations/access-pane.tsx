@@ -50,7 +50,7 @@ function OwnPassword() {
     tellDone('Your password is changed, and your other sessions have ended')
   }
   return (
-    <Section title="Your password" class="panel stack operations-form">
+    <Section title="Your password" class="panel stack operations-narrow">
       <Form verb="Change password" look="" onSend={change}>
         <TextField
           label="Current password"
@@ -192,12 +192,9 @@ function UserDialog(props: {
   )
 }
 
-const PAGE = 50
-
 function Audit() {
-  const audit = useLongList(
-    (limit, signal) => request<AuditList>(`/api/audit?limit=${limit}`, { signal }),
-    PAGE,
+  const audit = useLongList((limit, signal) =>
+    request<AuditList>(`/api/audit?limit=${limit}`, { signal }),
   )
   return (
     <Section

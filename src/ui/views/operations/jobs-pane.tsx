@@ -17,21 +17,15 @@ import { Entries, Entry, Loaded, Section } from '../../components/record-list.ts
 import { useAction, useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
-const ASK_AGAIN_MS = 3000
-/** How often to ask while a job is running. */
-const LOOK_AGAIN_MS = 1000
-const PAGE = 50
-
 export function JobsPane() {
   const { query, route } = useLocation()
   const state = stateOf(query.state)
   const jobs = useLongList(
     (limit, signal) => listJobs({ ...(state === undefined ? {} : { state }), limit }, signal),
-    PAGE,
     [state],
   )
   const isGoing = jobs.data?.items.some(({ state }) => state === 'running')
-  usePolling(jobs.reload, isGoing ? LOOK_AGAIN_MS : ASK_AGAIN_MS)
+  usePolling(jobs.reload, isGoing ? 'soon' : 'often')
   const clear = async () => {
     tellDone(`Deleted ${counted(await forgetJobs(state), 'job')}`)
     jobs.reload()
@@ -122,8 +116,6 @@ function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
   return <Button look="small" label="Delete" aria-disabled={isBusy} onClick={remove} />
 }
 
-const SCHEDULES_AGAIN_MS = 15_000
-
 /** Reads the schedules of all projects at once. */
 const SCHEDULES = `SELECT j.PROJECT, j.NAME, j.QUERY, j.SCHEDULE_STR, j.NEXT_RUN_AT, h.STATE, h.ERROR, h.STARTED
   FROM information_schema.jobs j LEFT JOIN (
@@ -151,7 +143,7 @@ type ShownSchedule = Awaited<ReturnType<typeof loadSchedules>>[number]
 /** The scheduled jobs of all projects, with the result of the last run of each. */
 function ScheduleList() {
   const schedules = useResource(loadSchedules, [])
-  usePolling(schedules.reload, SCHEDULES_AGAIN_MS)
+  usePolling(schedules.reload, 'seldom')
   return (
     <Section title="Scheduled jobs">
       <Entries of={schedules} what="the scheduled jobs" empty={<NoSchedules />}>

@@ -221,7 +221,7 @@ export function ProjectChoice(props: {
       </Check>
       {chosen !== null && named.failure && <Failure error={named.failure} onRetry={named.reload} />}
       {chosen !== null && named.data && (
-        <div class="operations-choices">
+        <div class="indent operations-choices">
           {all.map(([name, kind]) => (
             <Check
               key={name}

@@ -120,12 +120,10 @@ const BACKUP_COLUMNS: readonly TableColumn<Backup>[] = [
   { title: 'Keys', cell: (one) => (one.has_keys ? 'Included' : 'Left out') },
 ]
 
-const ASK_AGAIN_MS = 1000
-
 /** Lists running requests with their statements. Each can be cancelled. */
 function RunningPane() {
   const running = useRequest<readonly RunningRequest[]>('/api/requests/running')
-  usePolling(running.reload, ASK_AGAIN_MS)
+  usePolling(running.reload, 'soon')
   return (
     <div class="stack">
       <p class="quiet">

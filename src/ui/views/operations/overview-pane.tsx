@@ -19,8 +19,6 @@ import { Loaded, RecordTable, Section, type TableColumn } from '../../components
 import { useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
-const ASK_AGAIN_MS = 5000
-
 export function OverviewPane() {
   return (
     <div class="stack">
@@ -46,7 +44,7 @@ function State() {
     if (!status.auth.confirmed && loginCount.value === loginsBefore) noteStatus(status)
     return { status, trouble }
   }, [])
-  usePolling(state.reload, ASK_AGAIN_MS)
+  usePolling(state.reload, 'often')
   return (
     <Loaded of={state} what="the state of the server">
       {({ status, trouble }) => (
@@ -190,12 +188,9 @@ function Restarts({ restarts: { count, last } }: Required<Pick<ServerStatus, 're
   )
 }
 
-const PAGE = 100
-
 function UsageTable() {
-  const usage = useLongList(
-    (limit, signal) => request<UsageList>(`/api/usage?limit=${limit}`, { signal }),
-    PAGE,
+  const usage = useLongList((limit, signal) =>
+    request<UsageList>(`/api/usage?limit=${limit}`, { signal }),
   )
   const refresh = (
     <Button

@@ -10,7 +10,6 @@ import { counted, shownCount, shownDuration, shownTime, timeOf } from '../../com
 import { RecordList, RecordTable, type TableColumn } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 
-const ASK_AGAIN_MS = 2000
 const FILTERS = ['status', 'route', 'ms_min', 'from'] as const
 const SHOWN_MAX = 200
 const STATUSES = [
@@ -41,7 +40,7 @@ export function RequestsPane() {
   )
   usePolling(() => {
     if (!isPaused) requests.reload()
-  }, ASK_AGAIN_MS)
+  }, 'often')
   return (
     <div class="stack">
       <div class="operations-filters">

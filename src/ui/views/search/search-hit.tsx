@@ -43,8 +43,8 @@ export function SearchHit(props: SearchHitProps) {
   const values = valuesOf(hit.metadata, shownColumns)
   const canGrow = excerpt.isCut || hit.chunk_content.includes('\n') || values.length > VALUES_SHOWN
   return (
-    <li class="search-hit">
-      <div class="search-hit-head">
+    <li class="panel list search-hit">
+      <div class="row search-hit-head">
         <strong class="quiet">{hit.rank}</strong>
         <a class="one-line grow" href={chunkAddress(place, hit)} title={hit.id}>
           {nameOf(hit)}
@@ -52,16 +52,16 @@ export function SearchHit(props: SearchHitProps) {
         {comparing && <OtherRanks {...{ hit, ranking, comparing }} />}
         <Score hit={hit} ranking={ranking} />
       </div>
-      <p class={`search-hit-text ${isWhole ? '' : 'cut clamped'}`}>
+      <p class={`pre ${isWhole ? '' : 'search-hit-cut clamped'}`}>
         <MarkedText text={shown.text} ranges={shown.ranges} />
       </p>
       {values.length > 0 && (
-        <ul class="search-values">
+        <ul class="row">
           {values.slice(0, isWhole ? VALUES_MAX : VALUES_SHOWN).map(({ name, value, isItem }) => (
             <li key={`${name} ${value}`}>
               <button
                 type="button"
-                class="search-chip"
+                class="text-button badge"
                 title="Show only results with this value"
                 onClick={() => onFilter(name, value, isItem)}
               >
@@ -149,7 +149,7 @@ function Score({ hit, ranking }: Pick<SearchHitProps, 'hit' | 'ranking'>) {
   const score = ranking === 'vector' ? similarity : hit.relevance
   if (score === null) return null
   return (
-    <span class="search-score small quiet" title={SCORES[ranking]}>
+    <span class="small quiet" title={SCORES[ranking]}>
       <span class="visually-hidden">{SCORES[ranking]} </span>
       {score.toFixed(3)}
     </span>
@@ -173,7 +173,7 @@ function OtherRanks(props: {
   } = props
   const places = ranks.get(hit.chunk_id) ?? {}
   return (
-    <span class="search-ranks small quiet">
+    <span class="row small quiet">
       {rankings.map((other) => {
         if (other === ranking) return null
         const rank = places[other]
@@ -256,7 +256,7 @@ function Neighbours(props: { readonly place: KnowledgeBaseName; readonly chunkId
           ...after.map((chunk, index) => [`${index + 1} after`, chunk] as const),
         ]
         return (
-          <dl class="search-neighbours small">
+          <dl class="list small">
             {named.map(([label, chunk]) => (
               <div key={label}>
                 <dt class="quiet">{label}</dt>

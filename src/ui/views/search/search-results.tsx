@@ -9,7 +9,7 @@ import {
 } from '../../api/knowledge-bases.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { EmptyState, Failure, Loading, Progress } from '../../components/failure.tsx'
+import { EmptyState, Failure, Loading, Progress, Warnings } from '../../components/failure.tsx'
 import { counted } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
@@ -43,7 +43,7 @@ export function Results({ ranking, ...props }: ResultsProps & { readonly ranking
   const shown = isReading ? 'hybrid' : ranking
   return (
     <section
-      class="search-results"
+      class="list search-results"
       aria-label="Results"
       aria-busy={isBusy}
       data-searched={order?.query}
@@ -105,12 +105,12 @@ export function Compared({
         {rankings.map((one) => (
           <section
             key={one}
-            class={`search-column ${shown === one ? 'shown' : ''}`}
+            class={`list search-column ${shown === one ? 'shown' : ''}`}
             aria-label={TITLES[one]}
             aria-busy={searches[one].isBusy}
             data-searched={searches[one].order?.query}
           >
-            <header class="row search-column-head">
+            <header class="row">
               <h2 class="one-line grow">{TITLES[one]}</h2>
               {searches[one].order && searches[one].answer && (
                 <SameInCode place={place} order={searches[one].order} />
@@ -156,13 +156,9 @@ function RankingBody({
   }
   return (
     <>
-      {(answer.warnings ?? []).map((warning) => (
-        <p key={warning} class="warning small pre">
-          {warning}
-        </p>
-      ))}
+      <Warnings of={answer.warnings} />
       {answer.results.length === 0 && <Nothing {...{ place, order, ranking }} />}
-      <ol class="search-hits">
+      <ol class="list">
         {answer.results.map((hit) => (
           <SearchHit
             key={hit.chunk_id}

@@ -145,24 +145,24 @@ function SearchBox({ settings, kb, measure, onChange, onEnter }: SearchBoxProps)
   const { text, mode, alpha, fusion, k, reranks, compares } = settings
   return (
     <form
-      class="search-form"
+      class="list"
       role="search"
       onSubmit={(event) => {
         event.preventDefault()
         onEnter()
       }}
     >
-      <input
-        type="search"
-        class="search-box"
-        aria-label="Search"
-        placeholder="Search"
-        autocomplete="off"
-        dir="auto"
-        value={text}
-        onInput={(event) => onChange({ text: event.currentTarget.value })}
-      />
-      <div class="search-tools">
+      <div class="row">
+        <input
+          type="search"
+          class="grow search-box"
+          aria-label="Search"
+          placeholder="Search"
+          autocomplete="off"
+          dir="auto"
+          value={text}
+          onInput={(event) => onChange({ text: event.currentTarget.value })}
+        />
         <Button
           look="small"
           label="Compare"
@@ -176,9 +176,9 @@ function SearchBox({ settings, kb, measure, onChange, onEnter }: SearchBoxProps)
           </a>
         )}
       </div>
-      <details class="search-options">
+      <details>
         <summary class="small">Options</summary>
-        <div class="search-settings">
+        <div class="grid">
           <SelectField
             label="Search by"
             value={mode}

@@ -5,7 +5,7 @@ import { Button, CopyButton } from '../../components/button.tsx'
 import { Chart } from '../../components/chart/chart.tsx'
 import { type ChartChoice, type ChartKind, chooseChart } from '../../components/chart/chart-data.ts'
 import { Dialog } from '../../components/dialog.tsx'
-import { EmptyState, Failure, Progress } from '../../components/failure.tsx'
+import { EmptyState, Failure, Progress, Warnings } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
 import { useAction } from '../../components/resource.ts'
@@ -28,13 +28,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   }
   return (
     <section class="stack" aria-label="Result">
-      {run.warnings.length > 0 && (
-        <ul class="warning sql-warnings small">
-          {run.warnings.map((warning) => (
-            <li key={warning}>{warning}</li>
-          ))}
-        </ul>
-      )}
+      <Warnings of={run.warnings} />
       {columns.length === 0 ? (
         <p class="panel">
           {run.affectedRows === null
@@ -98,11 +92,10 @@ function PlanOfRun({ run }: { readonly run: Run }) {
   return (
     <div class="stack">
       {choices.length > 0 && (
-        <ul class="sql-choices" aria-label="How it runs">
+        <ul class="panel list" aria-label="How it runs">
           {choices.map(({ key, text }, index) => (
             <li key={index}>
-              <strong class="small">{CHOICES[key]}</strong>
-              <bdi>{text}</bdi>
+              <strong class="small">{CHOICES[key]}</strong> <bdi>{text}</bdi>
             </li>
           ))}
         </ul>

@@ -37,7 +37,7 @@ export function ParameterFields(props: {
 }) {
   const { tab, names, onRun } = props
   return (
-    <fieldset class="sql-parameters">
+    <fieldset class="operations-filters sql-parameters">
       <legend class="small quiet">Parameters</legend>
       {names.map((name) => (
         <TextField
@@ -66,18 +66,18 @@ const STATES: Readonly<Record<Run['state'], string>> = {
 /** The statements that ran together, with their states. The selected one is shown below. */
 export function RunList({ tabId, of }: { readonly tabId: string; readonly of: TabRuns }) {
   return (
-    <div class="sql-runs" role="group" aria-label="Statements run">
+    <div class="panel flush sql-runs" role="group" aria-label="Statements run">
       {of.runs.map((run, index) => (
         <button
           key={`${run.offset}`}
           type="button"
-          class={`text-button sql-run ${run.state}`}
+          class={`entry ${run.state === 'failed' ? 'bad' : ''}`}
           aria-pressed={index === of.shown}
           disabled={run.state === 'waiting'}
           onClick={() => showRun(tabId, index)}
         >
-          <span class="sql-run-number">{index + 1}</span>
-          <code class="one-line">{run.statement.sql.slice(0, 200)}</code>
+          <span class="quiet">{index + 1}</span>
+          <code class="one-line grow">{run.statement.sql.slice(0, 200)}</code>
           <span class="small quiet">{saidShort(run)}</span>
         </button>
       ))}
@@ -106,10 +106,10 @@ export function RunFailure(props: {
   return (
     <div class="failure" role="alert">
       <Icon name="warning" />
-      <div class="sql-failure">
+      <div>
         <strong>{error.title}</strong>
         <p class="pre">{head}</p>
-        {excerpt.length > 0 && <pre class="sql-excerpt">{excerpt.join('\n')}</pre>}
+        {excerpt.length > 0 && <pre>{excerpt.join('\n')}</pre>}
       </div>
       {place && (
         <Button
@@ -224,18 +224,18 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
           <p>Statements that you run are listed here. They stay in this browser.</p>
         </EmptyState>
       )}
-      <ul class="sql-history">
+      <ul class="list sql-history">
         {found.map((run) => (
           <li key={`${run.atMs} ${run.sql.slice(0, 50)}`}>
             <button
               type="button"
-              class="text-button"
+              class="entry"
               onClick={() => {
                 openTab({ sql: run.sql, project: run.project, params: run.params ?? {} })
                 onClose()
               }}
             >
-              <code class="sql-past clamped">{run.sql.slice(0, SHOWN_CHARS_MAX)}</code>
+              <code class="pre clamped">{run.sql.slice(0, SHOWN_CHARS_MAX)}</code>
               <span class="small quiet">{saidOfPast(run)}</span>
             </button>
           </li>

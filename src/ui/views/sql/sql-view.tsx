@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { type NamedTable, readFunctions, readTableNames, written } from '../../api/sql.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { Button } from '../../components/button.tsx'
 import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
@@ -51,7 +51,7 @@ export function SqlView() {
     <>
       <PageHeader title="SQL" />
       <TabRow />
-      <div class="sql-desk">
+      <div class="with-side">
         <SchemaList
           of={names}
           onInsert={(text) => editor.current?.insert(text)}
@@ -177,29 +177,22 @@ function TabRow() {
   const [undo, setUndo] = useState<() => void>()
   const { open, current } = tabs.value
   return (
-    <div class="sql-tabs" role="group" aria-label="Statements">
+    <div class="row sql-tabs" role="group" aria-label="Statements">
       {open.map(({ id, name }) => (
-        <span key={id} class={`sql-tab ${id === current ? 'current' : ''}`}>
-          <button
-            type="button"
-            class="text-button"
-            aria-pressed={id === current}
-            onClick={() => showTab(id)}
-          >
+        <span key={id} class="row kb-switch">
+          <Button look="small" aria-pressed={id === current} onClick={() => showTab(id)}>
             <span class="one-line">{name}</span>
-          </button>
-          <button
-            type="button"
-            class="text-button"
+          </Button>
+          <Button
+            look="small quiet"
+            icon="close"
             aria-label={`Close ${name}`}
             onClick={() => {
               const restore = closeTab(id)
               forgetRuns(id)
               setUndo(() => restore)
             }}
-          >
-            <Icon name="close" />
-          </button>
+          />
         </span>
       ))}
       <Button look="small quiet" icon="plus" label="New" onClick={() => openTab()} />
@@ -235,7 +228,7 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
     return `${schema}.${name}`.toLowerCase().includes(typed.toLowerCase())
   })
   return (
-    <aside class="sql-schema" aria-label="Tables">
+    <aside class="list side sql-schema" aria-label="Tables">
       <input
         type="search"
         aria-label="Find a table"
@@ -250,7 +243,7 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
           </p>
         </EmptyState>
       )}
-      <ul>
+      <ul class="list">
         {found.slice(0, SHOWN_MAX).map((table) => (
           <li key={`${table.schema}.${table.name}`}>
             <Details
@@ -292,15 +285,11 @@ function TableParts({
         />
         <Button look="small" icon="play" label="50 rows" onClick={() => onPreview(table)} />
       </div>
-      <ul>
+      <ul class="indent">
         {table.columns.map(({ name, type }) => (
           <li key={name}>
-            <button
-              type="button"
-              class="text-button sql-column"
-              onClick={() => onInsert(written(name))}
-            >
-              <bdi>{name}</bdi>
+            <button type="button" class="entry" onClick={() => onInsert(written(name))}>
+              <bdi class="grow">{name}</bdi>
               <span class="quiet small">{type}</span>
             </button>
           </li>

@@ -19,7 +19,7 @@ export function AnswerText(props: {
   }, [ids.join('\n'), citations])
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents lint/a11y/noStaticElementInteractions: it listens for the buttons in it
-    <div class="agents-answer" dir="auto" onClick={copyCode}>
+    <div class="list agents-answer" dir="auto" onClick={copyCode}>
       {partsOf(withoutIds(text, citations)).map((part, index) => (
         <Part key={index} text={part} markOf={markOf} />
       ))}
@@ -66,11 +66,11 @@ function markHtml(id: string, ids: readonly string[], citations: readonly Citati
   const index = ids.indexOf(id)
   if (index < 0) return ''
   const citation = citations.find(({ chunk_id }) => chunk_id === id)
-  if (citation === undefined) return `<span class="agents-chip">${index + 1}</span>`
+  if (citation === undefined) return `<span class="badge accent">${index + 1}</span>`
   const href = escaped(addressOfCitation(citation))
   const title = escaped(`“${citation.text}”`)
   const label = `Source ${index + 1}`
-  return `<a class="agents-chip" href="${href}" aria-label="${label}" title="${title}">${index + 1}</a>`
+  return `<a class="badge accent" href="${href}" aria-label="${label}" title="${title}">${index + 1}</a>`
 }
 
 /** The column is part of the chunk id: `3:content:1of1:0to67`. */

@@ -54,7 +54,7 @@ export function Composer({ place, isRunning, onAsk, onStop, onDown }: ComposerPr
   }
   return (
     <form
-      class="agents-composer"
+      class="list agents-composer"
       onSubmit={(event) => {
         event.preventDefault()
         void send()
@@ -133,8 +133,8 @@ export function useHeldQuestion(isReading: boolean) {
 
 export function HeldQuestion({ of: { question, ask } }: { readonly of: Held }) {
   return (
-    <article class="agents-turn">
-      <h2 class="agents-question pre">{question}</h2>
+    <article class="stack agents-turn">
+      <h2 class="banner agents-question pre">{question}</h2>
       <div class="row">
         <span class="grow small quiet" role="status">
           Waiting until your files have been read

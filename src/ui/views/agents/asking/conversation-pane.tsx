@@ -96,7 +96,7 @@ export function ConversationPane(props: ConversationPaneProps) {
     [kept.turns, over.map(({ key, state }) => `${key} ${state}`).join(), summaries, isRunning, id],
   )
   return (
-    <div class="agents-pane">
+    <div class="stack">
       {kept.failure && !isGone && !isLost.value && (
         <Failure error={kept.failure} onRetry={kept.reload} />
       )}
@@ -340,15 +340,13 @@ function EarlierButton({ readEarlier }: { readonly readEarlier: () => Promise<vo
   )
 }
 
-const POLL_MS = 2000
-
 interface MissingProps {
   readonly agent: AgentName
   readonly onRetry: () => void
 }
 
 function MissingConversation({ agent, onRetry }: MissingProps) {
-  usePolling(onRetry, POLL_MS)
+  usePolling(onRetry, 'often')
   return (
     <EmptyState icon="chat" title="There is no such conversation">
       <p class="quiet">

@@ -89,7 +89,7 @@ export function summaryOf(steps: readonly AskedStep[]): string {
 
 function Steps({ steps, project }: StepListProps) {
   return (
-    <ol aria-label="Steps">
+    <ol class="list" aria-label="Steps">
       {steps.map((step, index) => (
         <li key={index}>
           <details>
@@ -97,7 +97,7 @@ function Steps({ steps, project }: StepListProps) {
               <span class="mono">{step.action.tool}</span>
               <span class="one-line quiet small mono">{gistOf(step.action.tool_input)}</span>
               {step.observation?.startsWith('Error') && <span class="badge bad">error</span>}
-              <span class="quiet small agents-took">
+              <span class="quiet small">
                 {step.endedAtMs === undefined
                   ? 'running …'
                   : shownDuration(step.endedAtMs - step.startedAtMs)}

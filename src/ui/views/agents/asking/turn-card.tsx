@@ -5,6 +5,7 @@ import type { Citation } from '../../../../core/domain/agents/completion-event.t
 import { rateTrace } from '../../../api/agents.ts'
 import { listDocuments } from '../../../api/documents.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
+import { Warnings } from '../../../components/failure.tsx'
 import { shownDuration } from '../../../components/numbers.ts'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
@@ -27,8 +28,8 @@ export function TurnCard(props: {
   const isRunning = turn.state === 'running'
   const { traceId } = turn
   return (
-    <article class="agents-turn" aria-busy={isRunning}>
-      <h2 class="agents-question pre">{turn.question}</h2>
+    <article class="stack agents-turn" aria-busy={isRunning}>
+      <h2 class="banner agents-question pre">{turn.question}</h2>
       {turn.steps.length > 0 && <StepList steps={turn.steps} project={project} />}
       {turn.steps.length === 0 && summary !== undefined && summary.step_count > 0 && (
         <KeptSteps traceId={summary.trace_id} count={summary.step_count} project={project} />
@@ -36,11 +37,7 @@ export function TurnCard(props: {
       {turn.text !== '' && <AnswerText text={turn.text} citations={sources} />}
       {isRunning && <Clock since={turn.startedAtMs} hasText={turn.text !== ''} />}
       <HowItEnded turn={turn} />
-      {(turn.found?.warnings ?? []).map((warning) => (
-        <p key={warning} class="warning small">
-          <Icon name="warning" /> {warning}
-        </p>
-      ))}
+      <Warnings of={turn.found?.warnings} />
       {turn.found && <Findings found={turn.found} project={project} />}
       <Sources citations={sources} answer={turn.text} />
       {citesNothing(turn) && (
@@ -206,7 +203,7 @@ function Sources(props: {
   const plain = bare(answer)
   return (
     <section aria-label="Sources">
-      <ol class="agents-sources small">
+      <ol class="list agents-sources small">
         {chunkIds(citations).map((id, index) => {
           const quotes = citations.filter(({ chunk_id }) => chunk_id === id)
           const [first] = quotes
@@ -217,11 +214,11 @@ function Sources(props: {
             .filter((text) => !plain.includes(bare(text)))
           return (
             <li key={id}>
-              <a class="agents-source" href={addressOfCitation(first)}>
-                <span class="agents-chip" aria-hidden="true">
+              <a href={addressOfCitation(first)}>
+                <span class="badge accent" aria-hidden="true">
                   {index + 1}
-                </span>
-                <bdi class="agents-source-title">{title ?? first.document_id}</bdi>
+                </span>{' '}
+                <bdi>{title ?? first.document_id}</bdi>{' '}
                 <bdi class="quiet">{placeIn(first, title)}</bdi>
               </a>
               {unsaid.length > 0 && (
