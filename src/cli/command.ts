@@ -38,6 +38,9 @@ export interface CommandContext {
   readonly environment: Readonly<Record<string, string | undefined>>
 }
 
+/** What a request to the server needs, and a message about it. */
+export type Requesting = Pick<CommandContext, 'client' | 'output' | 'signal'>
+
 export class Options {
   readonly #values: ReadonlyMap<string, readonly string[]>
 
@@ -58,6 +61,13 @@ export class Options {
 
   list(name: string): readonly string[] {
     return this.#values.get(name) ?? []
+  }
+
+  /** The switch among these that is on. @throws CommandError `usage` for two of them */
+  only<Name extends string>(names: readonly Name[], what: string): Name | undefined {
+    const [first, second] = names.filter((name) => this.flag(name) === true)
+    if (second === undefined) return first
+    throw usageError(`--${first} and --${second} are two ${what}: give only one`)
   }
 
   /** True for `--name`, false for `--no-name`, undefined if neither was given. */

@@ -3,8 +3,9 @@
 import type { JOB } from '../api/http/answers/records/catalog-schemas.ts'
 import type { Wire } from '../api/http/request/schema-words.ts'
 import { counted } from '../core/short-text.ts'
+import type { Requesting } from './command.ts'
 import { CommandError } from './command-error.ts'
-import { connectionLost, eventsOf, type HttpClient } from './http-client.ts'
+import { connectionLost, eventsOf } from './http-client.ts'
 import { type Output, ProgressLine } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
@@ -15,13 +16,8 @@ const OVER: ReadonlySet<string> = new Set(['done', 'failed', 'cancelled'])
 /** @throws CommandError `job_failed`, `job_cancelled`; the signal's reason: the job continues */
 export async function watchJob(
   id: number,
-  given: {
-    readonly client: HttpClient
-    readonly output: Output
-    readonly signal: AbortSignal
-  },
+  { client, output, signal }: Requesting,
 ): Promise<JobRecord> {
-  const { client, output, signal } = given
   const progress = new ProgressLine(output)
   let last: JobRecord | null = null
   try {

@@ -1,5 +1,6 @@
 /** Formats the rows of a statement for people. */
 import { textOfValue } from '../core/json.ts'
+import type { Output } from './output.ts'
 import { padded, safeLine, safeText, truncated, widthOf, wrapped } from './terminal-text.ts'
 
 export interface TableStyle {
@@ -22,6 +23,20 @@ const NULL_TEXT = 'NULL'
 interface Layout {
   readonly widths: readonly number[]
   readonly isRight: readonly boolean[]
+}
+
+export function tableFor(
+  output: Output,
+  names: readonly string[],
+  expanded: TableStyle['expanded'] = 'off',
+): ResultTable {
+  return new ResultTable(names, {
+    columns: output.columns,
+    expanded,
+    isPlain: !output.isTerminal,
+    dim: (text) => output.dim(text),
+    bold: (text) => output.bold(text),
+  })
 }
 
 /** Writes rows as they arrive, holding back only as many as are needed for the layout. */

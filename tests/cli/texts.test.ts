@@ -106,7 +106,7 @@ test('statements end at semicolons outside of strings, names and comments', () =
 })
 
 test('conditions of a search', () => {
-  expect(filtersOf([])).toBeNull()
+  expect(filtersOf([])).toBeUndefined()
   expect(filtersOf(['price<8'])).toEqual({ price: { '<': 8 } })
   expect(filtersOf(['price >= 2', 'colour!=red', 'title ~ %tea%'])).toEqual({
     and: [{ price: { '>=': 2 } }, { colour: { not: 'red' } }, { title: { like: '%tea%' } }],

@@ -24,10 +24,9 @@ export const askAgent: RunCommand = async (context) => {
   const isPiped = rest.length === 0 || (rest.length === 1 && rest[0] === '-')
   const question = isPiped ? await readStandardInput('a question') : rest.join(' ')
   const path = `${pathOf('agents', named)}/completions`
-  const conversation = options.text('conversation')
   const asked = {
     messages: [{ role: 'user', content: question }],
-    ...(conversation === undefined ? {} : { conversation_id: conversation }),
+    conversation_id: options.text('conversation'),
   }
   if (output.isJson && options.flag('steps') !== true) {
     const answer = client.send('POST', path, { json: asked, signal })

@@ -106,13 +106,9 @@ async function localIngest(
 const READING_OPTIONS = ['format', 'encoding', 'delimiter', 'header', 'sheet'] as const
 
 function readingFields(options: Options): Readonly<Record<string, string>> {
-  const given = READING_OPTIONS.flatMap((name) => {
-    const value = options.text(name)
-    return value === undefined ? [] : [[name, value] as const]
-  })
   const isRead = options.flag('ocr')
   const ocr = isRead === undefined ? 'ask' : isRead ? 'yes' : 'no'
-  return { ...Object.fromEntries(given), ocr }
+  return { ...Object.fromEntries(options.asQuery(READING_OPTIONS)), ocr }
 }
 
 /** @throws CommandError if it does not exist and may not be created */
@@ -176,17 +172,15 @@ async function ingestRemote(
 ): Promise<void> {
   const { kb, urls, query } = given
   const { client, options, output, signal } = context
-  const limit = options.count('limit', 1, 1_000_000)
-  const depth = options.count('depth', 0, 1000)
   const hosts = options.list('allow-host')
   const insert = {
     background: true,
-    ...(options.flag('skip-failed') === true ? { error: 'skip' } : {}),
-    ...(urls.length === 0 ? {} : { urls }),
-    ...(query === undefined ? {} : { query }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(depth === undefined ? {} : { crawl_depth: depth }),
-    ...(hosts.length === 0 ? {} : { filters: { allowed_domains: hosts } }),
+    error: options.flag('skip-failed') === true ? 'skip' : undefined,
+    urls: urls.length === 0 ? undefined : urls,
+    query,
+    limit: options.count('limit', 1, 1_000_000),
+    crawl_depth: options.count('depth', 0, 1000),
+    filters: hosts.length === 0 ? undefined : { allowed_domains: hosts },
   }
   const request = { json: { knowledge_base: insert }, signal }
   const job = await client.send<JobRecord>('PUT', pathOf('knowledge_bases', kb), request)
@@ -232,10 +226,7 @@ async function report(
   counts: IngestCounts,
   { output }: Pick<CommandContext, 'output'>,
 ): Promise<void> {
-  if (output.isJson) {
-    await output.json(counts)
-    return
-  }
+  if (output.isJson) return output.json(counts)
   for (const { path, message } of counts.warnings) {
     output.say(`${safeLine(path)}: ${safeLine(message)}`)
   }

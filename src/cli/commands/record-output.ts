@@ -1,7 +1,7 @@
 import { usageError } from '../command-error.ts'
 import { nearest } from '../command-line.ts'
 import type { Output } from '../output.ts'
-import { ResultTable } from '../result-table.ts'
+import { tableFor } from '../result-table.ts'
 import { safeLine } from '../terminal-text.ts'
 
 /** A list printed as a table, lines of a result, or a message next to results. */
@@ -18,25 +18,12 @@ export async function show(
   if (output.isJson) return output.json(answer).then(() => undefined)
   const shown = shownOf()
   if (typeof shown === 'string') output.say(shown)
-  else if ('names' in shown) await showTable(shown.names, shown.rows, output)
-  else await output.write(shown.map((line) => `${line}\n`).join(''))
+  else if ('names' in shown) {
+    const table = tableFor(output, shown.names)
+    await output.write(table.add(shown.rows))
+    await output.write(table.end())
+  } else await output.write(shown.map((line) => `${line}\n`).join(''))
   return undefined
-}
-
-async function showTable(
-  names: readonly string[],
-  rows: readonly (readonly unknown[])[],
-  output: Output,
-): Promise<void> {
-  const table = new ResultTable(names, {
-    columns: output.columns,
-    expanded: 'off',
-    isPlain: !output.isTerminal,
-    dim: (text) => output.dim(text),
-    bold: (text) => output.bold(text),
-  })
-  await output.write(table.add(rows))
-  await output.write(table.end())
 }
 
 /** One line `name: value` for each value. */

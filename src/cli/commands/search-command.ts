@@ -12,15 +12,14 @@ type SearchResult = SearchAnswer['results'][number]
 export const searchPassages: RunCommand = async ({ words, options, client, output, signal }) => {
   const [knowledgeBase = '', ...text] = words
   const named = namedObject(knowledgeBase, options)
-  const filters = filtersOf(options.list('filter'))
   const body = {
     query: text.join(' '),
     k: options.count('k', 1, 10_000) ?? 10,
-    ...modeOf(options.flag('hybrid'), options.flag('vector'), options.flag('keyword')),
-    ...(filters === null ? {} : { filters }),
-    ...given('min_relevance', options.share('min-relevance')),
-    ...given('per_document', options.flag('per-document')),
-    ...given('rerank', options.flag('rerank')),
+    mode: options.only(['hybrid', 'vector', 'keyword'], 'modes'),
+    filters: filtersOf(options.list('filter')),
+    min_relevance: options.share('min-relevance'),
+    per_document: options.flag('per-document'),
+    rerank: options.flag('rerank'),
   }
   const path = `${pathOf('knowledge_bases', named)}/search`
   const answer = await client.send<SearchAnswer>('POST', path, { json: body, signal })
@@ -30,33 +29,15 @@ export const searchPassages: RunCommand = async ({ words, options, client, outpu
   return undefined
 }
 
-function given(name: string, value: unknown): Readonly<Record<string, unknown>> {
-  return value === undefined ? {} : { [name]: value }
-}
-
-function modeOf(
-  hybrid: boolean | undefined,
-  vector: boolean | undefined,
-  keyword: boolean | undefined,
-): { readonly mode?: string } {
-  const modes = [
-    ...(hybrid === true ? ['hybrid'] : []),
-    ...(vector === true ? ['vector'] : []),
-    ...(keyword === true ? ['keyword'] : []),
-  ]
-  const [mode, second] = modes
-  if (second !== undefined)
-    throw usageError(`--${mode} and --${second} are two modes: give only one`)
-  return mode === undefined ? {} : { mode }
-}
-
 const CONDITION = /^\s*([^<>=!~]+?)\s*(<=|>=|!=|<>|=|<|>|~)\s*(.*)$/s
 const FILTER_OPERATORS: Readonly<Record<string, string>> = { '!=': 'not', '<>': 'not', '~': 'like' }
 
 /** Parses `price<8`, `colour=green`, `title~%tea%` or a JSON object. All must hold. */
-export function filtersOf(conditions: readonly string[]): Readonly<Record<string, unknown>> | null {
+export function filtersOf(
+  conditions: readonly string[],
+): Readonly<Record<string, unknown>> | undefined {
   const [first, ...others] = conditions.map(filterOf)
-  if (first === undefined) return null
+  if (first === undefined) return undefined
   return others.length === 0 ? first : { and: [first, ...others] }
 }
 

@@ -25,9 +25,9 @@ import { plainValue } from './search-command.ts'
 
 export const run: RunCommand = async (context) => {
   const { options, output } = context
-  const format = chosenFormat(context)
+  const format = options.only(['csv', 'ndjson', 'parquet', 'json'], 'formats')
   const file = options.text('output')
-  if (format === null && file !== undefined) {
+  if (format === undefined && file !== undefined) {
     throw usageError('-o needs a format: --csv, --json, --ndjson or --parquet')
   }
   if (format === 'parquet') refuseBinaryTerminal(file, output, 'Parquet')
@@ -35,7 +35,7 @@ export const run: RunCommand = async (context) => {
   const project = options.text('project') ?? DEFAULT_PROJECT_NAME
   const text = await statementText(context)
   if (text === null) {
-    if (format !== null) throw usageError(`--${format} needs a statement`)
+    if (format !== undefined) throw usageError(`--${format} needs a statement`)
     const { runShell } = await import('../sql/sql-shell.ts')
     return runShell(context, { project, params, expanded: expandedOf(options) })
   }
@@ -43,23 +43,11 @@ export const run: RunCommand = async (context) => {
   const all = rest === '' ? statements : [...statements, rest.trim()]
   if (all.length === 0) throw usageError('There is no statement')
   const requests = all.map((sql) => ({ sql, project, params }))
-  if (format === null) await showAll(requests, context)
+  if (format === undefined) await showAll(requests, context)
   else if (file !== undefined && requests.length > 1) {
     throw usageError(`-o takes one statement, found ${requests.length}`)
   } else await withTarget(file, output, (write) => writeAll(requests, format, write, context))
   return undefined
-}
-
-function chosenFormat({ options, output }: CommandContext): RowFormat | null {
-  const named: readonly RowFormat[] = [
-    ...(options.flag('csv') === true ? (['csv'] as const) : []),
-    ...(options.flag('ndjson') === true ? (['ndjson'] as const) : []),
-    ...(options.flag('parquet') === true ? (['parquet'] as const) : []),
-    ...(output.isJson ? (['json'] as const) : []),
-  ]
-  const [format = null, second] = named
-  if (second === undefined) return format
-  throw usageError(`--${format} and --${second} are two formats: give only one`)
 }
 
 /** Parses parameters of the form `name=value`. */

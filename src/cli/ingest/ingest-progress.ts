@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { KNOWLEDGE_BASE } from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type { Wire } from '../../api/http/request/schema-words.ts'
-import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
+import { type NamedObject, pathOf, type Requesting } from '../command.ts'
 import { durationText } from '../jobs-over-http.ts'
 import { ProgressLine } from '../output.ts'
 import {
@@ -56,12 +56,10 @@ export interface LocalIngest {
   readonly fields: Readonly<Record<string, string>>
 }
 
-type Parts = Pick<CommandContext, 'client' | 'output' | 'signal'>
-
 export async function ingestLocal(
   ingest: LocalIngest,
   counts: IngestCounts,
-  context: Parts,
+  context: Requesting,
 ): Promise<void> {
   const { roots, rules, isRemoving, known } = ingest
   const { output, signal } = context
@@ -89,7 +87,7 @@ export async function sendAll(
   files: readonly LocalFile[],
   { kb, known, isReplacing, fields }: LocalIngest,
   counts: IngestCounts,
-  context: Parts,
+  context: Requesting,
 ): Promise<void> {
   const progress = new ProgressLine(context.output)
   const estimate = new TimeLeft(files)

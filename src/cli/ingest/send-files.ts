@@ -8,7 +8,7 @@ import type { Wire } from '../../api/http/request/schema-words.ts'
 import { quote } from '../../core/domain/names.ts'
 import { errorText } from '../../core/errors.ts'
 import { sleep } from '../../core/runtime/cancellation.ts'
-import { type CommandContext, type NamedObject, pathOf } from '../command.ts'
+import { type NamedObject, pathOf, type Requesting } from '../command.ts'
 import { CommandError } from '../command-error.ts'
 import type { HttpClient } from '../http-client.ts'
 import { runSql } from '../sql/statement-client.ts'
@@ -68,7 +68,7 @@ const REQUESTS_AT_ONCE = 3
 export async function sendFiles(
   files: readonly LocalFile[],
   options: SendOptions,
-  context: Pick<CommandContext, 'client' | 'output' | 'signal'>,
+  context: Requesting,
 ): Promise<void> {
   // Parallel requests take files from one shared iterator.
   const remaining = files.values()
@@ -103,11 +103,7 @@ async function fileHash(path: string, signal: AbortSignal): Promise<string> {
 
 type InsertFilesAnswer = Wire<typeof INSERT_FILES_RESULT>
 
-async function sendFile(
-  file: LocalFile,
-  options: SendOptions,
-  context: Pick<CommandContext, 'client' | 'output' | 'signal'>,
-): Promise<void> {
+async function sendFile(file: LocalFile, options: SendOptions, context: Requesting): Promise<void> {
   const { counts, known, isReplacing } = options
   const former = isReplacing ? undefined : known.get(file.id)
   try {
@@ -186,7 +182,7 @@ export async function postFiles(
     /** Set for piped data, which cannot be sent again. */
     readonly isOnce?: boolean
   },
-  { client, output, signal }: Pick<CommandContext, 'client' | 'output' | 'signal'>,
+  { client, output, signal }: Requesting,
 ): Promise<InsertFilesAnswer> {
   const { kb, fields, isOnce = false } = given
   const path = `${pathOf('knowledge_bases', kb)}/files`

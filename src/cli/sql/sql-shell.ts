@@ -2,7 +2,7 @@
 
 import { createInterface, type Interface } from 'node:readline'
 import type { CommandContext } from '../command.ts'
-import { CommandError, EXIT } from '../command-error.ts'
+import { EXIT } from '../command-error.ts'
 import { ReaderLeft } from '../output.ts'
 import type { TableStyle } from '../result-table.ts'
 import { runSql, showAnswer, splitStatements } from './statement-client.ts'
@@ -132,8 +132,6 @@ class Shell {
       return true
     } catch (error) {
       if (running.signal.aborted) output.warn('Interrupted')
-      else if (error instanceof CommandError)
-        output.warn(`${output.red('Error:')} ${error.message}`)
       else if (error instanceof ReaderLeft || !(error instanceof Error)) throw error
       else output.warn(`${output.red('Error:')} ${error.message}`)
       return false

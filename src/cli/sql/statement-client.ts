@@ -2,7 +2,7 @@
 import { CommandError } from '../command-error.ts'
 import { connectionLost, type HttpClient, streamLines } from '../http-client.ts'
 import type { Output } from '../output.ts'
-import { ResultTable, type TableStyle } from '../result-table.ts'
+import { type TableStyle, tableFor } from '../result-table.ts'
 import { safeLine } from '../terminal-text.ts'
 
 export interface StatementRequest {
@@ -137,13 +137,7 @@ export async function showAnswer(
     const rows = count === null ? '' : ` (${count} ${count === 1 ? 'row' : 'rows'})`
     output.say(`OK${rows}${took()}`)
   } else {
-    const table = new ResultTable(answer.columnNames, {
-      columns: output.columns,
-      expanded,
-      isPlain: !output.isTerminal,
-      dim: (text) => output.dim(text),
-      bold: (text) => output.bold(text),
-    })
+    const table = tableFor(output, answer.columnNames, expanded)
     for await (const rows of answer.batches) await output.write(table.add(rows))
     await output.write(table.end(took()))
   }

@@ -11,7 +11,6 @@ import { quotedName, selectChunks } from '../search/chunk-search.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import {
   type ListOrder,
-  type ListPage,
   listChunks,
   listCondition,
   listDocuments,
@@ -156,44 +155,30 @@ export async function deleteDocuments(
 }
 
 type Kb = KnowledgeBase
-
-export interface DocumentUses {
-  list(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredDocument>>
-  chunks(kb: Kb, order: ListOrder, signal: AbortSignal): Promise<ListPage<StoredChunk>>
-  /** Returns vectors by chunk key. */
-  vectors(kb: Kb, keys: readonly bigint[]): Promise<ReadonlyMap<bigint, Float32Array>>
-  read(kb: Kb, id: string, signal: AbortSignal): Promise<DocumentTexts>
-  put(
-    kb: Kb,
-    sent: SentDocument,
-    signal: AbortSignal,
-  ): Promise<{ readonly document: StoredDocument; readonly isNew: boolean }>
-  patch(kb: Kb, change: { readonly id: string; readonly metadata: Row }): Promise<StoredDocument>
-  remove(kb: Kb, id: string): Promise<void>
-  removeAll(
-    kb: Kb,
-    selection: Selection,
-    signal: AbortSignal,
-  ): Promise<{ readonly documents: number; readonly chunks: number }>
-}
+export type DocumentUses = ReturnType<typeof documentUses>
 
 /** @param depsOf creates the dependencies for one request */
-export function documentUses(depsOf: () => QueryDeps): DocumentUses {
+export function documentUses(depsOf: () => QueryDeps) {
   const puts = new SingleFlight()
   return {
-    list: (kb, order, signal) => listDocuments(kb, order, depsOf(), signal),
-    chunks: (kb, order, signal) => listChunks(kb, order, depsOf(), signal),
-    vectors: (kb, keys) => depsOf().documents.vectorsOf(kb, keys),
-    read: (kb, id, signal) => readDocument(kb, id, depsOf(), signal),
-    async put(kb, sent, signal) {
+    list: (kb: Kb, order: ListOrder, signal: AbortSignal) =>
+      listDocuments(kb, order, depsOf(), signal),
+    chunks: (kb: Kb, order: ListOrder, signal: AbortSignal) =>
+      listChunks(kb, order, depsOf(), signal),
+    /** Returns vectors by chunk key. */
+    vectors: (kb: Kb, keys: readonly bigint[]) => depsOf().documents.vectorsOf(kb, keys),
+    read: (kb: Kb, id: string, signal: AbortSignal) => readDocument(kb, id, depsOf(), signal),
+    async put(kb: Kb, sent: SentDocument, signal: AbortSignal) {
       const key = JSON.stringify([kb.id, sent.id])
       // One after the other, so that only the first one finds the document new.
       for (let other = puts.of(key); other !== undefined; other = puts.of(key)) await other
       return puts.run(key, () => putDocument(kb, sent, depsOf(), signal))
     },
-    patch: (kb, change) => patchDocument(kb, change, depsOf()),
-    remove: (kb, id) => deleteDocument(kb, id, depsOf()),
-    removeAll: (kb, selection, signal) => deleteDocuments(kb, selection, depsOf(), signal),
+    patch: (kb: Kb, change: { readonly id: string; readonly metadata: Row }) =>
+      patchDocument(kb, change, depsOf()),
+    remove: (kb: Kb, id: string) => deleteDocument(kb, id, depsOf()),
+    removeAll: (kb: Kb, selection: Selection, signal: AbortSignal) =>
+      deleteDocuments(kb, selection, depsOf(), signal),
   }
 }
 

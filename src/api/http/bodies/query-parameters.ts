@@ -2,7 +2,7 @@
 
 import { type TSchema, t } from 'elysia'
 import { AppError } from '../../../core/errors.ts'
-import { isObject } from '../../../core/json.ts'
+import { isObject, parsedJson } from '../../../core/json.ts'
 import { timestampOfMillis } from '../../../core/time.ts'
 import { momentMillis } from '../../../query/definitions/define-user.ts'
 import { integer } from '../request/schema-words.ts'
@@ -217,16 +217,11 @@ const DAY_AND_TIME_CHARS = '2026-05-01T12:00'.length
 
 export function filters(init: TextRules): QueryParameter<object | undefined> {
   return parsedText(init, (sent, name) => {
-    const value = parsed(sent, name)
+    const value = parsedJson(sent)
+    if (value === undefined) {
+      throw new AppError('invalid_json', `The parameter "${name}" is not JSON`)
+    }
     if (isObject(value)) return value
     throw wrongParameter(name, 'must be an object of conditions')
   })
-}
-
-function parsed(sent: string, name: string): unknown {
-  try {
-    return JSON.parse(sent)
-  } catch (cause) {
-    throw new AppError('invalid_json', `The parameter "${name}" is not JSON`, { cause })
-  }
 }

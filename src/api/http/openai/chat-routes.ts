@@ -1,11 +1,9 @@
 /** OpenAI's `/v1/chat/completions`: questions to agents and to knowledge bases. */
 import { t } from 'elysia'
 import { askerOf, type Principal, requireScope } from '../../../core/domain/access/principal.ts'
-import type { AppError } from '../../../core/errors.ts'
 import { definedFields } from '../../../core/json.ts'
 import { chunkStream } from '../answers/streamed-response.ts'
-import type { RouteContext } from '../request/route-context.ts'
-import type { RequestScope } from '../request/running-requests.ts'
+import { failureLog, type RouteContext } from '../request/route-context.ts'
 import { integer, open, orNull } from '../request/schema-words.ts'
 import { resource } from '../routes/operation.ts'
 import { filenameFor } from './attached-files.ts'
@@ -121,14 +119,6 @@ export function citationTerms(
 /** Requires the scope for questions. @throws AppError `forbidden` */
 export function mayAsk({ principal }: { readonly principal: Principal }): void {
   requireScope(principal, 'ask')
-}
-
-/** Logs a failure that is reported within a stream. */
-export function failureLog({ deps }: RouteContext, scope: RequestScope) {
-  return (failure: AppError, traceId: string) => {
-    scope.failure = failure.code
-    deps.logError({ requestId: scope.id, traceId, error: failure.cause ?? failure })
-  }
 }
 
 /** Adds a header that lists the fields of the body that had no effect. */

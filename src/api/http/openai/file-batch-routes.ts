@@ -3,7 +3,7 @@ import { type Static, t } from 'elysia'
 import { isOver, type Job } from '../../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../../core/domain/knowledge-base.ts'
 import { fullName } from '../../../core/domain/names.ts'
-import { AppError, hasCode } from '../../../core/errors.ts'
+import { AppError } from '../../../core/errors.ts'
 import type { Attachment } from '../../../ingest/pipeline/attach-job.ts'
 import { bodySchema } from '../bodies/body.ts'
 import type { RouteContext } from '../request/route-context.ts'
@@ -23,7 +23,12 @@ import { ATTRIBUTES_SCHEMA } from './attributes.ts'
 import { listSchema, POLL_AGAIN, pageOf, pageOrderOf, pageRecord, secondsOf } from './list-page.ts'
 import { attachedRecord, STORE_FILE_SCHEMA } from './store-files.ts'
 import { CHUNKING_SCHEMA, storeAt } from './store-record.ts'
-import { howToAttach, readableFilesAt, STORE_FILES_QUERY } from './vector-store-file-routes.ts'
+import {
+  howToAttach,
+  ignoreState,
+  readableFilesAt,
+  STORE_FILES_QUERY,
+} from './vector-store-file-routes.ts'
 
 const BATCHES_PATH = '/v1/vector_stores/:vector_store_id/file_batches'
 const BATCH_PATH = `${BATCHES_PATH}/:batch_id` as const
@@ -82,11 +87,7 @@ export const fileBatchOperations = resource('OpenAI', (api, context) => {
     answers: { 200: one },
     async run({ params, found: kb }) {
       const { job } = await batchAt(context, kb, params.batch_id)
-      if (!isOver(job)) {
-        await context.deps.jobs.cancel(job.id).catch((error: unknown) => {
-          if (!hasCode(error, 'job_state')) throw error
-        })
-      }
+      if (!isOver(job)) await context.deps.jobs.cancel(job.id).catch(ignoreState)
       return batchRecord(kb, await batchAt(context, kb, params.batch_id))
     },
   })

@@ -190,7 +190,8 @@ function comesWithOthers({ job, isBatch }: Attachment): AppError {
 /** Metadata that comes from the file itself. */
 const OWN: ReadonlySet<string> = new Set(['title', 'format', 'filename'])
 
-function ignoreState(error: unknown): void {
+/** Jobs that have ended by now or are gone. */
+export function ignoreState(error: unknown): void {
   const isState = error instanceof AppError && ['job_state', 'job_not_found'].includes(error.code)
   if (!isState) throw error
 }

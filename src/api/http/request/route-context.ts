@@ -31,6 +31,7 @@ import type {
   ShownSetting,
 } from '../../../core/domain/server-state.ts'
 import type { UploadedFile } from '../../../core/domain/uploaded-file.ts'
+import type { AppError } from '../../../core/errors.ts'
 import type { Attachment, AttachRequest } from '../../../ingest/pipeline/attach-job.ts'
 import type {
   InsertFilesOutcome,
@@ -62,6 +63,14 @@ export interface RouteContext {
   readonly requests: Pick<RunningRequests, 'list' | 'seenBy' | 'recent' | 'bodyTurn'>
   /** False once the server is stopping. */
   readonly isReady: () => boolean
+}
+
+/** Logs a failure that is reported within a stream. */
+export function failureLog({ deps }: RouteContext, scope: RequestScope) {
+  return (failure: AppError, traceId: string) => {
+    scope.failure = failure.code
+    deps.logError({ requestId: scope.id, traceId, error: failure.cause ?? failure })
+  }
 }
 
 /** The parts of the server. `app.ts` passes the real ones; tests pass fakes. */

@@ -54,16 +54,15 @@ export interface RecentRequest extends LogEntry {
 
 /** The most recent finished requests, for administrators. The log has all of them. */
 class RecentRequests {
-  readonly #ring: RecentRequest[] = []
-  #next = 0
+  readonly #kept: RecentRequest[] = []
 
   add(entry: LogEntry, { startMs, isFromPage }: Omit<RecentRequest, keyof LogEntry>): void {
-    this.#ring[this.#next] = { ...entry, path: keptPath(entry.path), startMs, isFromPage }
-    this.#next = (this.#next + 1) % KEPT_MAX
+    this.#kept.push({ ...entry, path: keptPath(entry.path), startMs, isFromPage })
+    if (this.#kept.length > KEPT_MAX) this.#kept.shift()
   }
 
   list(): readonly RecentRequest[] {
-    return [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)].reverse()
+    return this.#kept.toReversed()
   }
 }
 

@@ -31,6 +31,11 @@ export function maybe<S extends TSchema>(schema: S, about: About = {}) {
   return t.Optional(orNull(schema, about))
 }
 
+/** A field of a body that may be missing, null or one of these words. */
+export function maybeWord<const T extends string>(words: readonly T[]) {
+  return t.Optional(t.Union([...words.map((word) => t.Literal(word)), t.Null()]))
+}
+
 /** A whole number. Elysia's `t.Integer` takes text as well, and compiles a check for each field. */
 export function integer(about: NumberOptions = {}) {
   return t.Number({ ...about, multipleOf: 1 })

@@ -1,7 +1,7 @@
 /** API keys, users, and the audit log of their changes. */
 
 import { t } from 'elysia'
-import { type Principal, ROLE_SCOPES, SCOPES } from '../../../core/domain/access/principal.ts'
+import { ROLE_SCOPES, SCOPES } from '../../../core/domain/access/principal.ts'
 import type { AccessKey, AuditRecord } from '../../../core/domain/ports/access-ports.ts'
 import { AppError } from '../../../core/errors.ts'
 import { definedFields } from '../../../core/json.ts'
@@ -27,7 +27,7 @@ import {
   text,
 } from '../bodies/query-parameters.ts'
 import { integer, maybe, orNull, strict, TEXTS } from '../request/schema-words.ts'
-import { resource } from './operation.ts'
+import { type Place, resource } from './operation.ts'
 
 const limits = { bytesMax: 65_536 }
 const ONE_USER = '/api/users/:user_id'
@@ -47,7 +47,7 @@ const CREATE_KEY = bodySchema(
       description: 'A unique name that says what the key is for',
       examples: ['notebook'],
     }),
-    scopes: t.Array(t.String({ enum: [...SCOPES] }), { examples: [['read', 'ask']] }),
+    scopes: t.Array(SCOPE, { examples: [['read', 'ask']] }),
     projects: t.Optional(KEY_PROJECTS),
     expires_at: maybe(t.String(), { description: 'A date or time, UTC by default' }),
     requests_per_minute: maybe(integer({ minimum: 0 }), {
@@ -116,10 +116,9 @@ export const keyOperations = resource('Access', (api, { deps, snapshot }) => {
 const ROLE = t.Union([t.Literal('admin'), t.Literal('editor'), t.Literal('viewer')], {
   description: `admin: all; editor: ${ROLE_SCOPES.editor.join(', ')}; viewer: ${ROLE_SCOPES.viewer.join(', ')}`,
 })
-const ROLE_NAME = t.String({ enum: Object.keys(ROLE_SCOPES) })
 const PASSWORD = t.String({ description: '8 to 1024 characters' })
 
-const CHANGED = { password: PASSWORD, role: ROLE_NAME, projects: USER_PROJECTS }
+const CHANGED = { password: PASSWORD, role: ROLE, projects: USER_PROJECTS }
 /** `define-user.ts` checks the values. */
 const CREATE_USER = bodySchema(
   strict({ name: t.String(), ...CHANGED, projects: t.Optional(USER_PROJECTS) }),
@@ -147,14 +146,8 @@ const userRecord = recordOf<ListedUser>()(USER, { projects: (user) => user.names
 export const userOperations = resource('Access', (api, { authentication, deps, snapshot }) => {
   const { users } = deps
   const userDeps: UserDeps = { users, snapshot, firstAdmin: authentication.firstAdmin }
-  const userAt = (given: {
-    readonly params: { readonly user_id: string }
-    readonly principal: Principal
-  }): ListedUser => {
-    const {
-      params: { user_id: id },
-      principal,
-    } = given
+  const userAt = ({ params, principal }: Place<{ readonly user_id: string }>): ListedUser => {
+    const { user_id: id } = params
     const found = visibleUsers(principal, userDeps).find((user) => String(user.id) === id)
     if (found !== undefined) return found
     const message = `There is no user with id ${id.slice(0, 100)}; GET /api/users lists them`

@@ -35,6 +35,7 @@ import { eventStream } from '../answers/streamed-response.ts'
 import { agentRecord, answerRecord } from '../answers/wire.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { AGENT_DATA, AGENT_OPTIONS, MODEL, RESPONSE_FORMAT } from '../bodies/definition-shapes.ts'
+import { failureLog } from '../request/route-context.ts'
 import { anObject, maybe, open, optionally, strict } from '../request/schema-words.ts'
 import { type At, agentAt, projectAt, resource } from './operation.ts'
 
@@ -78,7 +79,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   /** A key is shown only in the answer to the request that sent it. */
   const saved = (agent: Agent, sent: Fields, status: number) => {
     const body = { ...agentRecord(agent, sentApiKey(sent)), warnings: deps.agentWarnings(agent) }
-    return Response.json(body, { status, headers: versionHeader(agent) })
+    return Response.json(body, { status, headers: { etag: agentVersion(agent) } })
   }
   api.post(AGENTS_PATH, {
     id: 'createAgent',
@@ -96,7 +97,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     find: agentAt,
     answers: { 200: { description: 'The agent', schema: AGENT, headers: VERSION_HEADER } },
     run({ found: agent }) {
-      return Response.json(agentRecord(agent), { headers: versionHeader(agent) })
+      return Response.json(agentRecord(agent), { headers: { etag: agentVersion(agent) } })
     },
   })
   api.put(AGENT_PATH, {
@@ -148,8 +149,8 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
   })
 })
 
-export const completionOperations = resource('Agents', (api, { deps }) => {
-  const { agents, logError } = deps
+export const completionOperations = resource('Agents', (api, context) => {
+  const { agents } = context.deps
   api.post(COMPLETIONS_PATH, {
     id: 'askAgent',
     summary: 'Ask an agent',
@@ -181,10 +182,7 @@ export const completionOperations = resource('Agents', (api, { deps }) => {
       const question = questionOf(call)
       const events = completionStream(agents.ask(question, scope.signal), {
         deltas: question.deltas,
-        onFailure: (failure, traceId) => {
-          scope.failure = failure.code
-          logError({ requestId: scope.id, traceId, error: failure.cause ?? failure })
-        },
+        onFailure: failureLog(context, scope),
       })
       return eventStream(events, scope)
     },
@@ -258,10 +256,6 @@ function agentToAlter(place: At<'project_name' | 'agent_name'>): Agent {
   throw new AppError('agent_creation_not_allowed', message)
 }
 
-function versionHeader(agent: Agent): { readonly etag: string } {
-  return { etag: agentVersion(agent) }
-}
-
 function sentApiKey({ model }: Fields): string | undefined {
   const key = isObject(model) ? model.api_key : undefined
   return typeof key === 'string' ? key : undefined
@@ -318,13 +312,8 @@ const COMPLETION = bodySchema(
   ),
 )
 
-interface Conversation {
-  readonly question: string
-  readonly history: readonly ConversationTurn[]
-}
-
 /** A message may use either form. @throws AppError `invalid_request` without a question */
-function conversationOf(messages: readonly SentMessage[]): Conversation {
+function conversationOf(messages: readonly SentMessage[]) {
   const turns = messages.flatMap(turnsOf)
   const last = turns.findLastIndex((turn) => turn.role === 'user')
   const question = turns[last]?.content ?? ''

@@ -130,12 +130,7 @@ export const jobOperations = resource('Jobs', (api, context) => {
 function jobsFound(
   context: RouteContext,
   request: Request,
-  filter: {
-    readonly state: Job['state'] | undefined
-    readonly kind: Job['kind'] | undefined
-    readonly project: string | undefined
-    readonly knowledge_base: string | undefined
-  },
+  filter: Omit<ReturnType<typeof JOBS_QUERY.read>, 'ids' | 'limit' | 'offset'>,
 ): readonly Job[] {
   const { state, kind, project, knowledge_base: knowledgeBase } = filter
   if (project !== undefined) requireProject(context.snapshotFor(request), project)

@@ -7,14 +7,7 @@ import type { SearchAnswer, SearchOrder, SearchResult } from '../../../query/sea
 import { SEARCH_ANSWER } from '../answers/records/knowledge-base-schemas.ts'
 import { bodySchema } from '../bodies/body.ts'
 import { CONDITIONS } from '../bodies/definition-shapes.ts'
-import {
-  anObject,
-  documentedAs,
-  integer,
-  maybe,
-  oneOf as oneOfThese,
-  orNull,
-} from '../request/schema-words.ts'
+import { anObject, integer, maybe, maybeWord } from '../request/schema-words.ts'
 import { knowledgeBaseAt, resource } from './operation.ts'
 
 export const searchOperations = resource('Knowledge bases', (api, context) => {
@@ -39,32 +32,27 @@ const NEIGHBOURS_MAX = 10
 const VECTOR_MAX = 65_536
 const SHOWN_COLUMNS_MAX = 1000
 
-const optionalPart = {
-  flag: () => maybe(t.Boolean()),
-  number: () => maybe(t.Number()),
-  integer: (minimum: number, maximum: number) => {
-    return maybe(integer({ minimum, maximum }))
-  },
-}
+const FLAG = maybe(t.Boolean())
+const NUMBER = maybe(t.Number())
 
 const SEARCH_SCHEMA = t.Object(
   {
     query: t.Union([t.String(), t.Array(t.Number(), { maxItems: VECTOR_MAX })]),
-    k: optionalPart.integer(1, K_MAX),
+    k: maybe(integer({ minimum: 1, maximum: K_MAX })),
     limit: maybe(integer({ minimum: 1, maximum: K_MAX, description: 'Another name for k' })),
-    mode: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(SEARCH_MODES)))),
-    alpha: optionalPart.number(),
-    fusion: t.Optional(documentedAs(orNull(t.String()), orNull(oneOfThese(FUSIONS)))),
-    feedback: optionalPart.flag(),
+    mode: maybeWord(SEARCH_MODES),
+    alpha: NUMBER,
+    fusion: maybeWord(FUSIONS),
+    feedback: FLAG,
     filters: maybe(anObject(CONDITIONS)),
-    min_relevance: optionalPart.number(),
-    rerank: optionalPart.flag(),
-    per_document: optionalPart.flag(),
-    allow_partial: optionalPart.flag(),
-    explain: optionalPart.flag(),
-    highlight: optionalPart.flag(),
-    answerability: optionalPart.flag(),
-    neighbours: optionalPart.integer(0, NEIGHBOURS_MAX),
+    min_relevance: NUMBER,
+    rerank: FLAG,
+    per_document: FLAG,
+    allow_partial: FLAG,
+    explain: FLAG,
+    highlight: FLAG,
+    answerability: FLAG,
+    neighbours: maybe(integer({ minimum: 0, maximum: NEIGHBOURS_MAX })),
     columns: maybe(t.Array(t.String(), { maxItems: SHOWN_COLUMNS_MAX })),
   },
   {
@@ -82,8 +70,6 @@ type SentSearch = Static<typeof SEARCH_SCHEMA>
 
 /** @throws AppError `invalid_request` naming the field */
 function searchOrder(sent: SentSearch): SearchOrder {
-  const mode = oneOf('mode', sent.mode, SEARCH_MODES)
-  const fusion = oneOf('fusion', sent.fusion, FUSIONS)
   const alpha = unitNumber('alpha', sent.alpha)
   const minRelevance = unitNumber('min_relevance', sent.min_relevance)
   return {
@@ -95,11 +81,15 @@ function searchOrder(sent: SentSearch): SearchOrder {
     isPerDocument: sent.per_document ?? false,
     allowsPartial: sent.allow_partial ?? false,
     isJudged: sent.answerability ?? false,
-    ...definedFields({ mode, fusion, alpha }),
-    ...(typeof sent.feedback === 'boolean' ? { hasFeedback: sent.feedback } : {}),
-    ...(minRelevance === undefined ? {} : { minRelevance }),
-    ...(sent.filters ? { filters: sent.filters } : {}),
-    ...(typeof sent.rerank === 'boolean' ? { rerank: sent.rerank } : {}),
+    ...definedFields({
+      mode: sent.mode ?? undefined,
+      fusion: sent.fusion ?? undefined,
+      hasFeedback: sent.feedback ?? undefined,
+      filters: sent.filters ?? undefined,
+      rerank: sent.rerank ?? undefined,
+      alpha,
+      minRelevance,
+    }),
   }
 }
 
@@ -109,18 +99,6 @@ function countOf({ k, limit }: Pick<SentSearch, 'k' | 'limit'>): number {
     throw new AppError('invalid_request', 'Fields "k" and "limit" differ; give one of them')
   }
   return k ?? limit ?? K_UNSET
-}
-
-function oneOf<T extends string>(
-  field: string,
-  sent: string | null | undefined,
-  known: readonly T[],
-): T | undefined {
-  if (sent === null || sent === undefined) return undefined
-  const found = known.find((one) => one === sent)
-  if (found !== undefined) return found
-  const expected = known.map((one) => `"${one}"`).join(', ')
-  throw wrongField(field, `must be one of ${expected}`)
 }
 
 function unitNumber(field: string, sent: number | null | undefined): number | undefined {
@@ -135,12 +113,12 @@ function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
   const shown = columns && new Set(columns.map((column) => column.toLowerCase()))
   return {
     results: results.map((result) => resultRecord(result, shown)),
-    ...(answerable === undefined ? {} : { answerable }),
-    ...(warnings.length === 0 ? {} : { warnings }),
-    ...(explanation === null
-      ? {}
-      : {
-          explain: {
+    answerable,
+    warnings: warnings.length === 0 ? undefined : warnings,
+    explain:
+      explanation === null
+        ? undefined
+        : {
             mode: explanation.mode,
             reranked: explanation.isReranked,
             feedback: explanation.isFedBack,
@@ -148,7 +126,6 @@ function searchRecord(answer: SearchAnswer, columns: readonly string[] | null) {
             access: explanation.access,
             ms: explanation.ms,
           },
-        }),
   }
 }
 
@@ -165,27 +142,19 @@ function resultRecord(result: SearchResult, shown: ReadonlySet<string> | null) {
     relevance: result.relevance,
     distance: result.distance,
     rank: result.rank,
-    ...(explanation === null ? {} : { explain: explanationRecord(explanation) }),
-    ...(highlights === null ? {} : { highlights }),
-    ...(neighbours === null
-      ? {}
-      : {
-          neighbours: {
-            before: neighbours.before.map(neighbourRecord),
-            after: neighbours.after.map(neighbourRecord),
-          },
-        }),
+    explain: explanation === null ? undefined : explanationRecord(explanation),
+    highlights: highlights ?? undefined,
+    neighbours: neighbours === null ? undefined : neighboursRecord(neighbours),
   }
 }
 
-function explanationRecord({
-  vector,
-  keyword,
-  fusion,
-  reranker,
-}: NonNullable<SearchResult['explanation']>) {
+function explanationRecord({ reranker, ...ranks }: NonNullable<SearchResult['explanation']>) {
   const reranked = reranker && { score: reranker.score, rank_before: reranker.rankBefore }
-  return { vector, keyword, fusion, reranker: reranked }
+  return { ...ranks, reranker: reranked }
+}
+
+function neighboursRecord({ before, after }: NonNullable<SearchResult['neighbours']>) {
+  return { before: before.map(neighbourRecord), after: after.map(neighbourRecord) }
 }
 
 function neighbourRecord({ chunkId, content }: FoundChunk) {

@@ -158,19 +158,14 @@ export const traceOperations = resource('Traces', (api, context) => {
 })
 
 function filterOf(sent: ReturnType<typeof TRACES_QUERY.read> | ReturnType<typeof SELECTION.read>) {
-  const { project, agent, conversation_id: conversationId, outcome, purpose, from, to, q } = sent
-  const [projectName, agentName, questionPart] = [project, agent, q]
-  const filter = {
-    projectName,
-    agentName,
-    conversationId,
-    outcome,
-    purpose,
-    from,
-    to,
-    questionPart,
-  }
-  return definedFields(filter) satisfies TraceFilter
+  const { outcome, purpose, from, to } = sent
+  return definedFields({
+    ...{ outcome, purpose, from, to },
+    projectName: sent.project,
+    agentName: sent.agent,
+    conversationId: sent.conversation_id,
+    questionPart: sent.q,
+  }) satisfies TraceFilter
 }
 
 const summaryRecord = recordOf<TraceSummary>()(TRACE_SUMMARY, {
