@@ -12,14 +12,14 @@ import type { NamedDatabase } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { may } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { RemoveButton } from '../../components/dialog.tsx'
+import { RemoveButton, TryButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
 import { knowledgeBaseChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Details, Entries, Entry, RecordList } from '../../components/record-list.tsx'
-import { useAction, useRequest } from '../../components/resource.ts'
+import { useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { SCHEDULES } from './source-list.tsx'
@@ -92,35 +92,21 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
   )
 }
 
-/** Connects once and shows the database's answer. */
-function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
-  const { act, failure, isBusy } = useAction()
-  const [outcome, setOutcome] = useState<string>()
-  const test = async () => {
-    setOutcome(undefined)
-    await act(async () => setOutcome(await refusalOf(address, json)))
-  }
-  const trouble = failure?.message ?? outcome
-  return (
-    <>
-      <Button look="small" label="Test" aria-disabled={isBusy} onClick={test} />
-      <span class={`small ${trouble ? 'bad' : 'good'}`} role="status">
-        {isBusy ? 'Connecting …' : (trouble ?? '') || (outcome === '' ? 'Connected' : '')}
-      </span>
-    </>
-  )
-}
-
 /** The answers of both checks, for a stored and for a new connection. */
 type Check =
   | { readonly success: boolean; readonly error_message: string | null }
   | { readonly status: string; readonly detail?: string }
 
-/** @returns the database's error message; empty if it answers */
-async function refusalOf(address: string, json: unknown): Promise<string> {
-  const check = await request<Check>(address, { method: 'POST', ...(json ? { json } : {}) })
-  if ('success' in check) return check.success ? '' : (check.error_message ?? 'It does not respond')
-  return check.status === 'success' ? '' : (check.detail ?? 'It does not respond')
+/** Connects once. */
+function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
+  const attempt = async () => {
+    const check = await request<Check>(address, { method: 'POST', ...(json ? { json } : {}) })
+    const isThere = 'success' in check ? check.success : check.status === 'success'
+    const trouble = 'success' in check ? check.error_message : check.detail
+    if (!isThere) throw new Error(trouble ?? 'It does not respond')
+    return 'Connected'
+  }
+  return <TryButton look="small" label="Test" attempt={attempt} />
 }
 
 function Tables({ of: database }: { readonly of: string }) {
