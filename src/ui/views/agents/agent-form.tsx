@@ -5,10 +5,10 @@ import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { Check, SearchInput, TextAreaField, TextField } from '../../components/form/field.tsx'
 import { type InputField, Inputs, type Values } from '../../components/form/form.tsx'
+import { modelFields } from '../../components/form/search-fields.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
-import { modelFields } from '../knowledge-base/model-settings.tsx'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
 const MODES = [
