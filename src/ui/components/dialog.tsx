@@ -90,6 +90,30 @@ export function ActionButton(
   )
 }
 
+/** A button that tries something, and says beside it how that went. */
+export function TryButton(
+  props: Omit<ButtonProps, 'onClick'> & {
+    /** @throws Error what went wrong @returns words for success */
+    readonly attempt: () => Promise<string>
+  },
+) {
+  const { attempt, ...button } = props
+  const { act, failure, isBusy } = useAction()
+  const [success, setSuccess] = useState('')
+  const run = () => {
+    setSuccess('')
+    return act(async () => setSuccess(await attempt()))
+  }
+  return (
+    <>
+      <Button {...button} aria-disabled={isBusy} onClick={run} />
+      <span class={`small ${failure ? 'bad' : 'good'}`} role="status">
+        {isBusy ? 'Waiting for an answer …' : (failure?.message ?? success)}
+      </span>
+    </>
+  )
+}
+
 interface ConfirmDialogProps {
   readonly title: string
   /** Describes what will be deleted. */

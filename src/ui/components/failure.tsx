@@ -21,7 +21,8 @@ export function Failure(props: {
       <Icon name="warning" />
       <div>
         <strong>{title}</strong>
-        <p class="pre">{error.message}</p>
+        {/* A caret below a line of SQL points at the character above it. */}
+        <p class={`pre ${error.message.includes('\n') ? 'mono' : ''}`}>{error.message}</p>
         {hasPage && (
           <a class="small" href={`/docs/errors#${error.code}`} target="_blank" rel="noreferrer">
             About <code>{error.code}</code>

@@ -10,13 +10,14 @@ import {
   DETECTED_LANGUAGE,
   EMBEDDING_PROVIDERS,
   LANGUAGE_CHOICES,
+  modelFields,
+  modelOf,
 } from '../../components/form/search-fields.tsx'
 import { projectChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Section } from '../../components/record-list.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
-import { modelFields, modelOf } from '../knowledge-base/model-settings.tsx'
 
 export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()

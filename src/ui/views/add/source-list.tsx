@@ -9,8 +9,7 @@ import {
 } from '../../api/knowledge-bases.ts'
 import type { Job, Source } from '../../api/records.ts'
 import { ActionButton, RemoveButton } from '../../components/dialog.tsx'
-import { SelectField, TextField } from '../../components/form/field.tsx'
-import { Form } from '../../components/form/form.tsx'
+import { Form, Inputs, type Values } from '../../components/form/form.tsx'
 import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
@@ -127,41 +126,34 @@ export const SCHEDULES = [
   ['every week', 'Every week'],
 ] as const
 
+const FIRST: Values = { kind: 'site', schedule: 'every day' }
+
 function NewSource({ project, name, onBegun }: WayInProps) {
-  const [kind, setKind] = useState<SourceDefinition['kind']>('site')
-  const [title, setTitle] = useState('')
-  const [place, setPlace] = useState('')
-  const [schedule, setSchedule] = useState('every day')
+  const [values, setValues] = useState(FIRST)
+  const { kind: chosen = '', title = '', place = '', schedule = '' } = values
+  const kind = isKind(chosen) ? chosen : 'site'
   const shown = KINDS[kind]
+  const kinds = Object.entries(KINDS).map(([value, { label }]) => [value, label] as const)
+  const hint = kind === 'folder' ? 'Path within a folder in EIDER_FOLDERS_DIR' : undefined
   const add = async () => {
     const when = schedule === '' ? {} : { schedule }
     const definition = { name: title.trim(), kind, [shown.of]: place.trim(), ...when }
     const source = await addSource(project, name, definition)
-    setTitle('')
-    setPlace('')
+    setValues({ kind, schedule })
     onBegun(await runSource(source))
   }
   return (
     <Form verb="Add and run" onSend={add}>
       <h2>Add a source</h2>
-      <div class="grid">
-        <SelectField
-          label="Kind"
-          value={kind}
-          onChoose={(value) => {
-            if (isKind(value)) setKind(value)
-          }}
-          options={Object.entries(KINDS).map(([value, { label }]) => [value, label] as const)}
-        />
-        <TextField label="Name" required value={title} onText={setTitle} />
-        <SelectField label="Schedule" value={schedule} onChoose={setSchedule} options={SCHEDULES} />
-      </div>
-      <TextField
-        label={shown.place}
-        hint={kind === 'folder' && 'Path within a folder in EIDER_FOLDERS_DIR'}
-        required
-        value={place}
-        onText={setPlace}
+      <Inputs
+        fields={[
+          { name: 'kind', label: 'Kind', options: kinds },
+          { name: 'title', label: 'Name', isRequired: true },
+          { name: 'schedule', label: 'Schedule', options: SCHEDULES },
+          { name: 'place', label: shown.place, hint, isRequired: true },
+        ]}
+        values={values}
+        onChange={setValues}
       />
     </Form>
   )

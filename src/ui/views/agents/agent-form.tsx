@@ -3,24 +3,28 @@ import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import {
-  Check,
-  SearchInput,
-  SelectField,
-  TextAreaField,
-  TextField,
-} from '../../components/form/field.tsx'
-import { Inputs, type Values } from '../../components/form/form.tsx'
+import { Check, SearchInput, TextAreaField, TextField } from '../../components/form/field.tsx'
+import { type InputField, Inputs, type Values } from '../../components/form/form.tsx'
+import { modelFields } from '../../components/form/search-fields.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
-import { modelFields } from '../knowledge-base/model-settings.tsx'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
 const MODES = [
   ['', 'Text'],
   ['sql', 'Text, with the rows of the last statement'],
 ] as const
+
+const LIMIT = { kind: 'number', min: 1, hint: "Leave empty for the server's default" } as const
+const LIMITS: readonly InputField[] = [
+  {
+    ...{ name: 'mode', label: 'Answer as', options: MODES },
+    hint: 'The built-in model cannot write SQL',
+  },
+  { name: 'timeoutSeconds', label: 'Time limit in seconds', ...LIMIT },
+  { name: 'maxSteps', label: 'Maximum steps', ...LIMIT },
+]
 
 export function AgentForm(props: {
   readonly draft: AgentDraft
@@ -30,7 +34,8 @@ export function AgentForm(props: {
 }) {
   const { draft, onChange, isNameFixed = false, keyedProvider } = props
   const set = (changes: Partial<AgentDraft>) => onChange({ ...draft, ...changes })
-  const text = (key: 'name' | 'promptTemplate' | 'timeoutSeconds' | 'maxSteps') => ({
+  const { mode, timeoutSeconds, maxSteps } = draft
+  const text = (key: 'name' | 'promptTemplate') => ({
     value: draft[key],
     onText: (typed: string) => set({ [key]: typed }),
   })
@@ -53,29 +58,7 @@ export function AgentForm(props: {
         {...text('promptTemplate')}
         rows={5}
       />
-      <div class="grid">
-        <SelectField
-          label="Answer as"
-          hint="The built-in model cannot write SQL"
-          value={draft.mode}
-          onChoose={(value) => set({ mode: value })}
-          options={MODES}
-        />
-        <TextField
-          label="Time limit in seconds"
-          hint="Leave empty for the server's default"
-          {...text('timeoutSeconds')}
-          type="number"
-          min="1"
-        />
-        <TextField
-          label="Maximum steps"
-          hint="Leave empty for the server's default"
-          {...text('maxSteps')}
-          type="number"
-          min="1"
-        />
-      </div>
+      <Inputs fields={LIMITS} values={{ mode, timeoutSeconds, maxSteps }} onChange={set} />
     </>
   )
 }

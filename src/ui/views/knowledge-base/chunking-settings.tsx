@@ -87,34 +87,16 @@ export function ChunkingSettings(props: SectionProps) {
 }
 
 function fieldsOf(type: string, storedType: string): readonly InputField[] {
+  const options = [...TYPES, ...OTHER_TYPES.filter(([one]) => one === storedType)]
+  const number = { kind: 'number', empty: 'automatic' } as const
+  const hint = 'Leave empty to fit the embedding model'
   return [
-    {
-      name: 'type',
-      label: 'How documents are chunked',
-      options: [...TYPES, ...OTHER_TYPES.filter(([one]) => one === storedType)],
-    },
+    { name: 'type', label: 'How documents are chunked', options },
     ...(hasSize(type)
-      ? [
-          {
-            name: 'size',
-            label: 'Size in characters',
-            kind: 'number' as const,
-            min: 1,
-            hint: 'Leave empty to fit the embedding model',
-            empty: 'automatic',
-          },
-        ]
+      ? [{ name: 'size', label: 'Size in characters', ...number, min: 1, hint }]
       : []),
     ...(hasOverlap(type)
-      ? [
-          {
-            name: 'overlap',
-            label: 'Overlap in characters',
-            kind: 'number' as const,
-            min: 0,
-            empty: 'automatic',
-          },
-        ]
+      ? [{ name: 'overlap', label: 'Overlap in characters', ...number, min: 0 }]
       : []),
   ]
 }

@@ -4,14 +4,18 @@ import { useState } from 'preact/hooks'
 import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../core/domain/knowledge-base.ts'
 import { quote } from '../../../core/domain/names.ts'
 import { addressOfApi } from '../../api/documents.ts'
-import type { ModelChoice } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
 import { ActionButton } from '../../components/dialog.tsx'
 import { Progress } from '../../components/failure.tsx'
 import type { InputField, Values } from '../../components/form/form.tsx'
-import { EMBEDDING_PROVIDERS } from '../../components/form/search-fields.tsx'
+import {
+  EMBEDDING_PROVIDERS,
+  modelFields,
+  modelOf,
+  PLAIN_PROVIDERS,
+} from '../../components/form/search-fields.tsx'
 import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -19,55 +23,14 @@ import { type SectionProps, SettingsSection, useSaving } from './settings-sectio
 
 /** The API shows a stored secret like this. Sending it back keeps the secret. */
 const MASKED = '******'
-/** Servers with a single model, which needs no name. */
-const NAMELESS = new Set(['tei', 'rerank'])
-/** Providers without a choice of name, key or address. */
-const PLAIN = new Set(['builtin', ''])
-
-/** The fields of a model: only the provider, unless it needs more. */
-export function modelFields(
-  { provider = '' }: Values,
-  options: readonly (readonly [string, string])[],
-  placeholder: string,
-): readonly InputField[] {
-  const choice: InputField = { name: 'provider', label: 'Provider', options }
-  if (PLAIN.has(provider)) return [choice]
-  return [
-    choice,
-    { name: 'model', label: 'Model', placeholder, isRequired: !NAMELESS.has(provider) },
-    {
-      name: 'key',
-      label: 'Key',
-      kind: 'password',
-      hint: 'Stored encrypted. Leave empty to keep the stored key, or to use the server’s',
-    },
-    {
-      name: 'url',
-      label: 'Address',
-      kind: 'url',
-      placeholder: 'https://…/v1',
-      hint: 'Leave empty for the provider’s own address',
-    },
-  ]
-}
-
 /** Clears the key, because it belongs to the provider that it was entered for. */
 function changedProvider(before: Values, next: Values): Values {
   return before.provider === next.provider ? next : { provider: next.provider ?? '' }
 }
 
-export function modelOf({ provider = '', model = '', key = '', url = '' }: Values): ModelChoice {
-  return {
-    provider,
-    ...(model.trim() === '' ? {} : { model_name: model.trim() }),
-    ...(key === '' ? {} : { api_key: key }),
-    ...(url.trim() === '' ? {} : { base_url: url.trim() }),
-  }
-}
-
 function valuesOf(stored: KnowledgeBase['reranking_model'] | undefined): Values {
   const { provider = '', model_name: model = '', base_url: url = '' } = stored ?? {}
-  return PLAIN.has(provider) ? { provider } : { provider, model, url }
+  return PLAIN_PROVIDERS.has(provider) ? { provider } : { provider, model, url }
 }
 
 export function EmbeddingSettings(props: SectionProps) {

@@ -4,7 +4,7 @@
  */
 import { useState } from 'preact/hooks'
 import { SqlError } from '../../api/sql.ts'
-import { Button, CopyButton, Icon } from '../../components/button.tsx'
+import { Button, CopyButton } from '../../components/button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure } from '../../components/failure.tsx'
@@ -100,17 +100,9 @@ export function RunFailure(props: {
   readonly onGo: (at: number) => void
 }) {
   const { run, error, text, onGo } = props
-  if (!(error instanceof SqlError)) return <Failure error={error} />
   const place = placeIn(run, text)
-  const [head = '', ...excerpt] = error.message.split('\n')
   return (
-    <div class="failure" role="alert">
-      <Icon name="warning" />
-      <div>
-        <strong>{error.title}</strong>
-        <p class="pre">{head}</p>
-        {excerpt.length > 0 && <pre>{excerpt.join('\n')}</pre>}
-      </div>
+    <Failure error={error}>
       {place && (
         <Button
           look="small"
@@ -119,7 +111,7 @@ export function RunFailure(props: {
           onClick={() => onGo(place.from)}
         />
       )}
-    </div>
+    </Failure>
   )
 }
 
