@@ -82,7 +82,7 @@ export type Values = Readonly<Record<string, string>>
 export interface InputField {
   readonly name: string
   readonly label: string
-  readonly kind?: 'text' | 'number' | 'password' | 'url' | 'check'
+  readonly kind?: 'text' | 'number' | 'password' | 'url' | 'date' | 'search' | 'check'
   /** The values to choose from. */
   readonly options?: readonly (readonly [string, string])[] | undefined
   readonly hint?: string | undefined
@@ -94,6 +94,13 @@ export interface InputField {
   readonly isRequired?: boolean
   /** The text shown for an empty value. */
   readonly empty?: string
+}
+
+/** The values of these fields that are not empty, such as from an address. */
+export function givenOf(fields: readonly InputField[], values: Values): Values {
+  return Object.fromEntries(
+    fields.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])),
+  )
 }
 
 /** Fields side by side, with their values by name. */

@@ -164,7 +164,7 @@ function SyncTable(props: {
   )
   const columns = (details.data?.columns ?? []).map(({ name }) => name)
   const { into = NEW, name = '', id = '', schedule = '' } = values
-  const text = values.text ?? columns.find((column) => column !== id) ?? ''
+  const text = values.text || columns.find((column) => column !== id) || ''
   const { places, options } = knowledgeBaseChoices()
   const choices = (names: readonly string[]) => names.map((one) => [one, one] as const)
   const sync = async () => {
@@ -200,7 +200,10 @@ function SyncTable(props: {
           { name: 'schedule', label: 'Schedule', options: SCHEDULES },
         ]}
         values={{ ...values, text }}
-        onChange={setValues}
+        // A suggested column follows the id column until the user chooses one.
+        onChange={(next) => {
+          setValues(next.text === text ? { ...next, text: values.text ?? '' } : next)
+        }}
       />
     </FormDialog>
   )

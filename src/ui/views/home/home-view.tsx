@@ -29,7 +29,7 @@ import { tellDone } from '../../shell/notices.tsx'
 import { givenFiles } from '../../uploads/drop-anywhere.tsx'
 import { FilePicker } from '../../uploads/picked-files.tsx'
 import { SendingFiles } from '../../uploads/sending-progress.tsx'
-import { ProjectPanel } from './project-panel.tsx'
+import { HomeEntry, ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
 export function HomeView() {
@@ -276,11 +276,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
   // A table created by a statement has no original bytes.
   const isSent = bytes > 0
   return (
-    <li>
-      <Icon name="file" />
-      <a class="one-line" href={tableAddress(name)} title="Open in SQL">
-        {name}
-      </a>
+    <HomeEntry icon="file" name={name} href={tableAddress(name)}>
       <span class="home-about small quiet">
         {[format, isSent ? shownBytes(bytes) : '', TABLES.test(format) ? counted(rows, 'row') : '']
           .filter(Boolean)
@@ -316,6 +312,6 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           </RemoveButton>
         )}
       </span>
-    </li>
+    </HomeEntry>
   )
 }

@@ -33,7 +33,7 @@ import {
   turnsAt,
   watch,
 } from './running-turns.ts'
-import { TurnActions, TurnCard } from './turn-card.tsx'
+import { TurnCard } from './turn-card.tsx'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
@@ -66,28 +66,23 @@ export function ConversationPane(props: ConversationPaneProps) {
     return onAsk(question, begun)
   }
   const firstId = kept.readEarlier ? undefined : (kept.turns[0]?.trace_id ?? live[0]?.traceId)
-  const actionsOf = ({ question, traceId }: AskedTurn) => (
-    <TurnActions
-      isDisabled={isRunning}
-      onAsk={() => void askHere(question).catch(tellUnlessStopped)}
-      {...(traceId === undefined
-        ? {}
-        : {
-            onRemove: (isEdited: boolean) => {
-              setDoomed({ traceId, question, isFirst: traceId === firstId, isEdited })
-            },
-          })}
-    />
-  )
-  const cardOf = (turn: AskedTurn, key: string | number) => (
-    <TurnCard
-      key={key}
-      turn={turn}
-      project={agent.project}
-      summary={summaries.get(turn.traceId ?? '')}
-      actions={actionsOf(turn)}
-    />
-  )
+  const cardOf = (turn: AskedTurn, key: string | number) => {
+    const { question, traceId } = turn
+    const removed = (isEdited: boolean) => {
+      setDoomed({ traceId: traceId ?? '', question, isFirst: traceId === firstId, isEdited })
+    }
+    return (
+      <TurnCard
+        key={key}
+        turn={turn}
+        project={agent.project}
+        summary={summaries.get(traceId ?? '')}
+        isDisabled={isRunning}
+        onAsk={() => void askHere(question).catch(tellUnlessStopped)}
+        onRemove={traceId === undefined ? undefined : removed}
+      />
+    )
+  }
   const over = live.filter(({ state }) => state !== 'running')
   const running = live.filter(({ state }) => state === 'running')
   // Memoized, because stored turns do not change with each piece of a streamed answer.
