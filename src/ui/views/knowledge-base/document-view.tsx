@@ -10,7 +10,7 @@ import { Button, CopyButton, Icon } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { counted, shownCount } from '../../components/numbers.ts'
-import { Loaded } from '../../components/record-list.tsx'
+import { LISTED_MAX, Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf, chunkNumber } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -207,7 +207,6 @@ function ColumnText({ of, document, column, text, marked }: ColumnTextProps) {
   )
 }
 
-const LISTED_MAX = 200
 const LISTED_BEFORE = 20
 
 function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChunk[] {

@@ -19,13 +19,7 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
   const { columns, rows, state } = run
   if (columns.length === 0 && state !== 'done') return null
   const names = columns.map(({ name }) => name)
-  if (isPlan(names)) {
-    return (
-      <section class="stack" aria-label="Result">
-        <PlanOfRun run={run} />
-      </section>
-    )
-  }
+  if (isPlan(names)) return <PlanOfRun run={run} />
   return (
     <section class="stack" aria-label="Result">
       <Warnings of={run.warnings} />
@@ -90,7 +84,7 @@ function PlanOfRun({ run }: { readonly run: Run }) {
   const said = run.rows.map(([key, value]) => ({ key: String(key), text: String(value) }))
   const choices = said.filter(({ key }) => Object.hasOwn(CHOICES, key))
   return (
-    <div class="stack">
+    <section class="stack" aria-label="Result">
       {choices.length > 0 && (
         <ul class="panel list" aria-label="How it runs">
           {choices.map(({ key, text }, index) => (
@@ -108,7 +102,7 @@ function PlanOfRun({ run }: { readonly run: Run }) {
             {text}
           </pre>
         ))}
-    </div>
+    </section>
   )
 }
 
