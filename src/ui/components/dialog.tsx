@@ -76,6 +76,22 @@ export function Dialog({
   )
 }
 
+/** A button that opens a dialog. */
+export function DialogButton(
+  props: Omit<ButtonProps, 'onClick' | 'children'> & {
+    readonly children: (close: () => void) => ComponentChildren
+  },
+) {
+  const { children, ...button } = props
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <Button {...button} onClick={() => setIsOpen(true)} />
+      {isOpen && children(() => setIsOpen(false))}
+    </>
+  )
+}
+
 /** A button whose work may fail, which is then shown beside it. */
 export function ActionButton(
   props: Omit<ButtonProps, 'onClick'> & { readonly work: () => Promise<unknown> },
@@ -155,16 +171,10 @@ interface ConfirmButtonProps extends Omit<ConfirmDialogProps, 'onClose' | 'title
 
 export function ConfirmButton(props: ConfirmButtonProps & Omit<ButtonProps, 'children'>) {
   const { asks, verb = props.label ?? 'Delete', onConfirm, children, ...button } = props
-  const [isAsking, setIsAsking] = useState(false)
   return (
-    <>
-      <Button {...button} onClick={() => setIsAsking(true)} />
-      {isAsking && (
-        <ConfirmDialog title={asks} {...{ verb, onConfirm }} onClose={() => setIsAsking(false)}>
-          {children}
-        </ConfirmDialog>
-      )}
-    </>
+    <DialogButton {...button}>
+      {(onClose) => <ConfirmDialog title={asks} {...{ verb, onConfirm, onClose, children }} />}
+    </DialogButton>
   )
 }
 

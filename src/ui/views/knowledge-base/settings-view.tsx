@@ -16,7 +16,8 @@ import {
 import type { KnowledgeBase } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { Icon } from '../../components/button.tsx'
+import { DialogButton } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Warnings } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
@@ -101,7 +102,6 @@ function Columns({ kb }: { readonly kb: KnowledgeBase }) {
 
 function Deletion({ at, name }: { readonly at: string; readonly name: string }) {
   const { route } = useLocation()
-  const [isOpen, setIsOpen] = useState(false)
   const [typed, setTyped] = useState('')
   const remove = async () => {
     await request(at, { method: 'DELETE' })
@@ -117,29 +117,30 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
           <Icon name="download" />
           Export with its vectors
         </a>
-        <Button icon="trash" label="Delete the knowledge base" onClick={() => setIsOpen(true)} />
+        <DialogButton icon="trash" label="Delete the knowledge base">
+          {(onClose) => (
+            <FormDialog
+              title={`Delete ${name}?`}
+              verb="Delete"
+              look="danger"
+              isIncomplete={typed !== name}
+              onSubmit={remove}
+              onClose={onClose}
+            >
+              <p>
+                All its documents, chunks and vectors are deleted permanently. Agents that read it
+                are kept.
+              </p>
+              <TextField
+                label={`Type ${name} to delete it`}
+                value={typed}
+                autocomplete="off"
+                onText={setTyped}
+              />
+            </FormDialog>
+          )}
+        </DialogButton>
       </div>
-      {isOpen && (
-        <FormDialog
-          title={`Delete ${name}?`}
-          verb="Delete"
-          look="danger"
-          isIncomplete={typed !== name}
-          onSubmit={remove}
-          onClose={() => setIsOpen(false)}
-        >
-          <p>
-            All its documents, chunks and vectors are deleted permanently. Agents that read it are
-            kept.
-          </p>
-          <TextField
-            label={`Type ${name} to delete it`}
-            value={typed}
-            autocomplete="off"
-            onText={setTyped}
-          />
-        </FormDialog>
-      )}
     </Section>
   )
 }
