@@ -65,7 +65,9 @@ export function Dialog({
     >
       <div class="stack dialog-content">
         <header class="row">
-          <h2 id={titleId}>{title}</h2>
+          <h2 id={titleId} class="grow">
+            {title}
+          </h2>
           {onClose && (
             <Button look="icon-only quiet" icon="close" aria-label="Close" onClick={onClose} />
           )}

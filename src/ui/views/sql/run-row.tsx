@@ -104,12 +104,14 @@ export function RunFailure(props: {
   return (
     <Failure error={error}>
       {place && (
-        <Button
-          look="small"
-          icon="arrow"
-          label="Go to the error"
-          onClick={() => onGo(place.from)}
-        />
+        <p>
+          <Button
+            look="small"
+            icon="arrow"
+            label="Go to the error"
+            onClick={() => onGo(place.from)}
+          />
+        </p>
       )}
     </Failure>
   )
