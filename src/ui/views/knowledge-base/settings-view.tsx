@@ -33,7 +33,7 @@ import { Loaded, Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
-import { KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame, wordsOfIndex } from './knowledge-base-frame.tsx'
 import { EmbeddingSettings, RerankingSettings } from './model-settings.tsx'
 import { type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
@@ -243,7 +243,7 @@ function IndexForm(
       }}
     >
       <p role="status">
-        {stateWords(now.type, now.state)}: <bdi>{now.detail}</bdi>
+        Now: {wordsOfIndex(now.type, now.state)}, <bdi>{now.detail}</bdi>
       </p>
     </SettingsSection>
   )
@@ -266,12 +266,6 @@ function statementOf({ project, name }: KnowledgeBaseName, values: Values): stri
     return value === '' ? [] : [`, ${option} = ${Number(value)}`]
   })
   return `CREATE INDEX ${on} WITH (type = '${type}'${options.join('')})`
-}
-
-function stateWords(type: string, state: string): string {
-  if (state === 'building') return `The ${type} index is being built`
-  if (state === 'unavailable') return `The ${type} index cannot be built here`
-  return state === 'ready' ? `Searches use the ${type} index` : 'Searches are exact'
 }
 
 /** The part of the definition that saving replaces. */
