@@ -3,9 +3,9 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isOver } from '../../core/domain/flow/job.ts'
-import { changeJob, readJob } from '../api/jobs.ts'
+import { addressOfJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
-import { ApiError, asError } from '../api/request.ts'
+import { ApiError, asError, request } from '../api/request.ts'
 import { may } from '../api/session.ts'
 import { ActionButton } from './dialog.tsx'
 import { Failure, Progress } from './failure.tsx'
@@ -167,7 +167,7 @@ function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgress
   const look = async () => {
     isAsking.current = true
     try {
-      show(await readJob(known.id))
+      show(await request<Job>(addressOfJob(known.id)))
     } catch (error) {
       // It goes on when the server is back.
       if (!(error instanceof ApiError && error.code === 'unreachable')) setFailure(asError(error))
@@ -182,7 +182,7 @@ function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgress
     if (isWatched && !isAsking.current) void look()
   }, 'soon')
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
-    show(await changeJob(known.id, how))
+    show(await request<Job>(`${addressOfJob(known.id)}/${how}`, { method: 'POST' }))
     onChanged?.()
   }
   return { job, failure, look, change }

@@ -15,12 +15,9 @@ export function knownOf<K extends Kind>(
   kind: K,
   { project, name }: NamedPlace,
 ): ProjectContents[K][number] | undefined {
-  const all: readonly ProjectContents[K][number][] | undefined = knownProject(project)?.[kind]
+  const known = projects.value?.find((one) => isSame(one.name, project))
+  const all: readonly ProjectContents[K][number][] | undefined = known?.[kind]
   return all?.find((one) => isSame(one.name, name))
-}
-
-function knownProject(name: string): ProjectContents | undefined {
-  return projects.value?.find((one) => isSame(one.name, name))
 }
 
 function isSame(one: string, other: string): boolean {

@@ -15,6 +15,7 @@ import { TextField } from '../components/form/field.tsx'
 import { Form, useFields } from '../components/form/form.tsx'
 import { shownProject } from '../components/numbers.ts'
 import { PageHeader } from '../components/page-header.tsx'
+import { LISTED_MAX } from '../components/record-list.tsx'
 import { usePolling } from '../components/resource.ts'
 import { isForWriting } from './addresses.ts'
 import { Notices, tellFailed } from './notices.tsx'
@@ -268,9 +269,6 @@ const FAILURE_WORDS: Readonly<
   },
 }
 
-/** The most entries shown per project. The palette finds the others. */
-const SHOWN_MAX = 200
-
 function Navigation() {
   const here = useRef<HTMLElement>(null)
   const { path } = useLocation()
@@ -292,12 +290,12 @@ function Navigation() {
 function ProjectEntries({ project }: { readonly project: ProjectContents }) {
   const name = shownProject(project.name)
   const entries = ofProject(project).filter(({ isPart }) => isPart !== true)
-  const moreCount = entries.length - SHOWN_MAX
+  const moreCount = entries.length - LISTED_MAX
   return (
     <div role="group" aria-label={`Project ${name}`}>
       <h2>{name}</h2>
       <ul>
-        {entries.slice(0, SHOWN_MAX).map(entryOf)}
+        {entries.slice(0, LISTED_MAX).map(entryOf)}
         {moreCount > 0 && (
           <li class="small quiet">
             and {moreCount} more: find them with {PALETTE_KEYS}

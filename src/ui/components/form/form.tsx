@@ -57,12 +57,12 @@ interface FormDialogProps extends Pick<FormProps, 'verb' | 'look' | 'isIncomplet
   readonly onClose: () => void
 }
 
-/** The input stays while sent and after a failure, which is shown in the dialog. */
+/** Closed once it is sent. After a failure, which it shows, the input stays. */
 export function FormDialog(props: FormDialogProps) {
   const { title, size = 'plain', onSubmit, onClose, ...form } = props
   return (
     <Dialog title={title} size={size} onClose={onClose} staysOnClickBeside>
-      <Form {...form} onSend={onSubmit} onCancel={onClose} />
+      <Form {...form} onSend={() => onSubmit().then(onClose)} onCancel={onClose} />
     </Dialog>
   )
 }

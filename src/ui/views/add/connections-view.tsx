@@ -12,7 +12,7 @@ import type { NamedDatabase } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { may } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { RemoveButton, TryButton } from '../../components/dialog.tsx'
+import { DialogButton, RemoveButton, TryButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { FormDialog, type InputField, Inputs, type Values } from '../../components/form/form.tsx'
 import { knowledgeBaseChoices } from '../../components/known-name.ts'
@@ -25,7 +25,6 @@ import { SCHEDULES } from './source-list.tsx'
 
 export function ConnectionsView() {
   const all = useRequest<readonly NamedDatabase[]>('/api/databases')
-  const [isAdding, setIsAdding] = useState(false)
   const connections = {
     ...all,
     data: all.data?.filter(({ type, engine }) => type === 'data' && engine !== 'files'),
@@ -44,21 +43,14 @@ export function ConnectionsView() {
     <>
       <PageHeader title="Connections">
         {mayAdd && (
-          <Button look="primary" icon="plus" label="Connect" onClick={() => setIsAdding(true)} />
+          <DialogButton look="primary" icon="plus" label="Connect">
+            {(onClose) => <NewConnection onClose={onClose} onAdded={all.reload} />}
+          </DialogButton>
         )}
       </PageHeader>
       <Entries of={connections} what="the connections" empty={empty}>
         {(one) => <Connection key={one.name} of={one} onRemoved={all.reload} />}
       </Entries>
-      {isAdding && (
-        <NewConnection
-          onClose={() => setIsAdding(false)}
-          onAdded={() => {
-            setIsAdding(false)
-            all.reload()
-          }}
-        />
-      )}
     </>
   )
 }
@@ -182,7 +174,6 @@ function SyncTable(props: {
       ...(schedule === '' ? {} : { schedule }),
     })
     await runSource(source)
-    onClose()
     route(`${addressOf.addDocuments(place.project, place.name)}?from=sources`)
   }
   const ids = columns.includes(id) ? columns : [id, ...columns]

@@ -7,7 +7,7 @@ import { Check, SearchInput, TextAreaField, TextField } from '../../components/f
 import { type InputField, Inputs, type Values } from '../../components/form/form.tsx'
 import { modelFields } from '../../components/form/search-fields.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
-import { Loaded } from '../../components/record-list.tsx'
+import { LISTED_MAX, Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
@@ -216,8 +216,6 @@ export interface Choice {
   readonly kind: string
 }
 
-const SHOWN_MAX = 200
-
 function PickGroup(props: {
   readonly label: string
   readonly choices: readonly Choice[]
@@ -229,7 +227,7 @@ function PickGroup(props: {
   const found = choices.filter(({ schema, name }) => {
     return `${schema}.${name}`.toLowerCase().includes(typed.toLowerCase())
   })
-  const bySchema = Map.groupBy(found.slice(0, SHOWN_MAX), ({ schema }) => schema)
+  const bySchema = Map.groupBy(found.slice(0, LISTED_MAX), ({ schema }) => schema)
   const toggle = (name: string) => {
     const rest = picked.filter((one) => one !== name)
     onPick(rest.length === picked.length ? [...picked, name] : rest)
@@ -268,9 +266,9 @@ function PickGroup(props: {
           </div>
         )
       })}
-      {found.length > SHOWN_MAX && (
+      {found.length > LISTED_MAX && (
         <p class="small quiet">
-          {counted(found.length - SHOWN_MAX, 'more', 'more')}: type a part of a name to find them.
+          {counted(found.length - LISTED_MAX, 'more', 'more')}: type a part of a name to find them.
         </p>
       )}
     </section>

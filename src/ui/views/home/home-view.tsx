@@ -15,7 +15,7 @@ import type { Job, ServerStatus, UploadedFile } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { RemoveButton } from '../../components/dialog.tsx'
+import { DialogButton, RemoveButton } from '../../components/dialog.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
@@ -33,14 +33,11 @@ import { HomeEntry, ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
 export function HomeView() {
-  const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
   const read = () => void refreshCatalog().catch(() => {})
   return (
     <>
-      <PageHeader title="Home">
-        {may('write') && <Make onNewProject={() => setIsNewProject(true)} />}
-      </PageHeader>
+      <PageHeader title="Home">{may('write') && <Make />}</PageHeader>
       {mayUpload() && <AddData />}
       <SampleProgress />
       <SendingFiles />
@@ -53,7 +50,6 @@ export function HomeView() {
         ))}
       {all && <Projects all={all} />}
       <FileList />
-      {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
     </>
   )
 }
@@ -106,7 +102,7 @@ function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
   )
 }
 
-function Make({ onNewProject }: { readonly onNewProject: () => void }) {
+function Make() {
   return (
     <>
       <a class="button" href={addressOf.newKnowledgeBase()}>
@@ -117,7 +113,11 @@ function Make({ onNewProject }: { readonly onNewProject: () => void }) {
         <Icon name="plus" />
         New agent
       </a>
-      {mayMakeProjects() && <Button icon="plus" label="New project" onClick={onNewProject} />}
+      {mayMakeProjects() && (
+        <DialogButton icon="plus" label="New project">
+          {(onClose) => <NewProject onClose={onClose} />}
+        </DialogButton>
+      )}
     </>
   )
 }
@@ -127,7 +127,6 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
   const create = async () => {
     await createProject(name)
     tellDone(`Created the project ${name}`)
-    onClose()
   }
   return (
     <FormDialog title="New project" verb="Create" onSubmit={create} onClose={onClose}>

@@ -102,7 +102,7 @@ async function readRunning(project: string, name: string, signal: AbortSignal) {
   return (await listJobs(order, signal)).items
 }
 
-function wordsOfIndex(type: string, state: string): string {
+export function wordsOfIndex(type: string, state: string): string {
   if (state === 'building') return `${type} index is being built`
   if (state === 'unavailable') return `${type} index is not available here`
   return state === 'ready' ? `${type} index` : 'exact search'

@@ -16,7 +16,8 @@ import {
 import type { KnowledgeBase } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
-import { Button, Icon } from '../../components/button.tsx'
+import { Icon } from '../../components/button.tsx'
+import { DialogButton } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Warnings } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
@@ -32,7 +33,7 @@ import { Loaded, Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
-import { KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame, wordsOfIndex } from './knowledge-base-frame.tsx'
 import { EmbeddingSettings, RerankingSettings } from './model-settings.tsx'
 import { type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
@@ -101,7 +102,6 @@ function Columns({ kb }: { readonly kb: KnowledgeBase }) {
 
 function Deletion({ at, name }: { readonly at: string; readonly name: string }) {
   const { route } = useLocation()
-  const [isOpen, setIsOpen] = useState(false)
   const [typed, setTyped] = useState('')
   const remove = async () => {
     await request(at, { method: 'DELETE' })
@@ -117,29 +117,30 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
           <Icon name="download" />
           Export with its vectors
         </a>
-        <Button icon="trash" label="Delete the knowledge base" onClick={() => setIsOpen(true)} />
+        <DialogButton icon="trash" label="Delete the knowledge base">
+          {(onClose) => (
+            <FormDialog
+              title={`Delete ${name}?`}
+              verb="Delete"
+              look="danger"
+              isIncomplete={typed !== name}
+              onSubmit={remove}
+              onClose={onClose}
+            >
+              <p>
+                All its documents, chunks and vectors are deleted permanently. Agents that read it
+                are kept.
+              </p>
+              <TextField
+                label={`Type ${name} to delete it`}
+                value={typed}
+                autocomplete="off"
+                onText={setTyped}
+              />
+            </FormDialog>
+          )}
+        </DialogButton>
       </div>
-      {isOpen && (
-        <FormDialog
-          title={`Delete ${name}?`}
-          verb="Delete"
-          look="danger"
-          isIncomplete={typed !== name}
-          onSubmit={remove}
-          onClose={() => setIsOpen(false)}
-        >
-          <p>
-            All its documents, chunks and vectors are deleted permanently. Agents that read it are
-            kept.
-          </p>
-          <TextField
-            label={`Type ${name} to delete it`}
-            value={typed}
-            autocomplete="off"
-            onText={setTyped}
-          />
-        </FormDialog>
-      )}
     </Section>
   )
 }
@@ -242,7 +243,7 @@ function IndexForm(
       }}
     >
       <p role="status">
-        {stateWords(now.type, now.state)}: <bdi>{now.detail}</bdi>
+        Now: {wordsOfIndex(now.type, now.state)}, <bdi>{now.detail}</bdi>
       </p>
     </SettingsSection>
   )
@@ -265,12 +266,6 @@ function statementOf({ project, name }: KnowledgeBaseName, values: Values): stri
     return value === '' ? [] : [`, ${option} = ${Number(value)}`]
   })
   return `CREATE INDEX ${on} WITH (type = '${type}'${options.join('')})`
-}
-
-function stateWords(type: string, state: string): string {
-  if (state === 'building') return `The ${type} index is being built`
-  if (state === 'unavailable') return `The ${type} index cannot be built here`
-  return state === 'ready' ? `Searches use the ${type} index` : 'Searches are exact'
 }
 
 /** The part of the definition that saving replaces. */

@@ -2,9 +2,9 @@
 
 import { useLocation } from 'preact-iso/router'
 import { isOver } from '../../../core/domain/flow/job.ts'
-import { forgetJob, forgetJobs, isUnchangedSync, listJobs } from '../../api/jobs.ts'
+import { addressOfJob, forgetJobs, isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
-import { path } from '../../api/request.ts'
+import { path, request } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
@@ -98,15 +98,16 @@ function stateOf(text: string | null | undefined): Job['state'] | undefined {
 
 /** Asks first, unless completed: another job could still be continued. */
 function DeleteJob(props: { readonly job: Job; readonly onDeleted: () => void }) {
-  const { id, state, title } = props.job
-  const forget = () => forgetJob(id).then(props.onDeleted)
+  const { id, state, title: name } = props.job
+  const address = addressOfJob(id)
   if (state !== 'done') {
     return (
-      <ConfirmButton look="small" label="Delete" asks={`Delete ${title}?`} onConfirm={forget}>
-        <p>Stored data is kept, but the job cannot be continued.</p>
-      </ConfirmButton>
+      <RemoveButton verb="Delete" {...{ name, address }} onDone={props.onDeleted}>
+        Stored data is kept, but the job cannot be continued.
+      </RemoveButton>
     )
   }
+  const forget = () => request<void>(address, { method: 'DELETE' }).then(props.onDeleted)
   return <ActionButton look="small" label="Delete" work={forget} />
 }
 

@@ -7,10 +7,14 @@ import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { givenOf, type InputField, Inputs } from '../../components/form/form.tsx'
 import { counted, shownCount, shownDuration, shownTime, timeOf } from '../../components/numbers.ts'
-import { RecordList, RecordTable, type TableColumn } from '../../components/record-list.tsx'
+import {
+  LISTED_MAX,
+  RecordList,
+  RecordTable,
+  type TableColumn,
+} from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 
-const SHOWN_MAX = 200
 const STATUSES = [
   ['', 'Any'],
   ['failed', 'Failed, with any status'],
@@ -35,7 +39,7 @@ export function RequestsPane() {
     (signal) => {
       const { from, ...others } = filters
       const asked = new URLSearchParams(from ? others : { ...others, from: 'programs' })
-      return request<readonly AnsweredRequest[]>(`/api/requests?limit=${SHOWN_MAX}&${asked}`, {
+      return request<readonly AnsweredRequest[]>(`/api/requests?limit=${LISTED_MAX}&${asked}`, {
         signal,
       })
     },

@@ -8,7 +8,7 @@ import {
   searchPath,
 } from '../../api/knowledge-bases.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
+import { Dialog, DialogButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure, Loading, Progress, Warnings } from '../../components/failure.tsx'
 import { counted } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
@@ -201,16 +201,14 @@ interface SameInCodeProps {
 
 /** The SQL statement and the HTTP request that return the same results, for copying. */
 function SameInCode(props: SameInCodeProps) {
-  const [isOpen, setIsOpen] = useState(false)
   return (
-    <>
-      <Button look="small" label="SQL, HTTP" onClick={() => setIsOpen(true)} />
-      {isOpen && (
-        <Dialog title="This search in SQL and HTTP" size="wide" onClose={() => setIsOpen(false)}>
+    <DialogButton look="small" label="SQL, HTTP">
+      {(onClose) => (
+        <Dialog title="This search in SQL and HTTP" size="wide" onClose={onClose}>
           <Code {...props} />
         </Dialog>
       )}
-    </>
+    </DialogButton>
   )
 }
 

@@ -5,7 +5,7 @@
 import { useState } from 'preact/hooks'
 import { SqlError } from '../../api/sql.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
+import { Dialog, DialogButton } from '../../components/dialog.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure } from '../../components/failure.tsx'
 import { SearchInput, TextField } from '../../components/form/field.tsx'
@@ -104,12 +104,14 @@ export function RunFailure(props: {
   return (
     <Failure error={error}>
       {place && (
-        <Button
-          look="small"
-          icon="arrow"
-          label="Go to the error"
-          onClick={() => onGo(place.from)}
-        />
+        <p>
+          <Button
+            look="small"
+            icon="arrow"
+            label="Go to the error"
+            onClick={() => onGo(place.from)}
+          />
+        </p>
       )}
     </Failure>
   )
@@ -138,7 +140,6 @@ interface RunRowProps {
 
 /** The run button, the project, the state, and further actions. */
 export function RunRow({ tab, run, refused, onRun, onPlan, onRunAll }: RunRowProps) {
-  const [isHistory, setIsHistory] = useState(false)
   const link = linkOf(tab, location.origin)
   return (
     <div class="row">
@@ -174,8 +175,9 @@ export function RunRow({ tab, run, refused, onRun, onPlan, onRunAll }: RunRowPro
         <CopyButton label="Copy a link" text={link} />
       )}
       <Button look="small" label="Plan" title="How the statement would run" onClick={onPlan} />
-      <Button look="small" label="History" onClick={() => setIsHistory(true)} />
-      {isHistory && <HistoryDialog onClose={() => setIsHistory(false)} />}
+      <DialogButton look="small" label="History">
+        {(onClose) => <HistoryDialog onClose={onClose} />}
+      </DialogButton>
     </div>
   )
 }
