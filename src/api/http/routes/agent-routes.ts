@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type TSchema, t } from 'elysia'
+import { t } from 'elysia'
 import { completionStream, responseFormatOf } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
@@ -45,14 +45,13 @@ const COMPLETIONS_PATH = `${AGENT_PATH}/completions` as const
 const RUNS_PATH = '/api/agents/runs'
 
 const optionalText = maybe(t.String())
-const optionalObject = (shape: TSchema) => maybe(anObject(shape))
 
 /** The catalog checks all other fields, because clients expect its wording when it refuses one. */
 const DEFINITION = {
-  model: optionalObject(MODEL),
-  data: optionalObject(AGENT_DATA),
+  model: maybe(anObject(MODEL)),
+  data: maybe(anObject(AGENT_DATA)),
   prompt_template: optionalText,
-  params: optionalObject(open(AGENT_OPTIONS)),
+  params: maybe(anObject(open(AGENT_OPTIONS))),
   /** The older field for naming a model. */
   model_name: optionalText,
   provider: optionalText,
