@@ -207,7 +207,15 @@ test('rows with many columns and a long text are stored whole', async () => {
 
 test('a chunk that comes alone is stored as among others', async () => {
   const metadata: Row = { text: 'é\0', n: 2 ** 53 - 1, part: 1 / 3, ok: false, list: [1, null] }
-  const rows: readonly Row[] = [metadata, { ...metadata, n: null, ok: null, text: '' }, {}]
+  const extremes: Row = { part: -0, n: -(2 ** 53), text: `a, "b" ['c'] {d} \\e NULL` }
+  const rows: readonly Row[] = [
+    metadata,
+    { ...metadata, n: null, ok: null, text: '' },
+    {},
+    extremes,
+    { part: 1.7976931348623157e308, text: 'NULL', list: '[NULL]' },
+    { part: 5e-324, n: 0, ok: true },
+  ]
   const documents = rows.map((own, index) => {
     return { id: `d${index}`, texts: [`some words, words ${index}`], metadata: own }
   })

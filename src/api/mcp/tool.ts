@@ -44,12 +44,8 @@ export function answers(required: string[], properties: ObjectSchema['properties
   return { type: 'object', properties, required }
 }
 
-interface ToolAnnotations {
-  readonly readOnlyHint: boolean
-  readonly destructiveHint: boolean
-  readonly idempotentHint: boolean
-  readonly openWorldHint: boolean
-}
+type Hint = 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
+type ToolAnnotations = Readonly<Record<Hint, boolean>>
 
 /** The tool changes nothing and uses only this server. */
 export const READS: ToolAnnotations = {

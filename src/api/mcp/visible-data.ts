@@ -6,36 +6,16 @@ import {
   type Principal,
   requireNamespace,
 } from '../../core/domain/access/principal.ts'
-import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { DataSource } from '../../core/domain/flow/source-parameters.ts'
 import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import {
-  DEFAULT_PROJECT,
-  FILES_DATABASE,
-  nameKey,
-  type Project,
-  type ProjectTable,
-  type View,
-} from '../../core/domain/names.ts'
-import { type FileTable, tablesOfFile } from '../../core/domain/uploaded-file.ts'
+import { DEFAULT_PROJECT, FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
+import { tablesOfFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { DocumentTexts } from '../../query/documents/document-changes.ts'
 import type { ToolCall } from './tool.ts'
 
-export interface VisibleData {
-  readonly projects: readonly Project[]
-  readonly knowledgeBases: readonly KnowledgeBase[]
-  readonly agents: readonly Agent[]
-  readonly tables: readonly ProjectTable[]
-  readonly views: readonly View[]
-  readonly files: readonly FileTable[]
-  readonly dataSources: readonly DataSource[]
-}
+export type VisibleData = ReturnType<typeof visibleData>
 
-export function visibleData({
-  uses,
-  principal,
-}: Pick<ToolCall, 'uses' | 'principal'>): VisibleData {
+export function visibleData({ uses, principal }: Pick<ToolCall, 'uses' | 'principal'>) {
   const snapshot = uses.catalogFor(principal).catalog.snapshot()
   const isRead = mayDo(principal, 'read')
   const isAsked = isRead || mayDo(principal, 'ask')
@@ -125,15 +105,6 @@ export function defaultProject(principal: Principal): string {
 
 /** `eider://documents/{project}/{knowledge_base}/{id}`, `eider://schemas/{namespace}/{name}`. */
 
-type EiderUri =
-  | {
-      readonly kind: 'document'
-      readonly project: string
-      readonly knowledgeBase: string
-      readonly id: string
-    }
-  | { readonly kind: 'schema'; readonly namespace: string; readonly name: string }
-
 export const DOCUMENT_TEMPLATE = 'eider://documents/{project}/{knowledge_base}/{id}'
 export const SCHEMA_TEMPLATE = 'eider://schemas/{namespace}/{name}'
 
@@ -146,7 +117,7 @@ export function schemaUri(namespace: string, name: string): string {
 }
 
 /** Returns undefined for a URI of another form. */
-export function readEiderUri(text: string): EiderUri | undefined {
+export function readEiderUri(text: string) {
   const [, kind, path = ''] = /^eider:\/\/(documents|schemas)\/(.+)$/s.exec(text) ?? []
   const [first, second, ...rest] = path.split('/')
   try {
@@ -154,12 +125,12 @@ export function readEiderUri(text: string): EiderUri | undefined {
     const name = decodeURIComponent(second ?? '')
     if (namespace === '' || name === '') return undefined
     if (kind === 'schemas') {
-      return rest.length === 0 ? { kind: 'schema', namespace, name } : undefined
+      return rest.length === 0 ? { kind: 'schema' as const, namespace, name } : undefined
     }
     // URIs written by hand may leave the slashes of an id unescaped.
     const id = decodeURIComponent(rest.join('/'))
     if (kind !== 'documents' || id === '') return undefined
-    return { kind: 'document', project: namespace, knowledgeBase: name, id }
+    return { kind: 'document' as const, project: namespace, knowledgeBase: name, id }
   } catch {
     return undefined
   }

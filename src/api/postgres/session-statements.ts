@@ -78,8 +78,7 @@ export class PgSession {
   answer(sql: string): SessionAnswer | undefined {
     const text = sql.replaceAll(/\/\*.*?(?:\*\/|$)|--[^\n]*/gs, ' ').trim()
     const [, first = ''] = /^([a-z]+)/i.exec(text) ?? []
-    const run = STATEMENTS[first.toLowerCase()]
-    return run?.call(this, text)
+    return STATEMENTS[first.toLowerCase()]?.(this, text)
   }
 
   /** @throws AppError `invalid_request` if there are too many settings */
@@ -134,43 +133,33 @@ function unquoted(text: string): string {
 }
 
 /** DuckDB does not know these, and would report a syntax error. */
-function refused(text: string): never {
+function refused(_session: PgSession, text: string): never {
   const [word = ''] = text.split(/\s/)
   throw new AppError('sql_not_supported', `${word.toUpperCase()} is not supported`)
 }
 
 const STATEMENTS: Readonly<
-  Record<string, (this: PgSession, text: string) => SessionAnswer | undefined>
+  Record<string, (session: PgSession, text: string) => SessionAnswer | undefined>
 > = {
-  begin() {
-    return this.begin()
+  begin: (session) => session.begin(),
+  start(session, text) {
+    return /^start\s+transaction\b/i.test(text) ? session.begin() : undefined
   },
-  start(text) {
-    return /^start\s+transaction\b/i.test(text) ? this.begin() : undefined
-  },
-  commit() {
-    return this.end('COMMIT')
-  },
-  end() {
-    return this.end('COMMIT')
-  },
-  abort() {
-    return this.end('ROLLBACK')
-  },
-  rollback(text) {
-    if (!/\bto\b/i.test(text)) return this.end('ROLLBACK')
-    if (this.state === 'E') this.state = 'T'
+  commit: (session) => session.end('COMMIT'),
+  end: (session) => session.end('COMMIT'),
+  abort: (session) => session.end('ROLLBACK'),
+  rollback(session, text) {
+    if (!/\bto\b/i.test(text)) return session.end('ROLLBACK')
+    if (session.state === 'E') session.state = 'T'
     return { tag: 'ROLLBACK' }
   },
   savepoint: () => ({ tag: 'SAVEPOINT' }),
   release: () => ({ tag: 'RELEASE' }),
-  discard(text) {
+  discard(session, text) {
     const isAll = /^discard\s+all$/i.test(text)
-    return isAll ? { ...this.reset(), tag: 'DISCARD ALL' } : { tag: text.toUpperCase() }
+    return isAll ? { ...session.reset(), tag: 'DISCARD ALL' } : { tag: text.toUpperCase() }
   },
-  reset() {
-    return this.reset()
-  },
+  reset: (session) => session.reset(),
   unlisten: () => ({ tag: 'UNLISTEN' }),
   listen: refused,
   notify: refused,
@@ -178,24 +167,24 @@ const STATEMENTS: Readonly<
   grant: refused,
   revoke: refused,
   do: refused,
-  set(text) {
+  set(session, text) {
     // `@name` is a variable of the engine.
     if (/^set\s+@/i.test(text)) return undefined
     if (/^set\s+((session\s+characteristics|local|session)\b.*)?\btransaction\b/i.test(text)) {
       return { tag: 'SET' }
     }
     const zone = /^set\s+(?:session\s+|local\s+)?time\s+zone\s+(.+)$/is.exec(text)
-    if (zone !== null) return this.set('TimeZone', unquoted(zone[1]?.trim() ?? ''))
+    if (zone !== null) return session.set('TimeZone', unquoted(zone[1]?.trim() ?? ''))
     const [, name, value] =
       /^set\s+(?:session\s+|local\s+)?([\w.]+)\s*(?:=|\bto\b)\s*(.+)$/is.exec(text) ?? []
-    return name === undefined ? undefined : this.set(name, unquoted((value ?? '').trim()))
+    return name === undefined ? undefined : session.set(name, unquoted((value ?? '').trim()))
   },
-  show(text) {
+  show(session, text) {
     const [, shown = ''] = /^show\s+(.+)$/is.exec(text) ?? []
     const plain = unquoted(shown.trim())
     const key = /^transaction\s+isolation\s+level$/i.test(plain) ? 'transaction_isolation' : plain
     const name = settingKey(/^time\s+zone$/i.test(key) ? 'TimeZone' : key)
-    const value = this.setting(name)
+    const value = session.setting(name)
     return value === undefined ? undefined : { tag: 'SHOW', shown: { name, value } }
   },
 }

@@ -40,13 +40,6 @@ export interface LeftOut {
   readonly reason: string
 }
 
-interface FoundFiles {
-  readonly files: readonly LocalFile[]
-  readonly leftOut: readonly LeftOut[]
-  readonly leftOutCount: number
-  readonly failed: readonly { readonly path: string; readonly message: string }[]
-}
-
 const LEFT_OUT_NAMED_MAX = 1000
 
 const GLOB_SIGNS = /[*?[\]{}]/
@@ -105,11 +98,7 @@ export function documentIdOf(path: string, { base }: Pick<FileRoot, 'base'>): st
 }
 
 /** All files, each once, ordered by name. @throws CommandError if two have the same id */
-export async function findFiles(
-  roots: readonly FileRoot[],
-  rules: FileRules,
-  signal: AbortSignal,
-): Promise<FoundFiles> {
+export async function findFiles(roots: readonly FileRoot[], rules: FileRules, signal: AbortSignal) {
   const found = new FoundInRoots(rules, signal)
   for (const root of roots) await found.addRoot(root)
   return found.result()
@@ -133,7 +122,7 @@ class FoundInRoots {
     await this.#addFolder(root.path, root)
   }
 
-  result(): FoundFiles {
+  result() {
     const files = [...this.#byPath.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
     const twice = files.find((file, index) => files[index + 1]?.id === file.id)
     if (twice !== undefined) {

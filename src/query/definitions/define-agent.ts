@@ -12,10 +12,16 @@ import { checkedName } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { definedFields } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'
-import { FieldReader, type Fields, modelRefOf, refuseOptions, withNestedParams } from './fields.ts'
+import {
+  FieldReader,
+  type Fields,
+  INVALID_AGENT,
+  invalidAgent,
+  modelRefOf,
+  refuseOptions,
+  withNestedParams,
+} from './fields.ts'
 import { mcpServersOf, shownMcpServer } from './mcp-fields.ts'
-
-const INVALID_AGENT = 'invalid_agent'
 
 export const AGENT_FIELDS: ReadonlySet<string> = new Set([
   'name',
@@ -97,7 +103,7 @@ export async function alterAgent(
 export function overriddenAgent(agent: Agent, sent: Fields, deps: CatalogDeps): Agent {
   const read = checkedFields(sent)
   if (read.text('name') !== undefined) {
-    throw new AppError(INVALID_AGENT, 'The name of an agent cannot be changed for a question')
+    throw invalidAgent('The name of an agent cannot be changed for a question')
   }
   if (deps.author !== undefined && Object.keys(sent).length > 0) {
     requireScope(deps.author, 'write')
@@ -149,10 +155,6 @@ function requirePattern(author: Principal, pattern: string): void {
   throw new AppError('forbidden', `${message}: name data of your own projects`)
 }
 
-export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> {
-  await deps.catalog.dropAgent(agent)
-}
-
 function checkedFields(sent: Fields): FieldReader {
   const read = new FieldReader(withNestedParams(sent, INVALID_AGENT), INVALID_AGENT)
   read.allowOnly(AGENT_FIELDS, (name) => {
@@ -181,10 +183,7 @@ function modelFieldsOf(read: FieldReader): Fields | undefined {
   if (model !== undefined) {
     for (const [name, value] of Object.entries(flat)) {
       if (value === undefined || value === model[name]) continue
-      throw new AppError(
-        INVALID_AGENT,
-        `Field "${name}" belongs in "model"; leave it out beside that`,
-      )
+      throw invalidAgent(`Field "${name}" belongs in "model"; leave it out beside that`)
     }
     return model
   }
@@ -200,7 +199,7 @@ function chosenModel(fields: Fields, stored: ModelRef | null, deps: CatalogDeps)
   refuseOptions(fields, agentModelOptionsOf(ref.provider), INVALID_AGENT)
   if (ref.provider === BUILTIN_PROVIDER) return builtinModel(ref, fields)
   if (ref.modelName !== '') return ref
-  throw new AppError(INVALID_AGENT, `"model_name" is required for provider ${ref.provider}`)
+  throw invalidAgent(`"model_name" is required for provider ${ref.provider}`)
 }
 
 /** Fails if the user named a different model, so the built-in one never replaces it silently. */
@@ -208,15 +207,12 @@ function builtinModel(ref: ModelRef, fields: Fields): ModelRef {
   const { modelName } = ref
   if (modelName === '' || modelName === BUILTIN_CHAT_MODEL) {
     if (ref.baseUrl === undefined) return { ...ref, modelName: BUILTIN_CHAT_MODEL }
-    throw new AppError(
-      INVALID_AGENT,
-      'The builtin provider has no "base_url": name another "provider"',
-    )
+    throw invalidAgent('The builtin provider has no "base_url": name another "provider"')
   }
   const how = fields.provider
     ? `the builtin provider has ${BUILTIN_CHAT_MODEL} only`
     : 'say its "provider" (openai, anthropic, ollama, …), or its "base_url"'
-  throw new AppError(INVALID_AGENT, `Unknown model ${modelName.slice(0, 100)}: ${how}`)
+  throw invalidAgent(`Unknown model ${modelName.slice(0, 100)}: ${how}`)
 }
 
 /** Providers by model name, because some clients send only the name. */
@@ -239,7 +235,7 @@ function dataOf(fields: Fields, stored: AgentData | null): AgentData | null {
   read.allowOnly(new Set(['knowledge_bases', 'tables', 'mcp']), (name) => {
     return `Unknown field "${name}" in "data"; expected "knowledge_bases", "tables" and "mcp"`
   })
-  const mcp = mcpServersOf(read.list('mcp') ?? [], stored?.mcp ?? [], INVALID_AGENT)
+  const mcp = mcpServersOf(read.list('mcp') ?? [], stored?.mcp ?? [])
   const names = (field: string, parts: PatternParts) => {
     return (read.textList(field) ?? []).map((name) => checkedPattern(name, parts))
   }
@@ -284,14 +280,14 @@ function checkedPattern(name: string, { min, max, shown }: PatternParts): string
   const isWellMade = parts.length >= min && parts.length <= max && parts.every(Boolean)
   if (isWellMade && name.length <= PATTERN_CHARS_MAX) return parts.join('.')
   const expected = `expected "${shown}", where * and ? are wildcards`
-  throw new AppError(INVALID_AGENT, `"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
+  throw invalidAgent(`"${name.slice(0, 60)}" is not a name in "data": ${expected}`)
 }
 
 /** null resets a limit to the server's default. Undefined if nothing changes. */
 function paramsOf(read: FieldReader, stored: AgentParams = {}): AgentParams | undefined {
   const mode = read.text('mode')
   if (mode !== undefined && mode !== 'text' && mode !== 'sql') {
-    throw new AppError(INVALID_AGENT, `Field "mode" must be "text" or "sql"; it is "${mode}"`)
+    throw invalidAgent(`Field "mode" must be "text" or "sql"; it is "${mode}"`)
   }
   const sent: AgentParams = definedFields({
     timeoutSeconds: read.integer('timeout', { min: 1, max: 86_400 }),

@@ -29,7 +29,7 @@ import type {
 } from '../../core/domain/ports/store-ports.ts'
 import { AppError, toAppError } from '../../core/errors.ts'
 import { startDeadline } from '../../core/runtime/cancellation.ts'
-import { FieldReader, type Fields } from './fields.ts'
+import { type Bounds, FieldReader, type Fields } from './fields.ts'
 
 /** The time limit for a connection check that a client waits for. */
 const CHECK_MS = 10_000
@@ -237,11 +237,6 @@ export async function dropProject(project: Project, deps: CatalogDeps): Promise<
 
 const INVALID_INDEX = 'invalid_request'
 
-interface Bounds {
-  readonly min: number
-  readonly max: number
-}
-
 /** The options of each index type, apart from the metric. */
 const INDEX_OPTIONS: Readonly<Record<VectorIndexType, Readonly<Record<string, Bounds>>>> = {
   exact: {},
@@ -298,22 +293,18 @@ function indexType(text: string | undefined, sent: Fields): VectorIndexType | nu
   if (text === undefined) {
     const [first] = Object.keys(sent)
     if (first === undefined) return null
-    if (Object.hasOwn(sent, 'type'))
-      throw new AppError(INVALID_INDEX, `"type" is null; there are ${INDEX_TYPES}`)
-    throw new AppError(
-      INVALID_INDEX,
-      `"${first}" needs a "type" beside it; there are ${INDEX_TYPES}`,
-    )
+    const why = Object.hasOwn(sent, 'type')
+      ? '"type" is null'
+      : `"${first}" needs a "type" beside it`
+    throw new AppError(INVALID_INDEX, `${why}; there are ${INDEX_TYPES}`)
   }
   const type = text.toLowerCase()
   if (type === 'auto') return null
   // MindsDB clients use `ivf_file` for an IVF index stored in a file.
   if (type === 'ivf' || type === 'ivf_file') return 'ivf'
   if (type === 'hnsw' || type === 'exact') return type
-  throw new AppError(
-    INVALID_INDEX,
-    `There is no index of the type "${text.slice(0, 80)}"; there are ${INDEX_TYPES}`,
-  )
+  const message = `There is no index of the type "${text.slice(0, 80)}"; there are ${INDEX_TYPES}`
+  throw new AppError(INVALID_INDEX, message)
 }
 
 function checkMetric(metric: string | undefined): void {

@@ -16,7 +16,13 @@ import {
   embeddingModelOf,
 } from './change-embedding-model.ts'
 import type { CatalogDeps } from './define-database.ts'
-import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE, withNestedParams } from './fields.ts'
+import {
+  FieldReader,
+  type Fields,
+  INVALID_KNOWLEDGE_BASE,
+  invalidKnowledgeBase,
+  withNestedParams,
+} from './fields.ts'
 import {
   columnFields,
   fieldsOfExport,
@@ -296,7 +302,7 @@ const SHARED_PARAMS: ReadonlySet<string> = new Set([...SEARCH_FIELDS, ...KEPT_PA
 function staysAsItIs({ name, vectorDatabase }: KnowledgeBase, what: string): AppError {
   const how = 'create another knowledge base and INSERT … SELECT from this one'
   const message = `${name} is stored in ${vectorDatabase} and keeps ${what}: ${how}`
-  return new AppError(INVALID_KNOWLEDGE_BASE, message)
+  return invalidKnowledgeBase(message)
 }
 
 /** Returns the previous params, without those that belong to another model. */
@@ -331,10 +337,7 @@ export function notAllowed(name: string): string {
 function refuseNever(read: FieldReader): void {
   const name = Object.keys(NEVER).find((name) => read.truth(name) === true)
   if (name === undefined) return
-  throw new AppError(
-    INVALID_KNOWLEDGE_BASE,
-    `Parameter '${name}' can only be false: ${NEVER[name]}`,
-  )
+  throw invalidKnowledgeBase(`Parameter '${name}' can only be false: ${NEVER[name]}`)
 }
 
 /** @throws AppError `dimension_mismatch`, because only a new model can change the vector length */

@@ -14,6 +14,12 @@ export function invalidKnowledgeBase(message: string): AppError {
   return new AppError(INVALID_KNOWLEDGE_BASE, message)
 }
 
+export const INVALID_AGENT = 'invalid_agent'
+
+export function invalidAgent(message: string): AppError {
+  return new AppError(INVALID_AGENT, message)
+}
+
 /** The API's field names with values as they were sent. */
 export type Fields = Readonly<Record<string, unknown>>
 
@@ -126,7 +132,7 @@ export class FieldReader {
   }
 }
 
-interface Bounds {
+export interface Bounds {
   readonly min: number
   readonly max: number
 }

@@ -11,7 +11,7 @@ import type { StoragePlace } from '../../core/domain/ports/storage-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import type { CatalogDeps } from './define-database.ts'
-import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE } from './fields.ts'
+import { FieldReader, type Fields, INVALID_KNOWLEDGE_BASE, invalidKnowledgeBase } from './fields.ts'
 import { exportDefinition, fieldsOfExport, readExportDefinition } from './knowledge-base-fields.ts'
 
 export const EMBEDDED = 'embedded'
@@ -60,7 +60,7 @@ export function storageOf(
   const vectorDatabase = checkedName('storage database', database)
   if (!isCopied) {
     const message = '"copy" is of a storage in a connected PostgreSQL: leave it out'
-    throw new AppError(INVALID_KNOWLEDGE_BASE, message)
+    throw invalidKnowledgeBase(message)
   }
   return { vectorDatabase, vectorDatabaseTable, place: null, isCopied }
 }
@@ -82,8 +82,7 @@ function refuseOtherDatabase(database: string, snapshot: CatalogSnapshot): void 
     source?.engine === 'postgres'
       ? permit
       : 'leave "storage" out, or name a store: "duckdb", or a name of your own'
-  throw new AppError(
-    INVALID_KNOWLEDGE_BASE,
+  throw invalidKnowledgeBase(
     `"storage" names ${database}, ${what}, which stores no vectors; ${how}`,
   )
 }
@@ -104,10 +103,7 @@ export async function attachedFields(
 ): Promise<{ readonly fields: Fields; readonly dimensions: number | null }> {
   if (place === null) {
     const how = '"storage" names the connected database and the table that hold it'
-    throw new AppError(
-      INVALID_KNOWLEDGE_BASE,
-      `"attach" takes a knowledge base that is there: ${how}`,
-    )
+    throw invalidKnowledgeBase(`"attach" takes a knowledge base that is there: ${how}`)
   }
   new FieldReader(sent, INVALID_KNOWLEDGE_BASE).allowOnly(ATTACH_FIELDS, (field) => {
     return `"${field}" is as the knowledge base was created: leave it out beside "attach"`

@@ -3,10 +3,10 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { sees } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { JobKind } from '../../core/domain/flow/job.ts'
 import {
   type Activity,
   type InsertState,
+  type JobKind,
   lastInsertInto,
   NO_ACTIVITY,
   storedRowsOf,
@@ -23,12 +23,13 @@ import {
   shownParams,
 } from '../../core/domain/knowledge-base.ts'
 import { FILES_DATABASE, nameKey } from '../../core/domain/names.ts'
+import { type RowStream, rowsOf } from '../../core/domain/query-result.ts'
 import { definedFields } from '../../core/json.ts'
 import { shownReembedding } from '../definitions/change-embedding-model.ts'
 import { agentDataFields, agentParamFields } from '../definitions/define-agent.ts'
 import { shownParameters } from '../definitions/define-database.ts'
 import { maskedModelFields } from '../definitions/fields.ts'
-import { type Cell, columnsOfTable, type SchemaRow, type SchemaSource } from './schema-table.ts'
+import { columnsOfTable, type SchemaRow, type SchemaSource } from './schema-table.ts'
 
 /** By table name. Tables missing here are empty, or their rows come from elsewhere. */
 export const OBJECT_ROWS: Readonly<Record<string, (source: SchemaSource) => readonly SchemaRow[]>> =
@@ -179,34 +180,25 @@ export function agentOptions({
   })
 }
 
-/** Rows in memory, in the form of a response. */
-interface DescribedObject {
-  readonly columns: readonly string[]
-  readonly rows: readonly (readonly Cell[])[]
-}
-
 /** @param progress of a change of the embedding model */
 export function describedKnowledgeBase(
   kb: KnowledgeBase,
   progress: ReembeddingProgress | null,
   activity: Activity,
-): DescribedObject {
+): RowStream {
   return described('KNOWLEDGE_BASES', knowledgeBaseRow(kb, progress, activity))
 }
 
-export function describedDatabase(
-  snapshot: CatalogSnapshot,
-  name: string,
-): DescribedObject | undefined {
+export function describedDatabase(snapshot: CatalogSnapshot, name: string): RowStream | undefined {
   const row = databaseRows(snapshot).find((one) => nameKey(String(one.NAME)) === nameKey(name))
   return row && described('DATABASES', row)
 }
 
-export function describedAgent(agent: Agent): DescribedObject {
+export function describedAgent(agent: Agent): RowStream {
   return described('AGENTS', agentRow(agent))
 }
 
-function described(table: string, row: SchemaRow): DescribedObject {
+function described(table: string, row: SchemaRow): RowStream {
   const names = columnsOfTable(table).map(({ name }) => name)
-  return { columns: names, rows: [names.map((name) => row[name] ?? null)] }
+  return rowsOf(names, [names.map((name) => row[name] ?? null)])
 }

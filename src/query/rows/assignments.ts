@@ -7,7 +7,7 @@ import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 import { findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
-import { tokenize } from '../../sql/lexer/tokens.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
@@ -202,9 +202,14 @@ function valueSql(value: BoundSql['values'][string] | undefined): string {
   throw new AppError('sql_not_supported', message)
 }
 
+/** Of a part of a statement. A quote after a backslash is escaped. */
+export function dialectTokens(sql: string): readonly Token[] {
+  return tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard')
+}
+
 /** All other writes would wait for them. @throws AppError `sql_not_supported` */
 function refuseQueries(sql: string): void {
-  const isQuery = tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard').some((token) => {
+  const isQuery = dialectTokens(sql).some((token) => {
     return token.kind === 'word' && token.text.toLowerCase() === 'select'
   })
   if (!isQuery) return
@@ -249,7 +254,7 @@ export function valuesWithDefaults(
   const sqlOf = (column: string | undefined) => `(${defaults.get(column ?? '') ?? 'NULL'})`
   if (/^\s*default\s+values\s*$/i.test(source)) return `VALUES (${columns.map(sqlOf).join(', ')})`
   if (!/^\s*values\b/i.test(source) || !/\bdefault\b/i.test(source)) return source
-  const tokens = tokenize(source, source.includes("\\'") ? 'backslash' : 'standard')
+  const tokens = dialectTokens(source)
   let sql = ''
   let taken = 0
   let depth = 0

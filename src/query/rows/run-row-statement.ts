@@ -32,7 +32,6 @@ import { type NewTexts, replaceTexts } from '../../ingest/pipeline/replace-texts
 import { caretAt } from '../../sql/ast/placed-error.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
@@ -42,7 +41,12 @@ import {
   type StatementRequest,
 } from '../select/statement-request.ts'
 import { runComposedSelect } from '../select/views.ts'
-import { type AssignedValues, assignedValues, assignmentTargets } from './assignments.ts'
+import {
+  type AssignedValues,
+  assignedValues,
+  assignmentTargets,
+  dialectTokens,
+} from './assignments.ts'
 import { isInBackground, runWaitedInsert, startBackgroundInsert } from './background-insert.ts'
 import { changeTableRows } from './change-table-rows.ts'
 
@@ -352,8 +356,4 @@ function columnNamesIn(sql: string): readonly string[] {
     else if ((kind === 'word' || kind === 'name') && !isWithin) names.push(value.toLowerCase())
   }
   return names
-}
-
-function dialectTokens(sql: string): readonly Token[] {
-  return tokenize(sql, sql.includes("\\'") ? 'backslash' : 'standard')
 }

@@ -42,16 +42,7 @@ interface Candidate {
   readonly heading: string
 }
 
-interface Outcome extends Omit<Reranked, 'isReranked'> {
-  /** Null if the candidates were judged and keep their order. */
-  readonly isReranked: boolean | null
-}
-
-async function reranked(
-  request: PlannedReranking,
-  { innerPlans }: SelectPlan,
-  binding: Binding,
-): Promise<Outcome> {
+async function reranked(request: PlannedReranking, { innerPlans }: SelectPlan, binding: Binding) {
   const plan = innerPlans.get(request.candidates)
   if (plan === undefined) throw new Error('the candidates of a reranking must be planned')
   const bound = await bindPlan(plan, { ...binding, options: null })
@@ -61,6 +52,7 @@ async function reranked(
   if (request.rerankedCount === null) {
     const score = await judged(candidates, request, binding)
     const values = { [BOUND.answerable(rerankingIndex)]: score }
+    // The candidates were judged and keep their order.
     return { values, warnings: rows.warnings ?? [], isReranked: null, isFromMemory }
   }
   const { ranked, ...outcome } = await scored(candidates, request, binding)
@@ -99,15 +91,11 @@ async function judged(
   return (await deps.judgeAnswerability(question, passages)).score
 }
 
-interface Scored extends Pick<Reranked, 'warnings' | 'isReranked'> {
-  readonly ranked: readonly Candidate[]
-}
-
 async function scored(
   candidates: readonly Candidate[],
   request: PlannedReranking,
   { deps, signal, timer, params }: Binding,
-): Promise<Scored> {
+) {
   const unchanged = { ranked: candidates, warnings: [], isReranked: false }
   const model = request.knowledgeBase.rerankingModel
   const queryText = queryTextOf(request.texts, params)

@@ -2,7 +2,7 @@
 import { findDataSource, requireHere } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { quote } from '../../core/domain/names.ts'
-import type { RunLimits, SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
+import type { SourceSelect, StagedRows } from '../../core/domain/ports/engine-ports.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
@@ -28,20 +28,24 @@ export class SourceRows {
 
   /** @throws AppError like the sources, after removing everything fetched */
   static async stage(plan: SelectPlan, context: ReadContext): Promise<SourceRows> {
+    const { deps, params } = context
     const rows = new SourceRows()
-    const reads = new Map<string, SourceRead>()
+    const reads = new Map<string, { readonly read: SourceRead; readonly select: SourceSelect }>()
     for (const read of readsOf(plan)) {
-      const key = readKey(read, context)
+      const { select } = renderRead(read, params)
+      // Equal keys mean equal reads, which are done once.
+      const key = JSON.stringify([read.source.id, select.sql, select.values, select.rowsMax])
       rows.#keys.set(read.placeholder, key)
-      reads.set(key, read)
+      reads.set(key, { read, select })
     }
     try {
       await mapConcurrent(
         [...reads],
         { concurrencyMax: READS_AT_ONCE, signal: context.signal },
-        async ([key, read], signal) => {
-          const staged = await context.timer.time('rows', () => stage(read, context, signal))
-          rows.#staged.set(key, staged)
+        async ([key, { read, select }], signal) => {
+          const source = readSource(read, context)
+          const stage = () => deps.sources.stage(source, select, runLimits(deps), signal)
+          rows.#staged.set(key, await context.timer.time('rows', stage))
         },
       )
       return rows
@@ -108,22 +112,6 @@ function readSource({ source }: SourceRead, { deps }: RunContext) {
   return found
 }
 
-/** Equal keys mean equal reads, which are done once. */
-function readKey(read: SourceRead, { params }: ReadContext): string {
-  const { sql, values, rowsMax } = sourceSelect(read, params)
-  return JSON.stringify([read.source.id, sql, values, rowsMax])
-}
-
-function sourceSelect(read: SourceRead, params: ParameterValues): SourceSelect {
-  return renderRead(read, params).select
-}
-
-function stage(read: SourceRead, context: ReadContext, signal: AbortSignal): Promise<StagedRows> {
-  const { deps, params } = context
-  const limits: RunLimits = runLimits(deps)
-  return deps.sources.stage(readSource(read, context), sourceSelect(read, params), limits, signal)
-}
-
 /** Selects columns by position, because a source may name them differently. */
 function shaped(select: string, read: SourceRead): string {
   const { columns, from, groups } = read
@@ -171,11 +159,9 @@ export function rowsUntilOver(rows: RowStream, release: () => Promise<void>): Ro
   return {
     ...rows,
     batches: untilOver(rows.batches, release),
-    ...(exactBatches === undefined ? {} : { exactBatches: untilOver(exactBatches, release) }),
-    ...(typedBatches === undefined ? {} : { typedBatches: untilOver(typedBatches, release) }),
-    ...(encoded === undefined
-      ? {}
-      : { encoded: (...wanted) => untilOver(encoded(...wanted), release) }),
+    ...(exactBatches && { exactBatches: untilOver(exactBatches, release) }),
+    ...(typedBatches && { typedBatches: untilOver(typedBatches, release) }),
+    ...(encoded && { encoded: (...wanted) => untilOver(encoded(...wanted), release) }),
   }
 }
 

@@ -13,13 +13,13 @@ import {
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import type { StoredSchedule } from '../../core/domain/flow/sync-source.ts'
 import { nameKey } from '../../core/domain/names.ts'
-import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
+import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { AgentStatement, JobStatement } from '../../sql/dialect/object-statements.ts'
 import type { DatabaseStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
-import { alterAgent, createAgent, dropAgent } from '../definitions/define-agent.ts'
+import { alterAgent, createAgent } from '../definitions/define-agent.ts'
 import {
   alterDatabase,
   checkDatabase,
@@ -54,7 +54,7 @@ export async function runDatabaseStatement(
     case 'describe_database': {
       const described = describedDatabase(snapshot, name)
       if (described === undefined) throw notFound('database', name, snapshot.dataSources)
-      return { kind: 'table', rows: rowsOf(described.columns, described.rows), context: { db } }
+      return { kind: 'table', rows: described, context: { db } }
     }
   }
 }
@@ -114,12 +114,10 @@ export async function runAgentStatement(
       return { ...done(db), ...withWarnings(changed, deps) }
     }
     case 'drop_agent':
-      if (agent !== undefined || !statement.ifExists) await dropAgent(known(), deps)
+      if (agent !== undefined || !statement.ifExists) await deps.catalog.dropAgent(known())
       return done(db)
-    case 'describe_agent': {
-      const { columns, rows } = describedAgent(known())
-      return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
-    }
+    case 'describe_agent':
+      return { kind: 'table', rows: describedAgent(known()), context: { db } }
   }
 }
 

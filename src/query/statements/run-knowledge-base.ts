@@ -3,10 +3,14 @@ import {
   ofProject,
   requireProject,
 } from '../../core/domain/access/catalog-snapshot.ts'
-import type { Job } from '../../core/domain/flow/job.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
-import { type QueryResult, rowsOf } from '../../core/domain/query-result.ts'
+import {
+  type QueryResult,
+  type ResultValue,
+  type RowStream,
+  rowsOf,
+} from '../../core/domain/query-result.ts'
 import { AppError, hasCode } from '../../core/errors.ts'
 import { didYouMean, nearestName } from '../../core/short-text.ts'
 import type { KnowledgeBaseStatement } from '../../sql/dialect/object-statements.ts'
@@ -51,7 +55,7 @@ export async function runKnowledgeBaseStatement(
     case 'drop_knowledge_base':
       return drop(statement, db, deps)
     case 'describe_knowledge_base':
-      return describe(requireKnowledgeBaseNamed(statement.name, db, deps), db, deps)
+      return { kind: 'table', rows: describe(statement.name, db, deps), context: { db } }
   }
 }
 
@@ -110,14 +114,9 @@ async function drop(
   return done(db)
 }
 
-function describe(
-  kb: KnowledgeBase,
-  db: string,
-  { reembeddings, activity }: QueryDeps,
-): QueryResult {
-  const progress = reembeddings.progressOf(kb)
-  const { columns, rows } = describedKnowledgeBase(kb, progress, activity.now())
-  return { kind: 'table', rows: rowsOf(columns, rows), context: { db } }
+function describe(name: QualifiedName, db: string, deps: QueryDeps): RowStream {
+  const kb = requireKnowledgeBaseNamed(name, db, deps)
+  return describedKnowledgeBase(kb, deps.reembeddings.progressOf(kb), deps.activity.now())
 }
 
 export function findKnowledgeBaseNamed(
@@ -177,9 +176,11 @@ export async function runSourceStatement(
     case 'refresh': {
       const { source: name } = statement
       const sources = name === null ? keeping.list(kb) : [requireSource(kb, name, keeping)]
-      const started: (readonly [string, Job])[] = []
-      for (const source of sources) started.push([source.name, await keeping.run(source)])
-      const rows = started.map(([source, job]) => [source, job.id, job.state])
+      const rows: ResultValue[][] = []
+      for (const source of sources) {
+        const { id, state } = await keeping.run(source)
+        rows.push([source.name, id, state])
+      }
       return { kind: 'table', rows: rowsOf(['SOURCE', 'JOB_ID', 'STATE'], rows), context: { db } }
     }
   }

@@ -76,12 +76,10 @@ function showCreateSelect(
   const path = `${quote(database)}.${quote(name.name)}`
   if (scope.source) return columnsSelect(path, 'true')
   const relation = nameScope(scope.snapshot, database).resolve([database, name.name])
-  switch (relation.kind) {
-    case 'view':
-      return viewSelect(name.name, `CREATE VIEW ${path} AS (${relation.sql})`)
-    default:
-      if (scope.isView) throw notFound('view', name.name)
+  if (relation.kind === 'view') {
+    return viewSelect(name.name, `CREATE VIEW ${path} AS (${relation.sql})`)
   }
+  if (scope.isView) throw notFound('view', name.name)
   switch (relation.kind) {
     case 'knowledge_base':
       return tableSelect(name.name, knowledgeBaseText(relation.knowledgeBase))

@@ -80,7 +80,7 @@ function namedRow(names: readonly string[], row: readonly unknown[]): Record<str
   return Object.fromEntries(names.map((name, index) => [name, row[index]]))
 }
 
-export function bound(value: unknown): Cell | null {
+export function bound(value: unknown): Cell {
   if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
   // The driver would bind a whole number as DOUBLE, which is slow to compare with BIGINT keys.
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value
@@ -99,7 +99,6 @@ export type KnowledgeBaseRow = typeof knowledgeBases.$inferSelect
 
 const KNOWN_COLUMNS = Object.entries(getTableColumns(knowledgeBases))
 const TABLE = 'eider.knowledge_bases'
-const REMOVE = `DELETE FROM ${TABLE} WHERE id = $1::BIGINT`
 
 /** As last written, so a write need not read its row. Valid for the same catalog object. */
 export class KnownRows {
@@ -128,12 +127,11 @@ export class KnownRows {
 
   /** By deleting and inserting: an UPDATE would stop DuckDB from checkpointing its log. */
   async write(connection: DuckDBConnection, row: KnowledgeBaseRow): Promise<void> {
-    const isGone = async () => {
-      return (await runPrepared(connection, REMOVE, [BigInt(row.id)])).rowsChanged === 1
-    }
+    const remove = `DELETE FROM ${TABLE} WHERE id = ${row.id}`
+    const isGone = async () => (await runPrepared(connection, remove)).rowsChanged === 1
     if (!(await isGone())) {
       // A prepared plan may depend on the data it was made with, so prepare it again.
-      forgetPrepared(connection, REMOVE)
+      forgetPrepared(connection, remove)
       if (!(await isGone())) throw new Error('the row of the knowledge base is not there')
     }
     const values: Readonly<Record<string, unknown>> = row

@@ -20,7 +20,7 @@ import {
   appendColumns,
   countOf,
 } from '../duckdb/columns.ts'
-import { insertFound, insertRow, oneRow, runPrepared } from '../duckdb/prepared.ts'
+import { insertFound, insertRow, ONE_ROW, runPrepared } from '../duckdb/prepared.ts'
 import {
   POSTING_COLUMNS,
   RECENT_POSTING_COLUMNS,
@@ -87,18 +87,16 @@ async function insertKeywords(
   { key, terms }: KeywordRow,
 ): Promise<void> {
   const { termCounts, recentPostings } = chunkTables(ids)
-  const termCount = BigInt(terms.termCount)
+  const { termCount } = terms
   await insertRow(connection, termCounts, [
     ['chunk_key', key],
     ['term_count', termCount],
   ])
   const sql = `INSERT INTO ${recentPostings}
-    SELECT unnest(terms::BIGINT[]), chunk_key, unnest(frequencies::INTEGER[]), term_count
-    FROM (SELECT ${oneRow(1, 'VARCHAR')} AS terms, $2::BIGINT AS chunk_key,
-      ${oneRow(3, 'VARCHAR')} AS frequencies, $4::BIGINT AS term_count)`
+    SELECT unnest(cells[1]::BIGINT[]), cells[2], unnest(cells[3]::INTEGER[]), cells[4] ${ONE_ROW}`
   const listText = (items: BigInt64Array | Int32Array) => `[${items.join()}]`
-  const values = [listText(terms.keys), key, listText(terms.frequencies), termCount]
-  await runPrepared(connection, sql, values)
+  const cells = [listText(terms.keys), key, listText(terms.frequencies), termCount]
+  await runPrepared(connection, sql, cells)
 }
 
 function* termCountColumns(rows: readonly KeywordRow[]): AppendedColumns {

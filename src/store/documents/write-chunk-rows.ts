@@ -14,7 +14,7 @@ import type { Language } from '../../core/domain/language.ts'
 import type { VectorBatch } from '../../core/domain/ports/retrieval-ports.ts'
 import { Analyzer } from '../../core/text/analyzer.ts'
 import { APPENDED_ROWS_MAX, type AppendedColumns, appendColumns } from '../duckdb/columns.ts'
-import { type Cell, insertRow, oneRow, runPrepared } from '../duckdb/prepared.ts'
+import { type Cell, insertRow } from '../duckdb/prepared.ts'
 import { runWithKeys } from '../duckdb/typed-values.ts'
 import { appendContexts } from './chunk-columns.ts'
 import type { ChunkRow } from './chunk-rows.ts'
@@ -170,7 +170,7 @@ function insertChunk(
   const { key, documentId, chunkId, content, metadata } = row
   const own = tables.columns.map(({ column }, index) => {
     // Values of bound types are cells.
-    const cell = (values[index] ?? null) as Cell | null
+    const cell = (values[index] ?? null) as Cell
     return [column, cell] as const
   })
   return insertRow(tables.connection, chunkTables(tables).chunks, [
@@ -201,14 +201,12 @@ async function appendVectors(tables: OpenTables, rows: readonly KeyedRow[]): Pro
 }
 
 /** Text keeps each number exactly, and binding a list takes a microsecond for each. */
-async function insertVector(
-  { connection, dimensions, ...tables }: OpenTables,
-  { key, vector }: KeyedRow,
-): Promise<void> {
+async function insertVector(tables: OpenTables, { key, vector }: KeyedRow): Promise<void> {
   if (vector.kind !== 'new') return
-  const sql = `INSERT INTO ${chunkTables(tables).vectors}
-    SELECT ${oneRow(1, 'BIGINT')}, ${oneRow(2, 'VARCHAR')}::FLOAT[${dimensions}]`
-  await runPrepared(connection, sql, [key, `[${vector.vector.join()}]`])
+  await insertRow(tables.connection, chunkTables(tables).vectors, [
+    ['chunk_key', key],
+    ['vector', `[${vector.vector.join()}]`],
+  ])
 }
 
 /**

@@ -53,11 +53,7 @@ export class SessionTokens {
   /** Returns undefined for a token that has expired or is not from this server. */
   async verify(token: string, nowMs: number): Promise<TokenSession | undefined> {
     const known = this.#checked.get(token)
-    if (known !== undefined) {
-      if (known.expiresMs > nowMs) return known
-      this.#checked.delete(token)
-      return undefined
-    }
+    if (known !== undefined) return known.expiresMs > nowMs ? known : undefined
     const session = await this.#verifyAnew(token, nowMs)
     if (session !== undefined) this.#checked.set(token, session)
     return session
@@ -80,22 +76,10 @@ function hasSubject(token: string): boolean {
   return isObject(claims) && 'sub' in claims
 }
 
-interface TokenSigner {
-  /** @param claims times in seconds since 1970 */
-  sign(claims: {
-    readonly jti: string
-    readonly iat: number
-    readonly exp: number
-    readonly sub?: string
-  }): Promise<string>
-  verify(
-    token: string,
-    nowMs: number,
-  ): Promise<{ readonly jti?: string; readonly exp?: number; readonly sub?: string } | undefined>
-}
+type TokenSigner = ReturnType<typeof tokenSigner>
 
 /** Signs and verifies JSON Web Tokens (RFC 7519) with HMAC-SHA-256. */
-function tokenSigner(key: Uint8Array): TokenSigner {
+function tokenSigner(key: Uint8Array) {
   // Loaded with the first token, because many servers have no login.
   const load = async () => {
     const { jwt } = await import('@elysiajs/jwt')
@@ -108,10 +92,10 @@ function tokenSigner(key: Uint8Array): TokenSigner {
   }
   return {
     // Otherwise the plugin would set `iat` from its own clock.
-    async sign({ iat, ...claims }) {
+    async sign({ iat, ...claims }: { jti: string; iat: number; exp: number; sub?: string }) {
       return (await tokens()).sign({ ...claims, issued: iat, iat: false })
     },
-    async verify(token, nowMs) {
+    async verify(token: string, nowMs: number) {
       const options = { algorithms: ['HS256'], currentDate: new Date(nowMs) }
       const claims = await (await tokens()).verify(token, options)
       return claims === false ? undefined : claims

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type TSchema, t } from 'elysia'
+import { t } from 'elysia'
 import { completionStream, responseFormatOf } from '../../../agents/questions/completion-stream.ts'
 import type { AskedQuestion } from '../../../agents/questions/conversations.ts'
 import type { RunningQuestion } from '../../../agents/questions/running-questions.ts'
@@ -15,12 +15,7 @@ import type { Agent, ConversationTurn } from '../../../core/domain/agents/agent.
 import { runNotFound } from '../../../core/domain/agents/completion-event.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
-import {
-  alterAgent,
-  createAgent,
-  dropAgent,
-  modelToTry,
-} from '../../../query/definitions/define-agent.ts'
+import { alterAgent, createAgent, modelToTry } from '../../../query/definitions/define-agent.ts'
 import type { Fields } from '../../../query/definitions/fields.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
@@ -45,14 +40,13 @@ const COMPLETIONS_PATH = `${AGENT_PATH}/completions` as const
 const RUNS_PATH = '/api/agents/runs'
 
 const optionalText = maybe(t.String())
-const optionalObject = (shape: TSchema) => maybe(anObject(shape))
 
 /** The catalog checks all other fields, because clients expect its wording when it refuses one. */
 const DEFINITION = {
-  model: optionalObject(MODEL),
-  data: optionalObject(AGENT_DATA),
+  model: maybe(anObject(MODEL)),
+  data: maybe(anObject(AGENT_DATA)),
   prompt_template: optionalText,
-  params: optionalObject(open(AGENT_OPTIONS)),
+  params: maybe(anObject(open(AGENT_OPTIONS))),
   /** The older field for naming a model. */
   model_name: optionalText,
   provider: optionalText,
@@ -145,7 +139,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     id: 'deleteAgent',
     summary: 'Delete an agent',
     find: agentAt,
-    run: ({ found: agent }) => dropAgent(agent, deps.catalog),
+    run: ({ found: agent }) => deps.catalog.catalog.dropAgent(agent),
   })
 })
 

@@ -1,4 +1,4 @@
-import { type Static, type TSchema, t } from 'elysia'
+import { type Static, t } from 'elysia'
 import { ofProject } from '../../../core/domain/access/catalog-snapshot.ts'
 import {
   type Principal,
@@ -114,9 +114,7 @@ export const knowledgeBaseOperations = resource('Knowledge bases', (api, context
     id: 'deleteKnowledgeBase',
     summary: 'Delete a knowledge base and its documents',
     find: knowledgeBaseAt,
-    async run({ found: kb }) {
-      await dropKnowledgeBase(kb, context.deps.catalog)
-    },
+    run: ({ found: kb }) => dropKnowledgeBase(kb, context.deps.catalog),
   })
 })
 
@@ -139,10 +137,9 @@ function requireScopes(principal: Principal, sent: SentUpdate): void {
     requireScope(principal, 'read')
     requireNamespace(principal, FILES_DATABASE)
   }
-  // A new model receives all stored text.
-  if (Object.keys(definitionFields(sent)).length > 0) requireScope(principal, 'read')
-  // So does the model that writes contexts.
-  if (sent.rechunk === true) requireScope(principal, 'read')
+  // A new model, or one that writes contexts, receives all stored text.
+  const isDefined = Object.keys(definitionFields(sent)).length > 0
+  if (isDefined || sent.rechunk === true) requireScope(principal, 'read')
 }
 
 /** @throws AppError `invalid_request` */
@@ -194,20 +191,14 @@ async function update(
   return deps.insert(insert, signal)
 }
 
-const optional = {
-  text: () => maybe(t.String()),
-  integer: (minimum: number, maximum: number) => {
-    return maybe(integer({ minimum, maximum }))
-  },
-  object: (shape?: TSchema) => maybe(anObject(shape)),
-  strings: () => maybe(t.Array(t.String())),
-}
+const TEXT = maybe(t.String())
+const STRINGS = maybe(t.Array(t.String()))
 
 const DEFINITION = {
-  embedding_model: optional.object(MODEL),
+  embedding_model: maybe(anObject(MODEL)),
   /** `false` turns reranking off. */
   reranking_model: t.Optional(t.Union([anObject(MODEL), t.Literal(false), t.Null()])),
-  content_columns: optional.strings(),
+  content_columns: STRINGS,
   /** Names, or names with types: `{"name": "day", "type": "DATE"}`. */
   metadata_columns: maybe(
     t.Array(
@@ -220,15 +211,15 @@ const DEFINITION = {
       ]),
     ),
   ),
-  id_column: optional.text(),
-  preprocessing: optional.object(PREPROCESSING),
+  id_column: TEXT,
+  preprocessing: maybe(anObject(PREPROCESSING)),
   /** The language of the content, for keyword search. */
-  language: optional.text(),
+  language: TEXT,
   hybrid_search: maybe(t.Boolean()),
   hybrid_search_alpha: maybe(t.Number({ minimum: 0, maximum: 1 })),
-  hybrid_search_fusion: optional.text(),
+  hybrid_search_fusion: TEXT,
   hybrid_search_feedback: maybe(t.Boolean()),
-  params: optional.object(),
+  params: maybe(anObject()),
   vector_size: optionally(t.Unknown({ description: 'The required vector length' })),
   /** Existing clients send these as false, the only valid value. */
   is_sparse: optionally(t.Unknown()),
@@ -265,13 +256,13 @@ const INSERT = {
   /** What to do with a document that cannot be stored. */
   error: t.Optional(t.Union([t.Literal('raise'), t.Literal('skip'), t.Null()])),
   rows: maybe(t.Array(anObject())),
-  query: optional.text(),
-  files: optional.strings(),
-  urls: optional.strings(),
+  query: TEXT,
+  files: STRINGS,
+  urls: STRINGS,
   /** Sources with these names are created or changed; other sources stay. */
   sources: maybe(t.Array(anObject(SOURCE_DEFINITION))),
-  limit: optional.integer(1, CRAWL_PAGES_MAX),
-  crawl_depth: optional.integer(0, CRAWL_DEPTH_MAX),
+  limit: maybe(integer({ minimum: 1, maximum: CRAWL_PAGES_MAX })),
+  crawl_depth: maybe(integer({ minimum: 0, maximum: CRAWL_DEPTH_MAX })),
   filters: t.Optional(
     t.Union([t.Array(t.String()), strict({ allowed_domains: t.Array(t.String()) }), t.Null()]),
   ),

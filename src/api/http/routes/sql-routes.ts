@@ -204,16 +204,8 @@ async function headOf(response: Response, { isStreaming }: RequestScope): Promis
   return new Response(null, { status, headers })
 }
 
-interface Link {
-  readonly sql: string
-  readonly format: LinkFormat
-  readonly db: string
-  readonly params: Readonly<Record<string, unknown>>
-  readonly headers: Readonly<Record<string, string>>
-}
-
 /** @throws AppError `invalid_request`, `missing_parameter` */
-function resultLink(request: Request): Link {
+function resultLink(request: Request) {
   const { searchParams } = new URL(request.url)
   checkNames(searchParams)
   const sent = LINK.read(request)
@@ -260,10 +252,7 @@ function placeholderValue(sent: string): unknown {
 const UNFIT = /[^\p{L}\p{N}._ -]+/gu
 const FILE_NAME_CHARS_MAX = 100
 
-function headersOf(
-  format: LinkFormat,
-  download: string | undefined,
-): Readonly<Record<string, string>> {
+function headersOf(format: LinkFormat, download: string | undefined) {
   const isNamed = download !== undefined && !['1', 'true'].includes(download)
   const named = (isNamed ? download : 'result').replaceAll(UNFIT, '_').slice(0, FILE_NAME_CHARS_MAX)
   const ending = `.${LINK_FORMATS[format]}`
