@@ -111,25 +111,23 @@ function Tables({ of: database }: { readonly of: string }) {
         <>
           <ul class="list add-files" aria-label={`Tables of ${database}`}>
             {items.map(({ name }) => (
-              <li key={name}>
-                <div class="row">
-                  <a
-                    class="grow"
-                    href={addressOf.statement(
-                      `SELECT * FROM ${quote(database)}.${quote(name)} LIMIT 100`,
-                    )}
-                  >
-                    {name}
-                  </a>
-                  {may('write') && (
-                    <Button
-                      look="small"
-                      label="Sync into a knowledge base"
-                      aria-label={`Sync ${name} into a knowledge base`}
-                      onClick={() => setSynced(name)}
-                    />
+              <li key={name} class="row">
+                <a
+                  class="grow"
+                  href={addressOf.statement(
+                    `SELECT * FROM ${quote(database)}.${quote(name)} LIMIT 100`,
                   )}
-                </div>
+                >
+                  {name}
+                </a>
+                {may('write') && (
+                  <Button
+                    look="small"
+                    label="Sync into a knowledge base"
+                    aria-label={`Sync ${name} into a knowledge base`}
+                    onClick={() => setSynced(name)}
+                  />
+                )}
               </li>
             ))}
           </ul>

@@ -161,22 +161,16 @@ function ColumnText({ of, document, column, text, marked }: ColumnTextProps) {
       <section class="panel side kb-chunks stack" aria-label={`Chunks of ${column}`} tabIndex={0}>
         <div class="row">
           <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
-          {chunks.length > 1 && (
-            <>
+          {chunks.length > 1 &&
+            [at - 1, at + 1].map((next) => (
               <Button
+                key={next - at}
                 look="small"
-                label="Previous"
-                aria-disabled={at <= 0}
-                onClick={() => open(at - 1)}
+                label={next < at ? 'Previous' : 'Next'}
+                aria-disabled={chunks[next] === undefined}
+                onClick={() => open(next)}
               />
-              <Button
-                look="small"
-                label="Next"
-                aria-disabled={at >= chunks.length - 1}
-                onClick={() => open(at + 1)}
-              />
-            </>
-          )}
+            ))}
         </div>
         {shown && <ChunkFacts of={of} chunk={shown} index={Math.max(0, at)} text={text} />}
         <ol class="list">
