@@ -40,14 +40,14 @@ function samePath(path: string, href: string): boolean {
   return decodeURI(path).replace(/\/$/, '') === decodeURI(href).replace(/\/$/, '')
 }
 
-const KINDS = {
+const PLACES = {
   knowledgeBases: { noun: 'knowledge base', icon: 'database', create: '/create/knowledge-base' },
   agents: { noun: 'agent', icon: 'agent', create: '/create/agent' },
 } as const
 
 /** The frame around all views of a knowledge base or an agent: its name, facts and tabs. */
 export function PlaceFrame(props: {
-  readonly kind: keyof typeof KINDS
+  readonly kind: keyof typeof PLACES
   readonly project: string
   readonly name: string
   readonly tabs: readonly Tab[]
@@ -60,7 +60,7 @@ export function PlaceFrame(props: {
 }) {
   const { kind, project, name, tabs, part, lead, rest, children } = props
   const { path } = useLocation()
-  const { noun, icon, create } = KINDS[kind]
+  const { noun, icon, create } = PLACES[kind]
   const tab = tabs.find(({ href, isCurrent = samePath(path, href) }) => isCurrent)
   const above = [{ label: 'Home', href: '/' }]
   if (useIsMissing(kind, { project, name })) {

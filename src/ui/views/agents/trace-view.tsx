@@ -11,7 +11,7 @@ import { addressOf } from '../../shell/addresses.ts'
 import { AnswerText } from './asking/answer-text.tsx'
 import { usageOf } from './asking/asked-turn.ts'
 import { Long, ToolInput } from './asking/step-list.tsx'
-import { LiveRuns, ratingOf } from './traces-view.tsx'
+import { LiveRuns, OUTCOMES, ratingOf } from './traces-view.tsx'
 
 export function TraceView({ id }: { readonly id: string }) {
   const found = useRequest<Trace>(path`/api/traces/${id}`)
@@ -64,8 +64,6 @@ function Shown({ trace }: { readonly trace: Trace }) {
     </>
   )
 }
-
-const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
 
 function Summary({ trace }: { readonly trace: Trace }) {
   const { project, agent, conversation_id: conversation } = trace

@@ -95,7 +95,7 @@ function AgentSelect(props: {
 
 type Filters = Readonly<Record<string, string>>
 
-const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
+export const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
 
 const FILTERS: readonly InputField[] = [
   {
