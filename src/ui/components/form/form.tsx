@@ -108,10 +108,12 @@ export function Inputs(props: {
   readonly fields: readonly InputField[]
   readonly values: Values
   readonly onChange: (values: Values) => void
+  readonly class?: string
+  readonly children?: ComponentChildren
 }) {
-  const { fields, values, onChange } = props
+  const { fields, values, onChange, class: look = 'grid', children } = props
   return (
-    <div class="grid">
+    <div class={look}>
       {fields.map((field) => (
         <Input
           key={field.name}
@@ -120,6 +122,7 @@ export function Inputs(props: {
           onChange={(value) => onChange({ ...values, [field.name]: value })}
         />
       ))}
+      {children}
     </div>
   )
 }

@@ -51,15 +51,17 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
         }}
         onEnd={() => setVersion((before) => before + 1)}
       />
-      <AgentSelect project={project} name={name} query={new URLSearchParams(asked)} />
       <Inputs
+        class="operations-filters"
         fields={FILTERS}
         values={asked}
         onChange={(next) => {
           const given = { ...(agent === undefined ? of : {}), ...givenOf(FILTERS, next) }
           route(`${path}?${new URLSearchParams(given)}`, true)
         }}
-      />
+      >
+        <AgentSelect project={project} name={name} query={new URLSearchParams(asked)} />
+      </Inputs>
       <TraceList filters={filters} hasAgentColumn={!name} version={version} />
     </>
   )

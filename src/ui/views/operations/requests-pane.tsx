@@ -51,19 +51,19 @@ export function RequestsPane() {
   return (
     <div class="stack">
       <Inputs
+        class="operations-filters"
         fields={FILTERS}
         values={filters}
         onChange={(next) => {
           route(`/operations/requests?${new URLSearchParams(givenOf(FILTERS, next))}`, true)
         }}
-      />
-      <div>
+      >
         <Button
           icon={isPaused ? 'play' : 'pause'}
           label={isPaused ? 'Resume' : 'Pause'}
           onClick={() => setIsPaused(!isPaused)}
         />
-      </div>
+      </Inputs>
       <RecordList of={requests} what="the requests" empty={<NoRequests />}>
         {(items) => (
           <>
