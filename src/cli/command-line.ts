@@ -11,14 +11,7 @@ export const COMMON_OPTIONS = {
 } as const satisfies Readonly<Record<string, OptionSpec>>
 
 /** @throws CommandError `usage` naming the mistake and similar valid words */
-export function parseLine(
-  name: string,
-  spec: CommandSpec,
-  args: readonly string[],
-): {
-  readonly words: readonly string[]
-  readonly options: Options
-} {
+export function parseLine(name: string, spec: CommandSpec, args: readonly string[]) {
   const known: Readonly<Record<string, OptionSpec>> = { ...spec.options, ...COMMON_OPTIONS }
   const { tokens } = parseArgs({
     args: [...args],

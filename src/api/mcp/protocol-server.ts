@@ -83,21 +83,14 @@ type Method = (request: unknown, asked: Asked) => Promise<Answer> | Answer
 
 type Answer = Record<string, unknown>
 
-interface Schema<T> {
-  safeParse(value: unknown): SafeParsed<T>
-}
+type Issue = { readonly path: readonly PropertyKey[]; readonly message: string }
 
-type SafeParsed<T> =
-  | { readonly success: true; readonly data: T }
-  | {
-      readonly success: false
-      readonly error: {
-        readonly issues: readonly {
-          readonly path: readonly PropertyKey[]
-          readonly message: string
-        }[]
-      }
-    }
+interface Schema<T> {
+  safeParse(value: unknown): {
+    readonly data?: T | undefined
+    readonly error?: { readonly issues: readonly Issue[] } | undefined
+  }
+}
 
 /** @throws McpError naming the parameter */
 function method<T>(
@@ -105,9 +98,9 @@ function method<T>(
   work: (request: T, asked: Asked) => Promise<Answer> | Answer,
 ): Method {
   return (request, asked) => {
-    const parsed = schema.safeParse(request)
-    if (parsed.success) return work(parsed.data, asked)
-    const [issue] = parsed.error.issues
+    const { data, error } = schema.safeParse(request)
+    if (data !== undefined) return work(data, asked)
+    const [issue] = error?.issues ?? []
     const where = issue?.path.join('.') ?? ''
     throw new McpError(ErrorCode.InvalidParams, `${where}: ${issue?.message ?? 'is wrong'}`)
   }
@@ -135,7 +128,12 @@ const METHODS: ReadonlyMap<string, Method> = new Map([
     'resources/read',
     method(ReadResourceRequestSchema, ({ params }, { reader }) => readResource(params.uri, reader)),
   ],
-  ['prompts/list', method(ListPromptsRequestSchema, () => ({ prompts: promptList() }))],
+  [
+    'prompts/list',
+    method(ListPromptsRequestSchema, () => ({
+      prompts: PROMPTS.map(({ text: _, ...shown }) => shown),
+    })),
+  ],
   [
     'prompts/get',
     method(GetPromptRequestSchema, ({ params }) => {
@@ -208,17 +206,9 @@ function progressOf(extra: Extra): (message: string) => void {
 
 // Prompts that MCP clients offer to their users, for example as slash commands.
 
-const PROMPTS: readonly {
-  readonly name: string
-  readonly title: string
-  readonly description: string
-  readonly arguments: {
-    readonly name: string
-    readonly description: string
-    readonly required: boolean
-  }[]
-  text(given: Readonly<Record<string, string>>): string
-}[] = [
+type Given = Readonly<Record<string, string>>
+
+const PROMPTS = [
   {
     name: 'answer_with_citations',
     title: 'Answer with citations',
@@ -231,7 +221,7 @@ const PROMPTS: readonly {
         required: false,
       },
     ],
-    text: ({ question = '', knowledge_base }) => {
+    text: ({ question = '', knowledge_base }: Given) => {
       const where =
         knowledge_base === undefined || knowledge_base === ''
           ? 'Search all knowledge bases'
@@ -254,7 +244,7 @@ ${question}
       { name: 'goal', description: 'What you want to find out', required: true },
       { name: 'project', description: 'The only project to look in', required: false },
     ],
-    text: ({ goal = '', project }) => {
+    text: ({ goal = '', project }: Given) => {
       const where = project === undefined || project === '' ? '' : ` with project: "${project}"`
       return `Find this out from the data on this server:
 
@@ -268,12 +258,8 @@ ${goal}
   },
 ]
 
-function promptList() {
-  return PROMPTS.map(({ text: _, ...shown }) => ({ ...shown, arguments: [...shown.arguments] }))
-}
-
 /** @throws AppError `invalid_request` for an unknown prompt or a missing argument */
-function promptNamed(name: string, given: Readonly<Record<string, string>>) {
+function promptNamed(name: string, given: Given) {
   const prompt = PROMPTS.find((one) => one.name === name)
   if (prompt === undefined) {
     const known = PROMPTS.map((one) => `"${one.name}"`).join(', ')

@@ -55,15 +55,7 @@ export const ingestSources: RunCommand = async (context) => {
   return counts.failed.length > 0 ? EXIT.failed : EXIT.done
 }
 
-function sortedSources(
-  sources: readonly string[],
-  query: string | undefined,
-  options: Options,
-): {
-  readonly urls: readonly string[]
-  readonly paths: readonly string[]
-  readonly isPiped: boolean
-} {
+function sortedSources(sources: readonly string[], query: string | undefined, options: Options) {
   const urls = sources.filter((one) => /^https?:\/\//i.test(one))
   const isPiped = sources.includes('-')
   const paths = sources.filter((one) => one !== '-' && !urls.includes(one))

@@ -209,13 +209,7 @@ interface FormFile {
   readonly content: () => AsyncIterable<Uint8Array>
 }
 
-function formBody(
-  files: readonly FormFile[],
-  fields: Readonly<Record<string, string>> = {},
-): {
-  readonly contentType: string
-  readonly body: ReadableStream<Uint8Array>
-} {
+function formBody(files: readonly FormFile[], fields: Readonly<Record<string, string>> = {}) {
   const boundary = `eider-${randomUUID()}`
   return {
     contentType: `multipart/form-data; boundary=${boundary}`,

@@ -155,10 +155,6 @@ function requirePattern(author: Principal, pattern: string): void {
   throw new AppError('forbidden', `${message}: name data of your own projects`)
 }
 
-export async function dropAgent(agent: Agent, deps: CatalogDeps): Promise<void> {
-  await deps.catalog.dropAgent(agent)
-}
-
 function checkedFields(sent: Fields): FieldReader {
   const read = new FieldReader(withNestedParams(sent, INVALID_AGENT), INVALID_AGENT)
   read.allowOnly(AGENT_FIELDS, (name) => {

@@ -74,7 +74,8 @@ export async function importKnowledgeBase(
       const definition = readExportDefinition(table.note)
       await onRead(definition.chunkCount)
       const known = findIn(deps.catalog.snapshot().knowledgeBases, project, name)
-      const target = known ?? (await createdFor(definition, { projectName, name }, deps))
+      const fields = fieldsOfExport(definition, name)
+      const target = known ?? (await createKnowledgeBase(projectName, fields, deps))
       try {
         refuseOtherVectors(target, definition)
         const stored = await deps.transfers.import(target, { table, definition }, signal)
@@ -141,14 +142,6 @@ export async function runImportJob(
 function onlyTable([table]: readonly ReadTable[]): ReadTable {
   if (table !== undefined) return table
   throw new AppError('file_unreadable', 'The file could not be imported: it holds no rows')
-}
-
-function createdFor(
-  definition: ExportDefinition,
-  { projectName, name }: { readonly projectName: string; readonly name: string },
-  deps: QueryDeps,
-): Promise<KnowledgeBase> {
-  return createKnowledgeBase(projectName, fieldsOfExport(definition, name), deps)
 }
 
 /**

@@ -95,7 +95,10 @@ async function readUncut(
       const chunked = storable(cut)
       if (chunked === null) throw new AppError('insert_failed', 'It would have no chunks')
       refuseEmptyColumns(chunked)
-      if (!isCutSo(stored, chunked, kb)) documents.push({ stored, chunked })
+      // Contexts from a chat model are not known yet, so not compared.
+      const isComparable = kb.preprocessing.contextual === undefined
+      const isCutSo = isComparable && hasChunks(stored, chunked.chunks)
+      if (!isCutSo) documents.push({ stored, chunked })
     } catch (error) {
       signal.throwIfAborted()
       if (!(error instanceof AppError) || error.code !== 'insert_failed') throw error
@@ -103,16 +106,6 @@ async function readUncut(
     }
   }
   return { documents, leftOut }
-}
-
-/** Contexts from a chat model are not known yet, so not compared. */
-function isCutSo(
-  stored: readonly CutChunk[],
-  { chunks }: Pick<ChunkedDocument, 'chunks'>,
-  { preprocessing }: KnowledgeBase,
-): boolean {
-  if (preprocessing.contextual !== undefined) return false
-  return hasChunks(stored, chunks)
 }
 
 function hasChunks(stored: readonly CutChunk[], chunks: ChunkedDocument['chunks']): boolean {

@@ -3,6 +3,7 @@ import type { Rights } from '../../core/domain/access/principal.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { NO_PROGRESS } from '../../core/domain/flow/job.ts'
 import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domain/model-ref.ts'
+import { fullName } from '../../core/domain/names.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobWork } from '../../core/domain/ports/job-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
@@ -45,23 +46,14 @@ const DEFAULT_TABLE = 'agent_evaluations'
 export async function preparedEvaluation(
   { statement, db }: Pick<AgentEvaluationRequest, 'statement' | 'db'>,
   deps: QueryDeps,
-): Promise<{
-  readonly agent: Agent
-  readonly options: AgentEvaluationOptions
-  readonly settings: readonly [Setting, ...Setting[]]
-  readonly saved: SavedAnswers | null
-}> {
+) {
   const { project, name } = statement.name
   const agent = requireAgent(deps.catalog.snapshot(), project ?? db, name)
   const options = agentEvaluationOptions(statement.options)
   const settings = await settingsOf(agent, options, deps)
   const target = answersTable(options, agent, db, deps)
-  return {
-    agent,
-    options,
-    settings,
-    saved: target === null ? null : new SavedAnswers(target, deps),
-  }
+  const saved = target === null ? null : new SavedAnswers(target, deps)
+  return { agent, options, settings, saved }
 }
 
 type AgentEvaluationRequest = StatementRequest<EvaluateAgentStatement>
@@ -87,7 +79,7 @@ export async function evaluateAgent(
   const warnings: string[] = []
   const judges = await judgesOf(options, { set, agent: settings[0].agent, warnings }, deps)
   const run = options.run ?? timestampOfMillis(Date.now())
-  const known = (await saved?.rowsOf(run, shownName(agent), signal)) ?? new Map()
+  const known = (await saved?.rowsOf(run, fullName(agent), signal)) ?? new Map()
   const keys = new Map(settings.map(({ name, key }) => [name, key]))
   refuseOtherSettings(known.values(), keys, run)
   const asked = await askedQuestions({ run, agent, settings, set, known }, signal)
@@ -99,10 +91,6 @@ export async function evaluateAgent(
   const result = await deps.engine.run(select, runLimits(deps), signal)
   const noted = warnings.length === 0 ? {} : { warnings }
   return { kind: 'table', rows: { ...result, ...noted }, context: { db } }
-}
-
-function shownName({ projectName, name }: Agent): string {
-  return `${projectName}.${name}`
 }
 
 interface Setting {
@@ -121,10 +109,8 @@ async function settingsOf(
   if (comparedChanges === null) return [base]
   const compared = await setting('compare', base.agent, comparedChanges, deps)
   if (compared.key !== base.key) return [base, compared]
-  throw new AppError(
-    'invalid_request',
-    'Option "compare" changes nothing: both settings are the same',
-  )
+  const message = 'Option "compare" changes nothing: both settings are the same'
+  throw new AppError('invalid_request', message)
 }
 
 async function setting(
@@ -186,10 +172,8 @@ async function judgesOf(
   for (const name of names) {
     const needed = NEEDED[name]
     if (needed === null || has[needed]) continue
-    throw new AppError(
-      'invalid_request',
-      `Judge '${name}' needs a column ${needed} of the questions`,
-    )
+    const message = `Judge '${name}' needs a column ${needed} of the questions`
+    throw new AppError('invalid_request', message)
   }
   if (names.length === 0) {
     const why = 'the questions have no column answer or document_id, and there is no judge_model'
@@ -253,7 +237,7 @@ async function askedQuestions(
 ): Promise<readonly AskedQuestion[]> {
   const keys = new RowKeys()
   const slice = new TimeSlice(10)
-  const name = shownName(agent)
+  const name = fullName(agent)
   const asked: AskedQuestion[] = []
   for (const question of set.questions) {
     await slice.yieldIfSpent(signal)

@@ -19,7 +19,7 @@ import type { AgentStatement, JobStatement } from '../../sql/dialect/object-stat
 import type { DatabaseStatement } from '../../sql/dialect/parse-table.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
-import { alterAgent, createAgent, dropAgent } from '../definitions/define-agent.ts'
+import { alterAgent, createAgent } from '../definitions/define-agent.ts'
 import {
   alterDatabase,
   checkDatabase,
@@ -114,7 +114,7 @@ export async function runAgentStatement(
       return { ...done(db), ...withWarnings(changed, deps) }
     }
     case 'drop_agent':
-      if (agent !== undefined || !statement.ifExists) await dropAgent(known(), deps)
+      if (agent !== undefined || !statement.ifExists) await deps.catalog.dropAgent(known())
       return done(db)
     case 'describe_agent':
       return { kind: 'table', rows: describedAgent(known()), context: { db } }

@@ -1,12 +1,6 @@
 /** Agents: questions and their streamed answers, stored conversations, runs and traces. */
 import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
-import type {
-  Conversation,
-  ConversationList,
-  RunningQuestion,
-  Trace,
-  TraceList,
-} from './records.ts'
+import type { Conversation, ConversationList, TraceList } from './records.ts'
 import { bodyOf, path, request, requestStream } from './request.ts'
 import { linesOf } from './sql.ts'
 
@@ -101,10 +95,6 @@ export function deleteTurnsFrom(agent: AgentName, id: string, traceId: string): 
   return request(address, { method: 'DELETE' })
 }
 
-export function listRuns(signal: AbortSignal): Promise<readonly RunningQuestion[]> {
-  return request('/api/agents/runs', { signal })
-}
-
 export function cancelRun(traceId: string): Promise<void> {
   return request(path`/api/agents/runs/${traceId}`, { method: 'DELETE' })
 }
@@ -114,10 +104,6 @@ export function listTraces(
   signal?: AbortSignal,
 ): Promise<TraceList> {
   return request(`/api/traces?${new URLSearchParams(filters)}`, { signal })
-}
-
-export function readTrace(traceId: string, signal: AbortSignal): Promise<Trace> {
-  return request(path`/api/traces/${traceId}`, { signal })
 }
 
 /** Replaces any earlier rating of this answer. */

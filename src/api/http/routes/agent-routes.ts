@@ -15,12 +15,7 @@ import type { Agent, ConversationTurn } from '../../../core/domain/agents/agent.
 import { runNotFound } from '../../../core/domain/agents/completion-event.ts'
 import { AppError } from '../../../core/errors.ts'
 import { isObject } from '../../../core/json.ts'
-import {
-  alterAgent,
-  createAgent,
-  dropAgent,
-  modelToTry,
-} from '../../../query/definitions/define-agent.ts'
+import { alterAgent, createAgent, modelToTry } from '../../../query/definitions/define-agent.ts'
 import type { Fields } from '../../../query/definitions/fields.ts'
 import { recordOf } from '../answers/record-of.ts'
 import {
@@ -144,7 +139,7 @@ export const agentOperations = resource('Agents', (api, { deps }) => {
     id: 'deleteAgent',
     summary: 'Delete an agent',
     find: agentAt,
-    run: ({ found: agent }) => dropAgent(agent, deps.catalog),
+    run: ({ found: agent }) => deps.catalog.catalog.dropAgent(agent),
   })
 })
 
