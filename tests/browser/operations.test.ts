@@ -24,7 +24,7 @@ browserTest(
       expect(await ofPage.count()).toBe(0)
       await page.getByLabel("Include this page's requests").check()
       await ofPage.waitFor()
-      await page.waitForURL('**/operations/requests?from=all')
+      await page.waitForURL('**/operations/requests?from=yes')
     })
   },
 )

@@ -229,7 +229,7 @@ browserTest(
     }
     await browser.visit('/sql', {}, async ({ page }) => {
       const tables = page.getByRole('complementary', { name: 'Tables' })
-      await tables.getByText('The first 300 of').waitFor()
+      await tables.getByText('The first 200 of').waitFor()
       expect(await tables.getByRole('button').count()).toBe(0)
       await tables.getByRole('searchbox').fill('many_309')
       await tables.getByText('many_309').click()

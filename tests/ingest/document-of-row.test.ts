@@ -5,6 +5,7 @@ import { type ColumnMapping, documentOfRow } from '../../src/ingest/sources/docu
 const DEFAULT: ColumnMapping = {
   contentColumns: ['content'],
   metadataColumns: null,
+  idColumn: null,
   idColumns: ['id'],
 }
 

@@ -50,6 +50,23 @@ test('a table without the content column fails once, not for each row', async ()
   expect(await fixture.documents()).toEqual({ '1': 'green tea' })
 })
 
+test('rows that have lost their id column replace no documents', async () => {
+  fixture = await syncFixture()
+  const query = (sql: string) => fixture.app.send('POST', '/api/sql/query', { query: sql })
+  await query('DROP KNOWLEDGE_BASE docs')
+  await query("CREATE KNOWLEDGE_BASE docs USING id_column = 'id'")
+  await query("CREATE TABLE teas AS SELECT 1 AS id, 'green tea' AS content")
+  await fixture.addSource({ name: 'teas', kind: 'table', table: 'teas' })
+  expect(await fixture.run('teas')).toMatchObject({ state: 'done', added: 1 })
+  await query("CREATE OR REPLACE TABLE teas AS SELECT 1 AS nr, 'green tea' AS content")
+  expect(await fixture.run('teas')).toMatchObject({
+    state: 'failed',
+    removed: 0,
+    error: 'Id column "id" not found; columns: nr, content',
+  })
+  expect(await fixture.documents()).toEqual({ '1': 'green tea' })
+})
+
 test('a job of a source counts all that it left out, and names the first', async () => {
   fixture = await syncFixture()
   const { app } = fixture

@@ -53,8 +53,15 @@ export function documentOfRow(
 /** @throws AppError `insert_failed` naming a missing column and the existing ones */
 export function contentIn(columns: readonly string[], { contentColumns }: ColumnMapping) {
   return contentColumns.map((name) => {
-    return { name, column: findColumn(columns, name) ?? missing(name, columns) }
+    return { name, column: findColumn(columns, name) ?? missing('Content', name, columns) }
   })
+}
+
+/** Otherwise each row would become a new document. @throws AppError `insert_failed` as above */
+export function requireIdColumn(columns: readonly string[], mapping: ColumnMapping): void {
+  const { idColumn, idColumns } = mapping
+  if (idColumn === null || idColumns.some((name) => findColumn(columns, name))) return
+  missing('Id', idColumn, columns)
 }
 
 /** Replaces `![Logo](data:image/png;base64,…)` by `Logo`: embedded files are not text. */
@@ -109,9 +116,9 @@ function isBlank(text: string): boolean {
   return text.length <= BLANK_CHARS_MAX && text.trim() === ''
 }
 
-function missing(name: string, columns: readonly string[]): never {
+function missing(role: 'Content' | 'Id', name: string, columns: readonly string[]): never {
   const there = columns.length === 0 ? 'the row has no columns' : `columns: ${shown(columns)}`
-  throw new AppError('insert_failed', `Content column "${name}" not found; ${there}`)
+  throw new AppError('insert_failed', `${role} column "${name}" not found; ${there}`)
 }
 
 const COLUMNS_SHOWN_MAX = 50
@@ -163,6 +170,8 @@ export interface ColumnMapping {
   readonly contentColumns: readonly string[]
   /** Null: every column that is neither the id nor content. */
   readonly metadataColumns: readonly string[] | null
+  /** The one that the knowledge base names, or null. */
+  readonly idColumn: string | null
   /** Possible id columns, in order of preference. */
   readonly idColumns: readonly string[]
 }
@@ -176,6 +185,7 @@ export function columnMappingOf(kb: MappedColumns): ColumnMapping {
   return {
     contentColumns: kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS,
     metadataColumns: kb.metadataColumns,
+    idColumn: kb.idColumn,
     idColumns: hasOwnId && kb.idColumn !== null ? [kb.idColumn, ID_COLUMN] : [ID_COLUMN],
   }
 }

@@ -10,6 +10,7 @@ import {
   contentIn,
   documentOfRow,
   findColumn,
+  requireIdColumn,
   textOf,
 } from '../sources/document-of-row.ts'
 import { rowsOfQuery } from '../sources/file-rows.ts'
@@ -82,7 +83,10 @@ async function readRows(
   for await (const row of rowsOfQuery(read, deps, signal)) {
     rowCount += 1
     // A missing column is a failure of the query, not of each row.
-    if (rowCount === 1) contentIn(Object.keys(row), mapping)
+    if (rowCount === 1) {
+      contentIn(Object.keys(row), mapping)
+      requireIdColumn(Object.keys(row), mapping)
+    }
     if (slice.isSpent) await slice.yieldIfSpent(signal)
     const item = await itemOf(row)
     if (item === null) continue

@@ -1,13 +1,7 @@
 /** Agents: questions and their streamed answers, stored conversations, runs and traces. */
 import type { CompletionEvent } from '../../core/domain/agents/completion-event.ts'
-import type {
-  Conversation,
-  ConversationList,
-  RunningQuestion,
-  Trace,
-  TraceList,
-} from './records.ts'
-import { bodyOf, path, request, requestStream } from './request.ts'
+import type { Agent, Conversation, ConversationList, TraceList } from './records.ts'
+import { ApiError, bodyOf, path, request, requestStream } from './request.ts'
 import { linesOf } from './sql.ts'
 
 export interface AgentName {
@@ -16,6 +10,19 @@ export interface AgentName {
 }
 
 const agentPath = ({ project, name }: AgentName) => path`/api/projects/${project}/agents/${name}`
+
+/** Unless one with this name exists. @throws ApiError */
+export async function ensureAgent(
+  { project, name }: AgentName,
+  data: Agent['data'],
+): Promise<void> {
+  const json = { agent: { name, data } }
+  try {
+    await request(path`/api/projects/${project}/agents`, { method: 'POST', json })
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 'agent_exists')) throw error
+  }
+}
 
 /** The id of a stored conversation, or `new` to start one. If missing, nothing is stored. */
 export interface Question extends AgentName {
@@ -101,10 +108,6 @@ export function deleteTurnsFrom(agent: AgentName, id: string, traceId: string): 
   return request(address, { method: 'DELETE' })
 }
 
-export function listRuns(signal: AbortSignal): Promise<readonly RunningQuestion[]> {
-  return request('/api/agents/runs', { signal })
-}
-
 export function cancelRun(traceId: string): Promise<void> {
   return request(path`/api/agents/runs/${traceId}`, { method: 'DELETE' })
 }
@@ -114,10 +117,6 @@ export function listTraces(
   signal?: AbortSignal,
 ): Promise<TraceList> {
   return request(`/api/traces?${new URLSearchParams(filters)}`, { signal })
-}
-
-export function readTrace(traceId: string, signal: AbortSignal): Promise<Trace> {
-  return request(path`/api/traces/${traceId}`, { signal })
 }
 
 /** Replaces any earlier rating of this answer. */

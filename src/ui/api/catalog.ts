@@ -10,12 +10,11 @@ export interface ProjectContents {
   readonly name: string
   readonly knowledgeBases: readonly KnowledgeBase[]
   readonly agents: readonly Agent[]
-  readonly views: readonly ListedView[]
+  readonly views: Contents['views']
   readonly schedules: readonly Schedule[]
 }
 
 type Contents = Wire<typeof CATALOG>[number]
-export type ListedView = Contents['views'][number]
 
 /** The sample's knowledge base. By default, users' own files are never added to it. */
 export const SAMPLE_NAME = 'encyclopedia'

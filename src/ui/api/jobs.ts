@@ -1,6 +1,6 @@
 /** Lists, reads and changes jobs. */
 import type { Job, JobList } from './records.ts'
-import { path, request } from './request.ts'
+import { request } from './request.ts'
 
 interface JobFilters {
   readonly state?: Job['state']
@@ -20,16 +20,6 @@ export function listJobs(filters: JobFilters, signal?: AbortSignal): Promise<Job
   return request(`/api/jobs?${new URLSearchParams(given)}`, { signal })
 }
 
-/** @throws ApiError */
-export function changeJob(id: number, change: 'cancel' | 'retry' | 'resume'): Promise<Job> {
-  return request(`${addressOfJob(id)}/${change}`, { method: 'POST' })
-}
-
-/** Deletes a finished job. @throws ApiError */
-export function forgetJob(id: number): Promise<void> {
-  return request(addressOfJob(id), { method: 'DELETE' })
-}
-
 /**
  * Deletes the finished jobs in one state, or all finished jobs. @returns how many @throws ApiError
  */
@@ -44,11 +34,6 @@ export function isUnchangedSync({ kind, state, documents, error_count: leftOut }
   return kind === 'sync' && state === 'done' && documents + leftOut === 0
 }
 
-/** @throws ApiError */
-export function readJob(id: number): Promise<Job> {
-  return request(addressOfJob(id))
-}
-
-function addressOfJob(id: number): string {
-  return path`/api/jobs/${String(id)}`
+export function addressOfJob(id: number): string {
+  return `/api/jobs/${id}`
 }

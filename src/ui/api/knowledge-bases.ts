@@ -13,7 +13,7 @@ const at = (project: string, name: string) => path`/api/projects/${project}/know
 
 export interface ModelChoice {
   readonly provider: string
-  readonly model_name: string
+  readonly model_name?: string
   readonly api_key?: string
   readonly base_url?: string
 }

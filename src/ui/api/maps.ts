@@ -38,17 +38,12 @@ export type PointValues =
 const of = (project: string, name: string) =>
   path`/api/projects/${project}/knowledge_bases/${name}/map`
 
-interface MapAsking {
-  readonly signal: AbortSignal
-  /** Whether to start a new map right away after a failure. */
-  readonly isRetry: boolean
-}
-
+/** @param isRetry whether to start a new map right away after a failure */
 export function readMap(
-  project: string,
-  name: string,
-  { signal, isRetry }: MapAsking,
-): Promise<MapRecord> {
+  { project, name }: KnowledgeBaseName,
+  isRetry: boolean,
+  signal: AbortSignal,
+) {
   return request<MapRecord>(`${of(project, name)}${isRetry ? '?retry=true' : ''}`, { signal })
 }
 

@@ -1,6 +1,5 @@
 /** The types of the server's answers, derived from the schemas that describe and check them. */
 import type * as agents from '../../api/http/answers/records/agent-schemas.ts'
-import type * as conversations from '../../api/http/answers/records/agent-schemas.ts'
 import type * as catalog from '../../api/http/answers/records/catalog-schemas.ts'
 import type * as knowledgeBases from '../../api/http/answers/records/knowledge-base-schemas.ts'
 import type * as server from '../../api/http/answers/records/server-schemas.ts'
@@ -31,8 +30,8 @@ export type NewKey = Wire<typeof NEW_KEY>
 export type User = Wire<typeof USER>
 export type AuditList = Wire<typeof AUDIT_LIST>
 export type AgentProbe = Wire<typeof agents.AGENT_PROBE>
-export type Conversation = Wire<typeof conversations.CONVERSATION>
-export type ConversationList = Wire<typeof conversations.CONVERSATION_LIST>
+export type Conversation = Wire<typeof agents.CONVERSATION>
+export type ConversationList = Wire<typeof agents.CONVERSATION_LIST>
 export type RunningQuestion = Wire<typeof agents.RUNNING_QUESTION>
 export type Trace = Wire<typeof agents.TRACE>
 export type TraceList = Wire<typeof agents.TRACE_LIST>

@@ -71,7 +71,7 @@ async function sent(path: string, init: ApiRequest): Promise<Response> {
   try {
     const response = await (onSent === undefined
       ? fetched(path, { ...init, headers })
-      : sentWithProgress(path, { ...init, headers, onSent }))
+      : sentWithProgress(path, { ...init, headers }))
     if (response.ok) noteReached()
     return response
   } catch (error) {
@@ -156,24 +156,15 @@ export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown))
 }
 
-/** The request of an upload with progress, which `fetch` cannot report. */
-interface SentBody {
-  readonly method?: string
-  readonly body?: FormData | Blob
-  readonly headers?: Readonly<Record<string, string>>
-  readonly signal?: AbortSignal | undefined
-  readonly onSent: (sentBytes: number, totalBytes: number) => void
-}
-
-/** Works like `fetch`. @throws TypeError if no answer came */
-function sentWithProgress(path: string, init: SentBody): Promise<Response> {
+/** Works like `fetch`, which cannot report progress. @throws TypeError if no answer came */
+function sentWithProgress(path: string, init: ApiRequest): Promise<Response> {
   const { method = 'POST', body, headers = {}, signal, onSent } = init
   return new Promise((resolve, reject) => {
     const exchange = new XMLHttpRequest()
     exchange.open(method, path)
     exchange.responseType = 'blob'
     for (const [name, value] of Object.entries(headers)) exchange.setRequestHeader(name, value)
-    exchange.upload.addEventListener('progress', ({ loaded, total }) => onSent(loaded, total))
+    exchange.upload.addEventListener('progress', ({ loaded, total }) => onSent?.(loaded, total))
     exchange.addEventListener('load', () => resolve(answerOf(exchange)))
     exchange.addEventListener('error', () => reject(new TypeError('No answer came')))
     exchange.addEventListener('abort', () => reject(new TypeError('It was cancelled')))

@@ -65,7 +65,9 @@ export function Dialog({
     >
       <div class="stack dialog-content">
         <header class="row">
-          <h2 id={titleId}>{title}</h2>
+          <h2 id={titleId} class="grow">
+            {title}
+          </h2>
           {onClose && (
             <Button look="icon-only quiet" icon="close" aria-label="Close" onClick={onClose} />
           )}
@@ -73,6 +75,60 @@ export function Dialog({
         {children}
       </div>
     </dialog>
+  )
+}
+
+/** A button that opens a dialog. */
+export function DialogButton(
+  props: Omit<ButtonProps, 'onClick' | 'children'> & {
+    readonly children: (close: () => void) => ComponentChildren
+  },
+) {
+  const { children, ...button } = props
+  const [isOpen, setIsOpen] = useState(false)
+  return (
+    <>
+      <Button {...button} onClick={() => setIsOpen(true)} />
+      {isOpen && children(() => setIsOpen(false))}
+    </>
+  )
+}
+
+/** A button whose work may fail, which is then shown beside it. */
+export function ActionButton(
+  props: Omit<ButtonProps, 'onClick'> & { readonly work: () => Promise<unknown> },
+) {
+  const { work, ...button } = props
+  const { act, failure, isBusy } = useAction()
+  return (
+    <>
+      <Button {...button} aria-disabled={isBusy} onClick={() => act(work)} />
+      {failure && <Failure error={failure} />}
+    </>
+  )
+}
+
+/** A button that tries something, and says beside it how that went. */
+export function TryButton(
+  props: Omit<ButtonProps, 'onClick'> & {
+    /** @throws Error what went wrong @returns words for success */
+    readonly attempt: () => Promise<string>
+  },
+) {
+  const { attempt, ...button } = props
+  const { act, failure, isBusy } = useAction()
+  const [success, setSuccess] = useState('')
+  const run = () => {
+    setSuccess('')
+    return act(async () => setSuccess(await attempt()))
+  }
+  return (
+    <>
+      <Button {...button} aria-disabled={isBusy} onClick={run} />
+      <span class={`small ${failure ? 'bad' : 'good'}`} role="status">
+        {isBusy ? 'Waiting for an answer …' : (failure?.message ?? success)}
+      </span>
+    </>
   )
 }
 
@@ -117,16 +173,10 @@ interface ConfirmButtonProps extends Omit<ConfirmDialogProps, 'onClose' | 'title
 
 export function ConfirmButton(props: ConfirmButtonProps & Omit<ButtonProps, 'children'>) {
   const { asks, verb = props.label ?? 'Delete', onConfirm, children, ...button } = props
-  const [isAsking, setIsAsking] = useState(false)
   return (
-    <>
-      <Button {...button} onClick={() => setIsAsking(true)} />
-      {isAsking && (
-        <ConfirmDialog title={asks} {...{ verb, onConfirm }} onClose={() => setIsAsking(false)}>
-          {children}
-        </ConfirmDialog>
-      )}
-    </>
+    <DialogButton {...button}>
+      {(onClose) => <ConfirmDialog title={asks} {...{ verb, onConfirm, onClose, children }} />}
+    </DialogButton>
   )
 }
 

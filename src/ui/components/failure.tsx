@@ -9,8 +9,10 @@ export function Failure(props: {
   /** For server errors. Without it, other errors are reported as bugs of the page. */
   readonly title?: string
   readonly onRetry?: (() => void) | undefined
+  /** What to do. */
+  readonly children?: ComponentChildren
 }) {
-  const { error, title: given, onRetry } = props
+  const { error, title: given, onRetry, children } = props
   const isKnown = error instanceof ApiError
   const title = given ?? (isKnown ? error.title : 'Something went wrong on this page')
   const hasPage = isKnown && error.code !== 'unreachable'
@@ -19,12 +21,14 @@ export function Failure(props: {
       <Icon name="warning" />
       <div>
         <strong>{title}</strong>
-        <p class="pre">{error.message}</p>
+        {/* A caret below a line of SQL points at the character above it. */}
+        <p class={`pre ${error.message.includes('\n') ? 'mono' : ''}`}>{error.message}</p>
         {hasPage && (
           <a class="small" href={`/docs/errors#${error.code}`} target="_blank" rel="noreferrer">
             About <code>{error.code}</code>
           </a>
         )}
+        {children}
       </div>
       {onRetry && <Button label="Try again" onClick={onRetry} />}
     </div>

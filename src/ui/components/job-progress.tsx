@@ -3,14 +3,14 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { isOver } from '../../core/domain/flow/job.ts'
-import { changeJob, readJob } from '../api/jobs.ts'
+import { addressOfJob } from '../api/jobs.ts'
 import type { Job } from '../api/records.ts'
-import { ApiError, asError } from '../api/request.ts'
+import { ApiError, asError, request } from '../api/request.ts'
 import { may } from '../api/session.ts'
-import { Button } from './button.tsx'
-import { Failure } from './failure.tsx'
+import { ActionButton } from './dialog.tsx'
+import { Failure, Progress } from './failure.tsx'
 import { counted, shownCount, shownDuration, timeOf } from './numbers.ts'
-import { useAction, usePolling } from './resource.ts'
+import { usePolling } from './resource.ts'
 
 interface JobProgressProps {
   /** The last known state. */
@@ -29,8 +29,8 @@ interface JobProgressProps {
 export function JobProgress(props: JobProgressProps) {
   const { about, children } = props
   const { job, failure, look, change } = useJob(props)
-  const { act, failure: refusal, isBusy } = useAction()
   if (failure) return <Failure error={failure} onRetry={look} />
+  const words = [about, wordsOf(job)].filter(Boolean).join(' · ')
   const mayChange = may('write')
   const canEnd = job.state === 'queued' || job.state === 'running'
   const canGoOn = job.state === 'failed' || job.state === 'cancelled'
@@ -41,52 +41,41 @@ export function JobProgress(props: JobProgressProps) {
         <strong class="grow">{job.title}</strong>
         <JobState state={job.state} />
         {mayChange && canEnd && (
-          <Button
-            look="small"
-            icon="stop"
-            label="Cancel"
-            aria-disabled={isBusy}
-            onClick={() => act(() => change('cancel'))}
-          />
+          <ActionButton look="small" icon="stop" label="Cancel" work={() => change('cancel')} />
         )}
         {mayChange && canGoOn && (
           <>
-            <Button
+            <ActionButton
               look="small"
               icon="play"
               label="Continue"
-              aria-disabled={isBusy}
               title="Continues after the last stored batch"
-              onClick={() => act(() => change('resume'))}
+              work={() => change('resume')}
             />
-            <Button
+            <ActionButton
               look="small"
               label="Start over"
-              aria-disabled={isBusy}
               title="Starts from the beginning; nothing is stored twice"
-              onClick={() => act(() => change('retry'))}
+              work={() => change('retry')}
             />
           </>
         )}
         {children}
       </div>
-      {canEnd && <JobBar job={job} />}
-      <p class="small quiet">{[about, wordsOf(job)].filter(Boolean).join(' · ')}</p>
+      {canEnd ? (
+        <Progress
+          label={words}
+          done={job.state === 'running' ? job.rows : undefined}
+          total={job.total}
+        />
+      ) : (
+        <p class="small quiet">{words}</p>
+      )}
       {job.error !== null && (
         <p class={`small pre ${job.state === 'failed' ? 'bad' : ''}`}>{job.error}</p>
       )}
       <LeftOut job={job} />
-      {refusal && <Failure error={refusal} />}
     </article>
-  )
-}
-
-function JobBar({ job }: { readonly job: Job }) {
-  const isKnown = job.total !== null && job.total > 0
-  return isKnown && job.state === 'running' ? (
-    <progress aria-label={job.title} value={Math.min(job.rows, job.total ?? 0)} max={job.total} />
-  ) : (
-    <progress aria-label={job.title} />
   )
 }
 
@@ -178,7 +167,7 @@ function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgress
   const look = async () => {
     isAsking.current = true
     try {
-      show(await readJob(known.id))
+      show(await request<Job>(addressOfJob(known.id)))
     } catch (error) {
       // It goes on when the server is back.
       if (!(error instanceof ApiError && error.code === 'unreachable')) setFailure(asError(error))
@@ -193,7 +182,7 @@ function useJob({ job: known, onOver, onChanged, isWatched = true }: JobProgress
     if (isWatched && !isAsking.current) void look()
   }, 'soon')
   const change = async (how: 'cancel' | 'retry' | 'resume') => {
-    show(await changeJob(known.id, how))
+    show(await request<Job>(`${addressOfJob(known.id)}/${how}`, { method: 'POST' }))
     onChanged?.()
   }
   return { job, failure, look, change }

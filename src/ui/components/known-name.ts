@@ -1,6 +1,7 @@
 /** Finds knowledge bases and agents by name in the catalog. */
 import { useEffect, useState } from 'preact/hooks'
 import { type ProjectContents, projects, refreshCatalog } from '../api/catalog.ts'
+import type { Agent } from '../api/records.ts'
 import { shownIn, shownProject } from './numbers.ts'
 
 interface NamedPlace {
@@ -14,12 +15,9 @@ export function knownOf<K extends Kind>(
   kind: K,
   { project, name }: NamedPlace,
 ): ProjectContents[K][number] | undefined {
-  const all: readonly ProjectContents[K][number][] | undefined = knownProject(project)?.[kind]
+  const known = projects.value?.find((one) => isSame(one.name, project))
+  const all: readonly ProjectContents[K][number][] | undefined = known?.[kind]
   return all?.find((one) => isSame(one.name, name))
-}
-
-function knownProject(name: string): ProjectContents | undefined {
-  return projects.value?.find((one) => isSame(one.name, name))
 }
 
 function isSame(one: string, other: string): boolean {
@@ -44,6 +42,20 @@ export function useIsMissing(kind: Kind, place: NamedPlace): boolean {
     return () => abort.abort(new DOMException('The view went', 'AbortError'))
   }, [key, isUnknown])
   return isUnknown && missing === key
+}
+
+const DATA_NAMED_MAX = 4
+
+/** What an agent reads, such as `reads teas, shop.orders and 3 more`. */
+export function wordsOfData({ data }: Agent, project: string): string {
+  const { knowledge_bases: knowledgeBases = [], tables = [], mcp = [] } = data
+  const all = [...knowledgeBases, ...tables, ...mcp.map(({ name }) => name)]
+  if (all.length === 0) return 'reads nothing yet'
+  const named = all.slice(0, DATA_NAMED_MAX).map((one) => {
+    return one.startsWith(`${project}.`) ? one.slice(project.length + 1) : one
+  })
+  const rest = all.length - named.length
+  return `reads ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** The projects as field options, including the chosen one if it is unknown. */

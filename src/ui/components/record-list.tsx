@@ -20,6 +20,9 @@ export function Loaded<T>({ of: { data, failure, reload }, what, children }: Loa
   )
 }
 
+/** The most entries that a list shows at once. */
+export const LISTED_MAX = 200
+
 interface RecordListProps<T> extends LoadedProps<readonly T[]> {
   /** Shown instead of an empty list. */
   readonly empty: ComponentChildren

@@ -96,7 +96,7 @@ export function useLongList<T extends { readonly next: unknown }>(
 
 export interface Action {
   /** Calls in the meantime do nothing. @returns success; the error is in `failure` */
-  readonly act: (work: () => Promise<void>) => Promise<boolean>
+  readonly act: (work: () => Promise<unknown>) => Promise<boolean>
   readonly failure: Error | undefined
   /** For `aria-disabled`: a button that becomes `disabled` would lose the focus. */
   readonly isBusy: boolean
@@ -106,7 +106,7 @@ export function useAction(): Action {
   const [failure, setFailure] = useState<Error>()
   const [isBusy, setIsBusy] = useState(false)
   const isUnderWay = useRef(false)
-  const act = async (work: () => Promise<void>) => {
+  const act = async (work: () => Promise<unknown>) => {
     if (isUnderWay.current) return false
     isUnderWay.current = true
     setIsBusy(true)

@@ -67,7 +67,7 @@ function ShownNotice({ notice, isHeld }: { readonly notice: Notice; readonly isH
     return () => clearTimeout(timer)
   }, [id, kind, isHeld])
   return (
-    <div class={`notice ${kind}`}>
+    <div class={`row panel notice ${kind}`}>
       <Icon name={kind === 'done' ? 'check' : 'warning'} />
       <span class="grow">{text}</span>
       {way && (

@@ -11,9 +11,11 @@ import { awaitHeading } from '../components/after-navigation.ts'
 import { Button, Icon, type IconName } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { EmptyState, Failure, Loading } from '../components/failure.tsx'
-import { Field } from '../components/form/field.tsx'
+import { TextField } from '../components/form/field.tsx'
+import { Form, useFields } from '../components/form/form.tsx'
 import { shownProject } from '../components/numbers.ts'
 import { PageHeader } from '../components/page-header.tsx'
+import { LISTED_MAX } from '../components/record-list.tsx'
 import { usePolling } from '../components/resource.ts'
 import { isForWriting } from './addresses.ts'
 import { Notices, tellFailed } from './notices.tsx'
@@ -162,8 +164,8 @@ function LoginPage() {
   }, [])
   return (
     <main class="login-page" id="view">
-      <div class="login-box">
-        <h1>
+      <div class="stack login-box">
+        <h1 class="row">
           <img src="/favicon.ico" alt="" width="40" height="40" />
           Eider
         </h1>
@@ -199,68 +201,44 @@ function LoginAgain() {
 }
 
 function LoginForm({ username = '' }: { readonly username?: string }) {
-  const [failure, setFailure] = useState<Error>()
-  const [isBusy, setIsBusy] = useState(false)
-  const form = useRef<HTMLFormElement>(null)
-  useEffect(() => {
-    fieldOf(form.current, username === '' ? 'username' : 'password')?.focus()
-  }, [])
-  const submit = async (event: SubmitEvent) => {
-    event.preventDefault()
-    if (form.current === null || isBusy) return
-    const typed = new FormData(form.current)
-    setIsBusy(true)
-    setFailure(undefined)
+  const { typed, bind } = useFields({ username, password: '' })
+  const fields = useRef<HTMLDivElement>(null)
+  const focus = (name: keyof typeof typed) => {
+    fields.current?.querySelector<HTMLInputElement>(`[name=${name}]`)?.focus()
+  }
+  useEffect(() => focus(username === '' ? 'username' : 'password'), [])
+  const send = async () => {
     try {
-      await logIn(String(typed.get('username')), String(typed.get('password')))
+      await logIn(typed.username, typed.password)
     } catch (error) {
-      setFailure(inWords(error, String(typed.get('password'))))
-      setIsBusy(false)
-      const password = fieldOf(form.current, 'password')
-      password?.focus()
-      password?.select()
+      focus('password')
+      throw inWords(error, typed.password)
     }
   }
   return (
-    <form class="stack" ref={form} onSubmit={submit}>
-      <Field label="Name">
-        {(control) => (
-          <input
-            {...control}
-            name="username"
-            autocomplete="username"
-            autocapitalize="none"
-            spellcheck={false}
-            defaultValue={username}
-            required
-          />
-        )}
-      </Field>
-      <Field label="Password">
-        {(control) => (
-          <input
-            {...control}
-            name="password"
-            type="password"
-            autocomplete="current-password"
-            required
-          />
-        )}
-      </Field>
-      {failure && <Failure error={failure} />}
-      <Button
-        type="submit"
-        look="primary"
-        label={isBusy ? 'Signing in …' : 'Sign in'}
-        aria-disabled={isBusy}
-      />
-    </form>
+    <Form verb="Sign in" onSend={send}>
+      <div ref={fields} class="stack">
+        <TextField
+          label="Name"
+          name="username"
+          autocomplete="username"
+          autocapitalize="none"
+          spellcheck={false}
+          required
+          {...bind('username')}
+        />
+        <TextField
+          label="Password"
+          name="password"
+          type="password"
+          autocomplete="current-password"
+          required
+          onFocus={({ currentTarget }) => currentTarget.select()}
+          {...bind('password')}
+        />
+      </div>
+    </Form>
   )
-}
-
-function fieldOf(form: HTMLFormElement | null, name: string): HTMLInputElement | null {
-  const field = form?.elements.namedItem(name)
-  return field instanceof HTMLInputElement ? field : null
 }
 
 function inWords(error: unknown, password: string): Error {
@@ -291,9 +269,6 @@ const FAILURE_WORDS: Readonly<
   },
 }
 
-/** The most entries shown per project. The palette finds the others. */
-const SHOWN_MAX = 200
-
 function Navigation() {
   const here = useRef<HTMLElement>(null)
   const { path } = useLocation()
@@ -315,12 +290,12 @@ function Navigation() {
 function ProjectEntries({ project }: { readonly project: ProjectContents }) {
   const name = shownProject(project.name)
   const entries = ofProject(project).filter(({ isPart }) => isPart !== true)
-  const moreCount = entries.length - SHOWN_MAX
+  const moreCount = entries.length - LISTED_MAX
   return (
     <div role="group" aria-label={`Project ${name}`}>
       <h2>{name}</h2>
       <ul>
-        {entries.slice(0, SHOWN_MAX).map(entryOf)}
+        {entries.slice(0, LISTED_MAX).map(entryOf)}
         {moreCount > 0 && (
           <li class="small quiet">
             and {moreCount} more: find them with {PALETTE_KEYS}

@@ -36,7 +36,7 @@ export function TopBar() {
         <span class="wide-words">Documentation</span>
       </a>
       <ThemeButton />
-      <AccountButton />
+      {account.value && loginState.value !== 'off' && <AccountMenu here={account.value} />}
     </header>
   )
 }
@@ -73,12 +73,6 @@ export function SideBar({ children }: { readonly children: ComponentChildren }) 
   )
 }
 
-function AccountButton() {
-  const here = account.value
-  if (here === undefined || loginState.value === 'off') return null
-  return <AccountMenu here={here} />
-}
-
 function AccountMenu({ here }: { readonly here: Account }) {
   const { route } = useLocation()
   const menu = useRef<HTMLDivElement>(null)
@@ -98,7 +92,7 @@ function AccountMenu({ here }: { readonly here: Account }) {
         <bdi class="wide-words account-name one-line">{here.name}</bdi>
         <span class="visually-hidden">Account</span>
       </Button>
-      <div id="account-menu" class="account-menu list" popover="auto" ref={menu}>
+      <div id="account-menu" class="panel list account-menu" popover="auto" ref={menu}>
         <p>
           <strong>{here.name}</strong>{' '}
           <span class="badge">{here.kind === 'user' ? roleOf(here) : here.kind}</span>

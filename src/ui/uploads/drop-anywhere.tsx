@@ -97,7 +97,7 @@ function DropZone({ label, onFiles }: WindowDropProps) {
     addEventListener('drop', drop, { signal: ended })
     return () => abort.abort()
   }, [])
-  return isOver ? <div class="window-drop">{here.label}</div> : null
+  return isOver ? <div class="empty-state window-drop">{here.label}</div> : null
 }
 
 /** Only users who may upload can drop files. An open dialog takes precedence. */

@@ -2,10 +2,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT, quote } from '../../core/domain/names.ts'
+import { ensureAgent } from '../api/agents.ts'
 import { projects, refreshCatalog, SAMPLE_NAME } from '../api/catalog.ts'
 import { sendFile } from '../api/files.ts'
 import { createKnowledgeBase, type KnowledgeBaseName } from '../api/knowledge-bases.ts'
-import { ApiError, path, request } from '../api/request.ts'
+import { ApiError } from '../api/request.ts'
 import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { Failure, Progress } from '../components/failure.tsx'
@@ -98,7 +99,16 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
         ) : (
           fields
         )}
-        {sent !== undefined && isBusy && <SentBytes sent={sent} bytes={bytes} />}
+        {sent !== undefined && isBusy && (
+          // Reading a large table takes longer than sending it.
+          <Progress
+            label={
+              sent < bytes ? `${shownBytes(sent)} of ${shownBytes(bytes)}` : 'Sent, being read'
+            }
+            done={sent < bytes ? sent : undefined}
+            total={bytes}
+          />
+        )}
         {failure && <Failure error={failure} />}
         <div class="row end">
           <Button label="Cancel" onClick={onClose} />
@@ -114,13 +124,6 @@ export function DropTarget({ files, onClose }: DropTargetProps) {
 }
 
 const NAMED_MAX = 3
-
-/** Shows when everything is sent, because reading a large table takes longer than sending it. */
-function SentBytes({ sent, bytes }: { readonly sent: number; readonly bytes: number }) {
-  if (sent >= bytes) return <Progress label="Sent, being read" />
-  const label = `${shownBytes(sent)} of ${shownBytes(bytes)}`
-  return <Progress label={label} done={sent} total={bytes} />
-}
 
 /** The chosen knowledge base and its fields. A new one is created when needed. */
 function useTarget() {
@@ -186,14 +189,10 @@ async function agentOver({ project, name }: KnowledgeBaseName) {
   const known = agents.find(({ data }) => {
     return data.knowledge_bases?.join() === reads && (data.tables ?? []).length === 0
   })
-  const agent = { name: known?.name ?? `${name}_agent`, data: { knowledge_bases: [reads] } }
+  const agent = { project, name: known?.name ?? `${name}_agent` }
   if (known === undefined) {
-    try {
-      await request(path`/api/projects/${project}/agents`, { method: 'POST', json: { agent } })
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === 'agent_exists')) throw error
-    }
+    await ensureAgent(agent, { knowledge_bases: [reads] })
     await refreshCatalog().catch(() => {})
   }
-  return { project, name: agent.name }
+  return agent
 }

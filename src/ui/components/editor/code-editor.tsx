@@ -4,7 +4,8 @@
  */
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Failure, notLoaded } from '../failure.tsx'
-import type { EditorHandle, EditorMark, RunPlace, SqlNames } from './code-mirror.ts'
+import type { EditorHandle, EditorMark, SqlNames } from './code-mirror.ts'
+import type { Span } from './sql-code.ts'
 
 interface CodeEditorProps {
   readonly value: string
@@ -13,7 +14,7 @@ interface CodeEditorProps {
   readonly label: string
   /** Errors, underlined where they occur. */
   readonly marks?: readonly EditorMark[]
-  readonly onRun?: (place: RunPlace) => void
+  readonly onRun?: (place: Span) => void
   readonly onRunAll?: () => void
   readonly names?: SqlNames | undefined
   /** Identifies the edited document; each has its own undo history. */

@@ -39,7 +39,7 @@ import {
 } from '@codemirror/view'
 import type { NamedTable, SqlFunction } from '../../api/sql.ts'
 import { EDITOR_THEME } from './editor-theme.ts'
-import { endsInText, statementsOf } from './sql-code.ts'
+import { endsInText, type Span, statementsOf } from './sql-code.ts'
 import { optionsAt, STATEMENTS } from './sql-words.ts'
 
 export interface SqlNames {
@@ -48,23 +48,16 @@ export interface SqlNames {
 }
 
 /** An error and its position, as offsets in the text. */
-export interface EditorMark {
-  readonly from: number
-  readonly to: number
+export interface EditorMark extends Span {
   readonly message: string
-}
-
-/** What to run: the offsets of the selection, or of the cursor if both are equal. */
-export interface RunPlace {
-  readonly from: number
-  readonly to: number
 }
 
 interface EditorOptions {
   readonly label: string
   readonly placeholder: string
   readonly onChange: (text: string) => void
-  readonly onRun: (place: RunPlace) => void
+  /** Called with the selection, or with the cursor if both ends are equal. */
+  readonly onRun: (place: Span) => void
   readonly onRunAll: () => void
   readonly names: () => SqlNames | undefined
 }
@@ -74,7 +67,7 @@ export interface EditorHandle {
   readonly show: (key: string, text: string) => void
   readonly mark: (marks: readonly EditorMark[]) => void
   readonly insert: (text: string) => void
-  readonly selection: () => RunPlace
+  readonly selection: () => Span
   /** Moves the cursor to this offset. */
   readonly goTo: (at: number) => void
   readonly close: () => void
@@ -150,7 +143,7 @@ export function openEditor(host: HTMLElement, options: EditorOptions): EditorHan
   }
 }
 
-function selectionOf(state: EditorState): RunPlace {
+function selectionOf(state: EditorState): Span {
   const { from, to } = state.selection.main
   return { from, to }
 }

@@ -141,6 +141,27 @@ export function TextAreaField({ label, hint, error, onText, ...area }: TextAreaF
   )
 }
 
+/** A field in a row, without a label above it. */
+export function SearchInput(props: {
+  readonly label: string
+  readonly placeholder?: string
+  readonly value: string
+  readonly onText: (text: string) => void
+  readonly onKeyDown?: (event: KeyboardEvent) => void
+}) {
+  const { label, placeholder = label, value, onText, onKeyDown } = props
+  return (
+    <input
+      class="grow"
+      type="search"
+      aria-label={label}
+      dir="auto"
+      {...{ placeholder, value, onKeyDown }}
+      onInput={({ currentTarget }) => onText(currentTarget.value)}
+    />
+  )
+}
+
 interface CheckProps {
   readonly type?: 'checkbox' | 'radio'
   /** The group of radio buttons it belongs to. */

@@ -5,6 +5,7 @@ import { Button } from '../button.tsx'
 import { Dialog } from '../dialog.tsx'
 import { Failure } from '../failure.tsx'
 import { useAction } from '../resource.ts'
+import { Check, SelectField, TextField } from './field.tsx'
 
 interface FormProps extends Omit<FormHTMLAttributes, 'action' | 'label' | 'onSubmit'> {
   /** The verb on the button, such as `Create`. */
@@ -49,19 +50,19 @@ export function Form(props: FormProps) {
   )
 }
 
-interface FormDialogProps extends Pick<FormProps, 'verb' | 'isIncomplete' | 'children'> {
+interface FormDialogProps extends Pick<FormProps, 'verb' | 'look' | 'isIncomplete' | 'children'> {
   readonly title: string
   readonly size?: 'plain' | 'wide'
   readonly onSubmit: () => Promise<void>
   readonly onClose: () => void
 }
 
-/** The input stays while sent and after a failure, which is shown in the dialog. */
+/** Closed once it is sent. After a failure, which it shows, the input stays. */
 export function FormDialog(props: FormDialogProps) {
   const { title, size = 'plain', onSubmit, onClose, ...form } = props
   return (
     <Dialog title={title} size={size} onClose={onClose} staysOnClickBeside>
-      <Form {...form} onSend={onSubmit} onCancel={onClose} />
+      <Form {...form} onSend={() => onSubmit().then(onClose)} onCancel={onClose} />
     </Dialog>
   )
 }
@@ -73,4 +74,84 @@ export function useFields<T extends Readonly<Record<string, string>>>(empty: T) 
     onText: (text: string) => setTyped((before) => ({ ...before, [name]: text })),
   })
   return { typed, bind, clear: () => setTyped(empty) }
+}
+
+/** Each field's value as text: a number as digits, a checkbox as `yes` or empty. */
+export type Values = Readonly<Record<string, string>>
+
+export interface InputField {
+  readonly name: string
+  readonly label: string
+  readonly kind?: 'text' | 'number' | 'password' | 'url' | 'date' | 'search' | 'check'
+  /** The values to choose from. */
+  readonly options?: readonly (readonly [string, string])[] | undefined
+  readonly hint?: string | undefined
+  readonly error?: string | undefined
+  readonly placeholder?: string
+  readonly min?: number
+  readonly max?: number
+  readonly step?: number
+  readonly isRequired?: boolean
+  /** The text shown for an empty value. */
+  readonly empty?: string
+}
+
+/** The values of these fields that are not empty, such as from an address. */
+export function givenOf(fields: readonly InputField[], values: Values): Values {
+  return Object.fromEntries(
+    fields.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])),
+  )
+}
+
+/** Fields side by side, with their values by name. */
+export function Inputs(props: {
+  readonly fields: readonly InputField[]
+  readonly values: Values
+  readonly onChange: (values: Values) => void
+  readonly class?: string
+  readonly children?: ComponentChildren
+}) {
+  const { fields, values, onChange, class: look = 'grid', children } = props
+  return (
+    <div class={look}>
+      {fields.map((field) => (
+        <Input
+          key={field.name}
+          field={field}
+          value={values[field.name] ?? ''}
+          onChange={(value) => onChange({ ...values, [field.name]: value })}
+        />
+      ))}
+      {children}
+    </div>
+  )
+}
+
+function Input(props: {
+  readonly field: InputField
+  readonly value: string
+  readonly onChange: (value: string) => void
+}) {
+  const { field, value, onChange } = props
+  const { label, kind = 'text', options, hint, error, placeholder = '' } = field
+  if (options !== undefined) {
+    return <SelectField {...{ label, hint, error, value, options }} onChoose={onChange} />
+  }
+  if (kind === 'check') {
+    return (
+      <Check checked={value !== ''} onCheck={(isChecked) => onChange(isChecked ? 'yes' : '')}>
+        {label}
+      </Check>
+    )
+  }
+  const { min, max, step, isRequired = false } = field
+  return (
+    <TextField
+      {...{ label, hint, error, placeholder, min, max, step, value }}
+      type={kind}
+      required={isRequired}
+      autocomplete={kind === 'password' ? 'new-password' : 'off'}
+      onText={onChange}
+    />
+  )
 }

@@ -1,8 +1,10 @@
 /** Fields for searches, languages and models that several forms share. */
 import type { Fusion } from '../../../core/domain/hybrid-search.ts'
 import { LANGUAGES } from '../../../core/domain/language.ts'
+import type { ModelChoice } from '../../api/knowledge-bases.ts'
 import { Button } from '../button.tsx'
 import { TextField } from './field.tsx'
+import type { InputField, Values } from './form.tsx'
 
 const SHOWN_FOR_AUTOMATIC = 0.5
 
@@ -73,3 +75,44 @@ export const EMBEDDING_PROVIDERS = [
   ['localai', 'LocalAI'],
   ['litellm', 'LiteLLM'],
 ] as const
+
+/** Servers with a single model, which needs no name. */
+const NAMELESS = new Set(['tei', 'rerank'])
+/** Providers without a choice of name, key or address. */
+export const PLAIN_PROVIDERS = new Set(['builtin', ''])
+
+/** The fields of a model: only the provider, unless it needs more. */
+export function modelFields(
+  { provider = '' }: Values,
+  options: readonly (readonly [string, string])[],
+  placeholder: string,
+): readonly InputField[] {
+  const choice: InputField = { name: 'provider', label: 'Provider', options }
+  if (PLAIN_PROVIDERS.has(provider)) return [choice]
+  return [
+    choice,
+    { name: 'model', label: 'Model', placeholder, isRequired: !NAMELESS.has(provider) },
+    {
+      name: 'key',
+      label: 'Key',
+      kind: 'password',
+      hint: 'Stored encrypted. Leave empty to keep the stored key, or to use the server’s',
+    },
+    {
+      name: 'url',
+      label: 'Address',
+      kind: 'url',
+      placeholder: 'https://…/v1',
+      hint: 'Leave empty for the provider’s own address',
+    },
+  ]
+}
+
+export function modelOf({ provider = '', model = '', key = '', url = '' }: Values): ModelChoice {
+  return {
+    provider,
+    ...(model.trim() === '' ? {} : { model_name: model.trim() }),
+    ...(key === '' ? {} : { api_key: key }),
+    ...(url.trim() === '' ? {} : { base_url: url.trim() }),
+  }
+}

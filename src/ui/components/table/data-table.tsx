@@ -84,7 +84,7 @@ export function DataTable(props: DataTableProps) {
   const leadPx = edges[seen.first] ?? 0
   const height = rowCount * ROW_PX + HEAD_PX + (isWide ? BELOW_PX : 0)
   return (
-    <div class="data-frame">
+    <div class="panel data-frame">
       <div
         ref={frame}
         class="data-table"

@@ -1,17 +1,15 @@
 /** Forms for inserting a text, web pages, or the rows of a SELECT. */
 import { useState } from 'preact/hooks'
 import {
-  getKnowledgeBase,
   type Insert,
   insertInBackground,
   type KnowledgeBaseName,
 } from '../../api/knowledge-bases.ts'
-import type { Job } from '../../api/records.ts'
+import type { Job, KnowledgeBase } from '../../api/records.ts'
 import { draftAt, keepDraft } from '../../components/browser-storage.ts'
-import { Failure } from '../../components/failure.tsx'
 import { TextAreaField, TextField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
-import { useResource } from '../../components/resource.ts'
+import { knownOf } from '../../components/known-name.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
 export interface WayInProps extends KnowledgeBaseName {
@@ -23,19 +21,15 @@ async function begin({ project, name, onBegun }: WayInProps, insert: Insert): Pr
   onBegun(await insertInBackground(project, name, insert))
 }
 
-function useKnowledgeBase({ project, name }: KnowledgeBaseName) {
-  return useResource((signal) => getKnowledgeBase(project, name, signal), [project, name])
-}
-
 export function AddText(props: WayInProps) {
   const id = useDraft(props, 'id')
   const text = useDraft(props, 'text')
-  const { data, failure } = useKnowledgeBase(props)
+  const known = knownOf('knowledgeBases', props)
   const add = async () => {
-    if (data === undefined) return
-    const content = data.content_columns[0] ?? 'content'
+    if (known === undefined) return
+    const content = known.content_columns[0] ?? 'content'
     const row = {
-      ...(id.value === '' ? {} : { [data.id_column]: id.value }),
+      ...(id.value === '' ? {} : { [known.id_column]: id.value }),
       [content]: text.value,
     }
     await begin(props, { rows: [row] })
@@ -43,7 +37,7 @@ export function AddText(props: WayInProps) {
     text.field.onText('')
   }
   return (
-    <Form verb="Add the text" isIncomplete={data === undefined} onSend={add}>
+    <Form verb="Add the text" isIncomplete={known === undefined} onSend={add}>
       <TextField
         label="Id"
         hint="A document with the same id is replaced. Leave empty for an automatic id."
@@ -56,7 +50,6 @@ export function AddText(props: WayInProps) {
         rows={10}
         {...text.field}
       />
-      {failure && <Failure error={failure} />}
     </Form>
   )
 }
@@ -128,7 +121,7 @@ function split(text: string, between: RegExp): string[] {
 /** Adds the rows of a SELECT, which can be tried in the SQL view first. */
 export function AddRows(props: WayInProps) {
   const sql = useDraft(props, 'sql')
-  const { data: knowledgeBase, failure } = useKnowledgeBase(props)
+  const known = knownOf('knowledgeBases', props)
   return (
     <Form
       verb="Add the rows"
@@ -143,7 +136,7 @@ export function AddRows(props: WayInProps) {
     >
       <TextAreaField
         label="SELECT"
-        hint={<Columns knowledgeBase={knowledgeBase} />}
+        hint={known && <Columns of={known} />}
         dir="ltr"
         class="mono"
         required
@@ -152,19 +145,12 @@ export function AddRows(props: WayInProps) {
         placeholder="SELECT id, body AS content FROM files.articles"
         {...sql.field}
       />
-      {failure && <Failure error={failure} />}
     </Form>
   )
 }
 
-function Columns(props: {
-  readonly knowledgeBase:
-    | { readonly id_column: string; readonly content_columns: readonly string[] }
-    | undefined
-}) {
-  const { knowledgeBase } = props
-  if (knowledgeBase === undefined) return <>&nbsp;</>
-  const { id_column: id, content_columns: content } = knowledgeBase
+function Columns({ of }: { readonly of: KnowledgeBase }) {
+  const { id_column: id, content_columns: content } = of
   return (
     <>
       The id is taken from <code>{id}</code>, the text from <code>{content.join(', ')}</code>; other

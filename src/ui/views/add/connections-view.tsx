@@ -12,21 +12,19 @@ import type { NamedDatabase } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { may } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { RemoveButton } from '../../components/dialog.tsx'
+import { DialogButton, RemoveButton, TryButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
-import { SelectField, TextField } from '../../components/form/field.tsx'
-import { FormDialog, useFields } from '../../components/form/form.tsx'
+import { FormDialog, type InputField, Inputs, type Values } from '../../components/form/form.tsx'
 import { knowledgeBaseChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Details, Entries, Entry, RecordList } from '../../components/record-list.tsx'
-import { useAction, useRequest } from '../../components/resource.ts'
+import { useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { SCHEDULES } from './source-list.tsx'
 
 export function ConnectionsView() {
   const all = useRequest<readonly NamedDatabase[]>('/api/databases')
-  const [isAdding, setIsAdding] = useState(false)
   const connections = {
     ...all,
     data: all.data?.filter(({ type, engine }) => type === 'data' && engine !== 'files'),
@@ -45,21 +43,14 @@ export function ConnectionsView() {
     <>
       <PageHeader title="Connections">
         {mayAdd && (
-          <Button look="primary" icon="plus" label="Connect" onClick={() => setIsAdding(true)} />
+          <DialogButton look="primary" icon="plus" label="Connect">
+            {(onClose) => <NewConnection onClose={onClose} onAdded={all.reload} />}
+          </DialogButton>
         )}
       </PageHeader>
       <Entries of={connections} what="the connections" empty={empty}>
         {(one) => <Connection key={one.name} of={one} onRemoved={all.reload} />}
       </Entries>
-      {isAdding && (
-        <NewConnection
-          onClose={() => setIsAdding(false)}
-          onAdded={() => {
-            setIsAdding(false)
-            all.reload()
-          }}
-        />
-      )}
     </>
   )
 }
@@ -92,35 +83,21 @@ function Connection(props: { readonly of: NamedDatabase; readonly onRemoved: () 
   )
 }
 
-/** Connects once and shows the database's answer. */
-function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
-  const { act, failure, isBusy } = useAction()
-  const [outcome, setOutcome] = useState<string>()
-  const test = async () => {
-    setOutcome(undefined)
-    await act(async () => setOutcome(await refusalOf(address, json)))
-  }
-  const trouble = failure?.message ?? outcome
-  return (
-    <>
-      <Button look="small" label="Test" aria-disabled={isBusy} onClick={test} />
-      <span class={`small ${trouble ? 'bad' : 'good'}`} role="status">
-        {isBusy ? 'Connecting …' : (trouble ?? '') || (outcome === '' ? 'Connected' : '')}
-      </span>
-    </>
-  )
-}
-
 /** The answers of both checks, for a stored and for a new connection. */
 type Check =
   | { readonly success: boolean; readonly error_message: string | null }
   | { readonly status: string; readonly detail?: string }
 
-/** @returns the database's error message; empty if it answers */
-async function refusalOf(address: string, json: unknown): Promise<string> {
-  const check = await request<Check>(address, { method: 'POST', ...(json ? { json } : {}) })
-  if ('success' in check) return check.success ? '' : (check.error_message ?? 'It does not respond')
-  return check.status === 'success' ? '' : (check.detail ?? 'It does not respond')
+/** Connects once. */
+function Test({ address, json }: { readonly address: string; readonly json?: unknown }) {
+  const attempt = async () => {
+    const check = await request<Check>(address, { method: 'POST', ...(json ? { json } : {}) })
+    const isThere = 'success' in check ? check.success : check.status === 'success'
+    const trouble = 'success' in check ? check.error_message : check.detail
+    if (!isThere) throw new Error(trouble ?? 'It does not respond')
+    return 'Connected'
+  }
+  return <TryButton look="small" label="Test" attempt={attempt} />
 }
 
 function Tables({ of: database }: { readonly of: string }) {
@@ -134,25 +111,23 @@ function Tables({ of: database }: { readonly of: string }) {
         <>
           <ul class="list add-files" aria-label={`Tables of ${database}`}>
             {items.map(({ name }) => (
-              <li key={name}>
-                <div class="row">
-                  <a
-                    class="grow"
-                    href={addressOf.statement(
-                      `SELECT * FROM ${quote(database)}.${quote(name)} LIMIT 100`,
-                    )}
-                  >
-                    {name}
-                  </a>
-                  {may('write') && (
-                    <Button
-                      look="small"
-                      label="Sync into a knowledge base"
-                      aria-label={`Sync ${name} into a knowledge base`}
-                      onClick={() => setSynced(name)}
-                    />
+              <li key={name} class="row">
+                <a
+                  class="grow"
+                  href={addressOf.statement(
+                    `SELECT * FROM ${quote(database)}.${quote(name)} LIMIT 100`,
                   )}
-                </div>
+                >
+                  {name}
+                </a>
+                {may('write') && (
+                  <Button
+                    look="small"
+                    label="Sync into a knowledge base"
+                    aria-label={`Sync ${name} into a knowledge base`}
+                    onClick={() => setSynced(name)}
+                  />
+                )}
               </li>
             ))}
           </ul>
@@ -173,20 +148,20 @@ function SyncTable(props: {
 }) {
   const { database, table, onClose } = props
   const { route } = useLocation()
-  const [into, setInto] = useState(NEW)
-  const { typed, bind } = useFields({ name: table, id: 'id', text: '' })
-  const [schedule, setSchedule] = useState('every hour')
+  const [values, setValues] = useState<Values>({ name: table, id: 'id', schedule: 'every hour' })
   const details = useRequest<{ readonly columns: readonly { readonly name: string }[] }>(
     path`/api/databases/${database}/tables/${table}`,
   )
   const columns = (details.data?.columns ?? []).map(({ name }) => name)
-  const text = typed.text || columns.find((name) => name !== typed.id) || ''
+  const { into = NEW, name = '', id = '', schedule = '' } = values
+  const text = values.text || columns.find((column) => column !== id) || ''
   const { places, options } = knowledgeBaseChoices()
+  const choices = (names: readonly string[]) => names.map((one) => [one, one] as const)
   const sync = async () => {
     const project = projects.value?.[0]?.name ?? DEFAULT_PROJECT
-    const place = places.find(({ key }) => key === into) ?? { project, name: typed.name.trim() }
+    const place = places.find(({ key }) => key === into) ?? { project, name: name.trim() }
     if (into === NEW) {
-      const definition = { name: place.name, id_column: typed.id, content_columns: [text] }
+      const definition = { name: place.name, id_column: id, content_columns: [text] }
       await createKnowledgeBase(place.project, definition)
       await refreshCatalog().catch(() => {})
     }
@@ -197,82 +172,68 @@ function SyncTable(props: {
       ...(schedule === '' ? {} : { schedule }),
     })
     await runSource(source)
-    onClose()
     route(`${addressOf.addDocuments(place.project, place.name)}?from=sources`)
   }
+  const ids = columns.includes(id) ? columns : [id, ...columns]
+  const ofNew: readonly InputField[] = [
+    { name: 'name', label: 'Name', isRequired: true },
+    { name: 'id', label: 'Id column', hint: 'Identifies each row', options: choices(ids) },
+    { name: 'text', label: 'Text column', hint: 'The text to search', options: choices(columns) },
+  ]
   return (
     <FormDialog title={`Sync ${table}`} verb="Sync" onSubmit={sync} onClose={onClose}>
-      <SelectField
-        label="Knowledge base"
-        value={into}
-        onChoose={setInto}
-        options={[[NEW, 'A new one'], ...options]}
+      <Inputs
+        fields={[
+          { name: 'into', label: 'Knowledge base', options: [[NEW, 'A new one'], ...options] },
+          ...(into === NEW ? ofNew : []),
+          { name: 'schedule', label: 'Schedule', options: SCHEDULES },
+        ]}
+        values={{ ...values, text }}
+        // A suggested column follows the id column until the user chooses one.
+        onChange={(next) => {
+          setValues(next.text === text ? { ...next, text: values.text ?? '' } : next)
+        }}
       />
-      {into === NEW && (
-        <>
-          <TextField label="Name" required {...bind('name')} />
-          <div class="grid">
-            <SelectField
-              label="Id column"
-              hint="Identifies each row"
-              value={typed.id}
-              onChoose={bind('id').onText}
-              options={columns.includes(typed.id) ? columns : [typed.id, ...columns]}
-            />
-            <SelectField
-              label="Text column"
-              hint="The text to search"
-              value={text}
-              onChoose={bind('text').onText}
-              options={columns}
-            />
-          </div>
-        </>
-      )}
-      <SelectField label="Schedule" value={schedule} onChoose={setSchedule} options={SCHEDULES} />
     </FormDialog>
   )
 }
 
-const SERVER = ['host', 'port', 'database', 'user', 'password'] as const
-const FIELDS: Readonly<Record<string, readonly ((typeof SERVER)[number] | 'db_file')[]>> = {
-  postgres: SERVER,
-  mysql: SERVER,
-  sqlite: ['db_file'],
-  duckdb: ['db_file'],
-}
 const ENGINES = [
   ['postgres', 'PostgreSQL'],
   ['mysql', 'MySQL or MariaDB'],
   ['sqlite', 'SQLite file'],
   ['duckdb', 'DuckDB file'],
 ] as const
-const LABELS = {
-  host: { label: 'Host', required: true, placeholder: '127.0.0.1' },
-  port: { label: 'Port', type: 'number' },
-  database: { label: 'Database' },
-  user: { label: 'User', autocomplete: 'off' },
-  password: { label: 'Password', type: 'password', autocomplete: 'new-password' },
-  db_file: {
-    label: 'File',
-    required: true,
-    hint: 'Path below the folder in EIDER_SOURCES_DIR',
-  },
-} as const
+
+/** The fields of a connection, with the parameters' names in the API. */
+function parameterFields(engine: string): readonly InputField[] {
+  if (engine === 'sqlite' || engine === 'duckdb') {
+    const hint = 'Path below the folder in EIDER_SOURCES_DIR'
+    return [{ name: 'db_file', label: 'File', isRequired: true, hint }]
+  }
+  const port = engine === 'mysql' ? '3306' : '5432'
+  return [
+    { name: 'host', label: 'Host', isRequired: true, placeholder: '127.0.0.1' },
+    { name: 'port', label: 'Port', kind: 'number', placeholder: port },
+    { name: 'database', label: 'Database' },
+    { name: 'user', label: 'User' },
+    { name: 'password', label: 'Password', kind: 'password' },
+  ]
+}
 
 function NewConnection(props: { readonly onAdded: () => void; readonly onClose: () => void }) {
   const { onAdded, onClose } = props
-  const [engine, setEngine] = useState('postgres')
-  const { typed, bind } = useFields({
-    ...{ name: '', host: '', port: '', database: '', user: '', password: '', db_file: '' },
-  })
-  const fields = FIELDS[engine] ?? SERVER
-  const given = fields.filter((field) => typed[field] !== '')
+  const [values, setValues] = useState<Values>({ engine: 'postgres' })
+  const { engine = '', name = '' } = values
+  const fields = parameterFields(engine)
   const parameters = Object.fromEntries(
-    given.map((field) => [field, field === 'port' ? Number(typed.port) : typed[field]]),
+    fields.flatMap(({ name: field, kind }) => {
+      const text = values[field] ?? ''
+      return text === '' ? [] : [[field, kind === 'number' ? Number(text) : text]]
+    }),
   )
   const add = async () => {
-    const database = { name: typed.name.trim(), engine, parameters }
+    const database = { name: name.trim(), engine, parameters }
     const json = { database, check_connection: true }
     const made = await request<NamedDatabase | Check>('/api/databases', { method: 'POST', json })
     if ('status' in made) {
@@ -284,24 +245,15 @@ function NewConnection(props: { readonly onAdded: () => void; readonly onClose: 
   }
   return (
     <FormDialog title="Connect a database" verb="Connect" onSubmit={add} onClose={onClose}>
-      <div class="grid">
-        <SelectField label="Engine" value={engine} onChoose={setEngine} options={ENGINES} />
-        <TextField
-          label="Name"
-          hint="Name in SQL, such as shop"
-          required
-          autocomplete="off"
-          {...bind('name')}
-        />
-        {fields.map((field) => (
-          <TextField
-            key={field}
-            {...LABELS[field]}
-            {...(field === 'port' ? { placeholder: engine === 'mysql' ? '3306' : '5432' } : {})}
-            {...bind(field)}
-          />
-        ))}
-      </div>
+      <Inputs
+        fields={[
+          { name: 'engine', label: 'Engine', options: ENGINES },
+          { name: 'name', label: 'Name', hint: 'Name in SQL, such as shop', isRequired: true },
+          ...fields,
+        ]}
+        values={values}
+        onChange={setValues}
+      />
       <div class="row">
         <Test address="/api/databases/status" json={{ engine, ...parameters }} />
       </div>

@@ -4,211 +4,118 @@ import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import { createKnowledgeBase, type KnowledgeBaseDefinition } from '../../api/knowledge-bases.ts'
-import { SelectField, TextField } from '../../components/form/field.tsx'
-import { Form } from '../../components/form/form.tsx'
+import { SelectField } from '../../components/form/field.tsx'
+import { Form, type InputField, Inputs, type Values } from '../../components/form/form.tsx'
 import {
   DETECTED_LANGUAGE,
   EMBEDDING_PROVIDERS,
   LANGUAGE_CHOICES,
+  modelFields,
+  modelOf,
 } from '../../components/form/search-fields.tsx'
 import { projectChoices } from '../../components/known-name.ts'
 import { PageHeader } from '../../components/page-header.tsx'
+import { Section } from '../../components/record-list.tsx'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 
 export function NewKnowledgeBaseView() {
   const { route, query } = useLocation()
-  const [draft, setDraft] = useState({ ...EMPTY_DRAFT, project: query.project ?? '' })
+  const [chosen, setProject] = useState(query.project)
+  const [values, setValues] = useState<Values>({})
   // Some users may use only other projects, which are known shortly after the page opens.
-  const project = draft.project || (projects.value?.[0]?.name ?? DEFAULT_PROJECT)
-  const form: DraftProps = {
-    draft,
-    set: (change) => setDraft((before) => ({ ...before, ...change })),
-  }
+  const project = chosen ?? projects.value?.[0]?.name ?? DEFAULT_PROJECT
   const create = async () => {
-    const { name, params } = await createKnowledgeBase(project, definitionOf(draft))
+    const { name, params } = await createKnowledgeBase(project, definitionOf(values))
     for (const warning of params.warnings ?? []) tellFailed(warning)
     await refreshCatalog()
     route(addressOf.addDocuments(project, name))
   }
   const choices = projectChoices(project)
+  const inputs = { values, onChange: setValues }
   return (
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
       <Form class="panel stack add-form" verb="Create" onSend={create}>
-        <DraftInput {...form} {...NAME} />
+        <Inputs {...inputs} fields={NAME} />
         {choices.length > 1 && (
-          <SelectField
-            label="Project"
-            value={project}
-            onChoose={(value) => form.set({ project: value })}
-            options={choices}
-          />
+          <SelectField label="Project" value={project} onChoose={setProject} options={choices} />
         )}
-        <Options {...form} />
+        <details>
+          <summary>Options</summary>
+          <div class="stack">
+            <Section title="Columns">
+              <p class="small quiet">
+                Only table rows need these: the columns to use. Files and web pages do not.
+              </p>
+              <Inputs {...inputs} fields={COLUMNS} />
+            </Section>
+            <Section title="Language and chunks">
+              <Inputs {...inputs} fields={CHUNKS} />
+            </Section>
+            <Section title="Embedding model">
+              <Inputs {...inputs} fields={modelFields(values, PROVIDERS, MODEL)} />
+            </Section>
+          </div>
+        </details>
       </Form>
     </>
   )
 }
 
-interface DraftProps {
-  readonly draft: Draft
-  readonly set: (change: Partial<Draft>) => void
-}
-
-function Options(form: DraftProps) {
-  const { draft } = form
-  const isRemote = draft.provider !== '' && draft.provider !== 'builtin'
-  return (
-    <details>
-      <summary>Options</summary>
-      <div class="stack">
-        {GROUPS.map(({ title, note, fields }) => (
-          <section key={title} class="stack" aria-label={title}>
-            <h2>{title}</h2>
-            {note && <p class="small quiet">{note}</p>}
-            <div class="grid">
-              {fields
-                .filter(({ isRemoteOnly = false }) => isRemote || !isRemoteOnly)
-                .map((field) => (
-                  <DraftInput key={field.of} {...form} {...field} />
-                ))}
-            </div>
-          </section>
-        ))}
-      </div>
-    </details>
-  )
-}
-
-interface FieldSpec {
-  readonly of: DraftField
-  readonly label: string
-  readonly hint?: string
-  readonly type?: 'text' | 'number' | 'password'
-  readonly placeholder?: string
-  readonly required?: boolean
-  readonly choices?: readonly (readonly [value: string, words: string])[]
-  /** Whether the field applies only to a provider's models, not to the built-in one. */
-  readonly isRemoteOnly?: boolean
-}
-
-const NAME: FieldSpec = {
-  ...{ of: 'name', label: 'Name', required: true },
-  hint: 'A name is enough. You add documents in the next step.',
-}
-
-const GROUPS: readonly {
-  readonly title: string
-  readonly note?: string
-  readonly fields: readonly FieldSpec[]
-}[] = [
+const NAME: readonly InputField[] = [
   {
-    title: 'Columns',
-    note: 'Only table rows need these: the columns to use. Files and web pages do not.',
-    fields: [
-      {
-        ...{ of: 'contentColumns', label: 'Text', placeholder: 'content' },
-        hint: 'Columns to search, separated by commas.',
-      },
-      {
-        ...{ of: 'metadataColumns', label: 'Metadata' },
-        hint: 'Columns to filter by, separated by commas. Leave empty for all other columns.',
-      },
-      { of: 'idColumn', label: 'Id', placeholder: 'id', hint: 'Identifies each document' },
-    ],
-  },
-  {
-    title: 'Language and chunks',
-    fields: [
-      {
-        ...{ of: 'language', label: 'Language', hint: 'For keyword search' },
-        choices: [DETECTED_LANGUAGE, ...LANGUAGE_CHOICES],
-      },
-      {
-        ...{ of: 'chunkSize', label: 'Chunk size in characters', type: 'number' },
-        hint: 'Leave empty to fit the embedding model',
-      },
-      {
-        ...{ of: 'chunkOverlap', label: 'Overlap', type: 'number' },
-        hint: 'Number of characters that neighbouring chunks share',
-      },
-    ],
-  },
-  {
-    title: 'Embedding model',
-    fields: [
-      {
-        ...{ of: 'provider', label: 'Provider' },
-        choices: [['', "The server's default"], ...EMBEDDING_PROVIDERS],
-      },
-      {
-        ...{ of: 'model', label: 'Model', required: true, isRemoteOnly: true },
-        placeholder: 'text-embedding-3-small',
-      },
-      {
-        ...{ of: 'apiKey', label: 'Key', type: 'password', isRemoteOnly: true },
-        hint: "Stored encrypted. Leave empty for the key in the server's settings.",
-      },
-      {
-        ...{ of: 'baseUrl', label: 'Address', isRemoteOnly: true },
-        hint: "Leave empty for the provider's own address",
-      },
-    ],
+    ...{ name: 'name', label: 'Name', isRequired: true },
+    hint: 'A name is enough. You add documents in the next step.',
   },
 ]
 
-function DraftInput({ draft, set, ...field }: DraftProps & FieldSpec) {
-  const { of, label, hint, type = 'text', placeholder, required = false, choices } = field
-  const words = { label, hint, value: draft[of] }
-  const change = (value: string) => set({ [of]: value })
-  if (choices) return <SelectField {...words} options={choices} onChoose={change} />
-  return (
-    <TextField
-      {...words}
-      {...{ type, placeholder, required }}
-      min={type === 'number' ? 0 : undefined}
-      autocomplete={type === 'password' ? 'new-password' : 'off'}
-      onText={change}
-    />
-  )
-}
+const COLUMNS: readonly InputField[] = [
+  {
+    ...{ name: 'content', label: 'Text', placeholder: 'content' },
+    hint: 'Columns to search, separated by commas.',
+  },
+  {
+    ...{ name: 'metadata', label: 'Metadata' },
+    hint: 'Columns to filter by, separated by commas. Leave empty for all other columns.',
+  },
+  { name: 'id', label: 'Id', placeholder: 'id', hint: 'Identifies each document' },
+]
 
-const EMPTY_DRAFT = {
-  ...{ project: DEFAULT_PROJECT, name: '', language: '' },
-  ...{ contentColumns: '', metadataColumns: '', idColumn: '' },
-  ...{ provider: '', model: '', apiKey: '', baseUrl: '', chunkSize: '', chunkOverlap: '' },
-}
+const CHUNKS: readonly InputField[] = [
+  {
+    ...{ name: 'language', label: 'Language', hint: 'For keyword search' },
+    options: [DETECTED_LANGUAGE, ...LANGUAGE_CHOICES],
+  },
+  {
+    ...{ name: 'size', label: 'Chunk size in characters', kind: 'number', min: 0 },
+    hint: 'Leave empty to fit the embedding model',
+  },
+  {
+    ...{ name: 'overlap', label: 'Overlap', kind: 'number', min: 0 },
+    hint: 'Number of characters that neighbouring chunks share',
+  },
+]
 
-type Draft = Readonly<typeof EMPTY_DRAFT>
+const PROVIDERS = [['', "The server's default"], ...EMBEDDING_PROVIDERS] as const
+const MODEL = 'text-embedding-3-small'
 
 /** Empty fields are not sent, so that the server's defaults apply. */
-function definitionOf(draft: Draft): KnowledgeBaseDefinition {
-  const given = <T,>(name: string, typed: string, value: T) =>
-    typed === '' ? {} : { [name]: value }
-  const { contentColumns, metadataColumns, idColumn, language, provider } = draft
+function definitionOf(values: Values): KnowledgeBaseDefinition {
+  const { name = '', content = '', metadata = '', id = '', language = '', provider = '' } = values
+  const { size = '', overlap = '' } = values
   const chunking = {
-    ...given('chunk_size', draft.chunkSize, Number(draft.chunkSize)),
-    ...given('chunk_overlap', draft.chunkOverlap, Number(draft.chunkOverlap)),
+    ...(size && { chunk_size: Number(size) }),
+    ...(overlap && { chunk_overlap: Number(overlap) }),
   }
-  const preprocessing = { type: 'auto', auto_config: chunking }
   return {
-    name: draft.name.trim(),
-    ...given('content_columns', contentColumns.trim(), namesIn(contentColumns)),
-    ...given('metadata_columns', metadataColumns.trim(), namesIn(metadataColumns)),
-    ...given('id_column', idColumn.trim(), idColumn.trim()),
-    ...given('language', language, language),
-    ...given('embedding_model', provider, modelOf(draft)),
-    ...given('preprocessing', draft.chunkSize + draft.chunkOverlap, preprocessing),
-  }
-}
-
-function modelOf({ provider, model, apiKey, baseUrl }: Draft) {
-  return {
-    provider,
-    model_name: model.trim(),
-    ...(apiKey === '' ? {} : { api_key: apiKey }),
-    ...(baseUrl.trim() === '' ? {} : { base_url: baseUrl.trim() }),
+    name: name.trim(),
+    ...(content.trim() && { content_columns: namesIn(content) }),
+    ...(metadata.trim() && { metadata_columns: namesIn(metadata) }),
+    ...(id.trim() && { id_column: id.trim() }),
+    ...(language && { language }),
+    ...(provider && { embedding_model: modelOf(values) }),
+    ...(size + overlap && { preprocessing: { type: 'auto', auto_config: chunking } }),
   }
 }
 
@@ -218,5 +125,3 @@ function namesIn(text: string): string[] {
     .map((name) => name.trim())
     .filter((name) => name !== '')
 }
-
-type DraftField = Exclude<keyof Draft, 'project'>

@@ -8,14 +8,11 @@ import {
   type SourceDefinition,
 } from '../../api/knowledge-bases.ts'
 import type { Job, Source } from '../../api/records.ts'
-import { Button } from '../../components/button.tsx'
-import { RemoveButton } from '../../components/dialog.tsx'
-import { Failure } from '../../components/failure.tsx'
-import { SelectField, TextField } from '../../components/form/field.tsx'
-import { Form } from '../../components/form/form.tsx'
+import { ActionButton, RemoveButton } from '../../components/dialog.tsx'
+import { Form, Inputs, type Values } from '../../components/form/form.tsx'
 import { counted, shownAge, shownCount, shownTime } from '../../components/numbers.ts'
 import { RecordList } from '../../components/record-list.tsx'
-import { useAction, usePolling, useResource } from '../../components/resource.ts'
+import { usePolling, useResource } from '../../components/resource.ts'
 import type { WayInProps } from './add-forms.tsx'
 
 export function Sources({ project, name, onBegun }: WayInProps) {
@@ -57,24 +54,18 @@ function SourceEntry(props: {
   readonly onRemoved: () => void
 }) {
   const { source, onBegun, onRemoved } = props
-  const { act, failure: refusal } = useAction()
-  const run = async () => {
-    await act(async () => {
-      onBegun(await runSource(source))
-    })
-  }
   const { name, kind, last_run: last } = source
   return (
     <li>
       <div class="row">
         <strong class="grow">{name}</strong>
         <span class="badge">{kind}</span>
-        <Button
+        <ActionButton
           look="small"
           icon="play"
           label="Run now"
           aria-label={`Run now: ${name}`}
-          onClick={run}
+          work={async () => onBegun(await runSource(source))}
         />
         <RemoveButton
           verb="Remove"
@@ -95,7 +86,6 @@ function SourceEntry(props: {
           {last.error ?? changesOf(last)}
         </p>
       )}
-      {refusal && <Failure error={refusal} />}
     </li>
   )
 }
@@ -136,41 +126,34 @@ export const SCHEDULES = [
   ['every week', 'Every week'],
 ] as const
 
+const FIRST: Values = { kind: 'site', schedule: 'every day' }
+
 function NewSource({ project, name, onBegun }: WayInProps) {
-  const [kind, setKind] = useState<SourceDefinition['kind']>('site')
-  const [title, setTitle] = useState('')
-  const [place, setPlace] = useState('')
-  const [schedule, setSchedule] = useState('every day')
+  const [values, setValues] = useState(FIRST)
+  const { kind: chosen = '', title = '', place = '', schedule = '' } = values
+  const kind = isKind(chosen) ? chosen : 'site'
   const shown = KINDS[kind]
+  const kinds = Object.entries(KINDS).map(([value, { label }]) => [value, label] as const)
+  const hint = kind === 'folder' ? 'Path within a folder in EIDER_FOLDERS_DIR' : undefined
   const add = async () => {
     const when = schedule === '' ? {} : { schedule }
     const definition = { name: title.trim(), kind, [shown.of]: place.trim(), ...when }
     const source = await addSource(project, name, definition)
-    setTitle('')
-    setPlace('')
+    setValues({ kind, schedule })
     onBegun(await runSource(source))
   }
   return (
     <Form verb="Add and run" onSend={add}>
       <h2>Add a source</h2>
-      <div class="grid">
-        <SelectField
-          label="Kind"
-          value={kind}
-          onChoose={(value) => {
-            if (isKind(value)) setKind(value)
-          }}
-          options={Object.entries(KINDS).map(([value, { label }]) => [value, label] as const)}
-        />
-        <TextField label="Name" required value={title} onText={setTitle} />
-        <SelectField label="Schedule" value={schedule} onChoose={setSchedule} options={SCHEDULES} />
-      </div>
-      <TextField
-        label={shown.place}
-        hint={kind === 'folder' && 'Path within a folder in EIDER_FOLDERS_DIR'}
-        required
-        value={place}
-        onText={setPlace}
+      <Inputs
+        fields={[
+          { name: 'kind', label: 'Kind', options: kinds },
+          { name: 'title', label: 'Name', isRequired: true },
+          { name: 'schedule', label: 'Schedule', options: SCHEDULES },
+          { name: 'place', label: shown.place, hint, isRequired: true },
+        ]}
+        values={values}
+        onChange={setValues}
       />
     </Form>
   )

@@ -3,9 +3,11 @@ import { useState } from 'preact/hooks'
 import { projects } from '../../api/catalog.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { Check, SelectField, TextAreaField, TextField } from '../../components/form/field.tsx'
+import { Check, SearchInput, TextAreaField, TextField } from '../../components/form/field.tsx'
+import { type InputField, Inputs, type Values } from '../../components/form/form.tsx'
+import { modelFields } from '../../components/form/search-fields.tsx'
 import { counted, shownProject } from '../../components/numbers.ts'
-import { Loaded } from '../../components/record-list.tsx'
+import { LISTED_MAX, Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { type AgentDraft, MASKED } from './agent-draft.ts'
 
@@ -13,6 +15,16 @@ const MODES = [
   ['', 'Text'],
   ['sql', 'Text, with the rows of the last statement'],
 ] as const
+
+const LIMIT = { kind: 'number', min: 1, hint: "Leave empty for the server's default" } as const
+const LIMITS: readonly InputField[] = [
+  {
+    ...{ name: 'mode', label: 'Answer as', options: MODES },
+    hint: 'The built-in model cannot write SQL',
+  },
+  { name: 'timeoutSeconds', label: 'Time limit in seconds', ...LIMIT },
+  { name: 'maxSteps', label: 'Maximum steps', ...LIMIT },
+]
 
 export function AgentForm(props: {
   readonly draft: AgentDraft
@@ -22,7 +34,8 @@ export function AgentForm(props: {
 }) {
   const { draft, onChange, isNameFixed = false, keyedProvider } = props
   const set = (changes: Partial<AgentDraft>) => onChange({ ...draft, ...changes })
-  const text = (key: 'name' | 'promptTemplate' | 'timeoutSeconds' | 'maxSteps') => ({
+  const { mode, timeoutSeconds, maxSteps } = draft
+  const text = (key: 'name' | 'promptTemplate') => ({
     value: draft[key],
     onText: (typed: string) => set({ [key]: typed }),
   })
@@ -45,29 +58,7 @@ export function AgentForm(props: {
         {...text('promptTemplate')}
         rows={5}
       />
-      <div class="grid">
-        <SelectField
-          label="Answer as"
-          hint="The built-in model cannot write SQL"
-          value={draft.mode}
-          onChoose={(value) => set({ mode: value })}
-          options={MODES}
-        />
-        <TextField
-          label="Time limit in seconds"
-          hint="Leave empty for the server's default"
-          {...text('timeoutSeconds')}
-          type="number"
-          min="1"
-        />
-        <TextField
-          label="Maximum steps"
-          hint="Leave empty for the server's default"
-          {...text('maxSteps')}
-          type="number"
-          min="1"
-        />
-      </div>
+      <Inputs fields={LIMITS} values={{ mode, timeoutSeconds, maxSteps }} onChange={set} />
     </>
   )
 }
@@ -97,53 +88,22 @@ function ModelFields(props: {
   const { draft, onChange, keyedProvider } = props
   const { provider, modelName, apiKey, baseUrl } = draft
   const isListed = PROVIDERS.some(([value]) => value === provider)
-  const keyHint =
-    apiKey === MASKED
-      ? 'A key is stored. Leave empty to keep it.'
-      : 'Preferably set the key on the server. A key entered here is stored encrypted.'
+  const isStored = apiKey === MASKED
+  const values = { provider, model: modelName, key: isStored ? '' : apiKey, url: baseUrl }
+  const options = isListed ? PROVIDERS : [...PROVIDERS, [provider, provider] as const]
+  const fields = modelFields(values, options, 'As the provider lists it').map((field) => {
+    if (field.name !== 'key' || !isStored) return field
+    return { ...field, hint: 'A key is stored. Leave empty to keep it.' }
+  })
+  const change = ({ provider = '', model = '', key = '', url = '' }: Values) => {
+    // A stored key belongs to the provider that it was entered for.
+    const stored = provider === keyedProvider ? MASKED : ''
+    onChange({ provider, modelName: model, apiKey: key || stored, baseUrl: url })
+  }
   return (
     <fieldset>
       <legend>Model</legend>
-      <SelectField
-        label="Provider"
-        value={provider}
-        onChoose={(value) => {
-          // A key belongs to the provider that it was entered for.
-          const storedKey = value === keyedProvider ? MASKED : ''
-          const isTyped = apiKey !== '' && apiKey !== MASKED
-          onChange({ provider: value, ...(isTyped ? {} : { apiKey: storedKey }) })
-        }}
-        options={isListed ? PROVIDERS : [...PROVIDERS, provider]}
-      />
-      {provider !== '' && provider !== 'builtin' && (
-        <>
-          <TextField
-            label="Model name"
-            hint="As the provider lists it"
-            required
-            autocomplete="off"
-            value={modelName}
-            onText={(text) => onChange({ modelName: text })}
-          />
-          <TextField
-            label="API key"
-            hint={keyHint}
-            type="password"
-            autocomplete="new-password"
-            value={apiKey}
-            onFocus={(event) => event.currentTarget.select()}
-            onText={(text) => onChange({ apiKey: text })}
-          />
-          <TextField
-            label="Address"
-            hint="Only for your own or a compatible server"
-            type="url"
-            placeholder="http://127.0.0.1:9000/v1"
-            value={baseUrl}
-            onText={(text) => onChange({ baseUrl: text })}
-          />
-        </>
-      )}
+      <Inputs fields={fields} values={values} onChange={change} />
     </fieldset>
   )
 }
@@ -190,12 +150,11 @@ function DataFields(props: {
           ))}
         </ul>
       )}
-      <input
-        type="search"
-        aria-label="Find in the list"
+      <SearchInput
+        label="Find in the list"
         placeholder="Find in the list, or type a name such as shop.orders"
         value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
+        onText={setTyped}
         onKeyDown={(event) => {
           // Otherwise, Enter would save the agent.
           if (event.key === 'Enter') event.preventDefault()
@@ -257,8 +216,6 @@ export interface Choice {
   readonly kind: string
 }
 
-const SHOWN_MAX = 200
-
 function PickGroup(props: {
   readonly label: string
   readonly choices: readonly Choice[]
@@ -270,7 +227,7 @@ function PickGroup(props: {
   const found = choices.filter(({ schema, name }) => {
     return `${schema}.${name}`.toLowerCase().includes(typed.toLowerCase())
   })
-  const bySchema = Map.groupBy(found.slice(0, SHOWN_MAX), ({ schema }) => schema)
+  const bySchema = Map.groupBy(found.slice(0, LISTED_MAX), ({ schema }) => schema)
   const toggle = (name: string) => {
     const rest = picked.filter((one) => one !== name)
     onPick(rest.length === picked.length ? [...picked, name] : rest)
@@ -309,9 +266,9 @@ function PickGroup(props: {
           </div>
         )
       })}
-      {found.length > SHOWN_MAX && (
+      {found.length > LISTED_MAX && (
         <p class="small quiet">
-          {counted(found.length - SHOWN_MAX, 'more', 'more')}: type a part of a name to find them.
+          {counted(found.length - LISTED_MAX, 'more', 'more')}: type a part of a name to find them.
         </p>
       )}
     </section>

@@ -7,14 +7,14 @@ import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmButton } from '../../components/dialog.tsx'
+import { ConfirmButton, TryButton } from '../../components/dialog.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { Form } from '../../components/form/form.tsx'
 import { projectChoices } from '../../components/known-name.ts'
 import { shownDuration } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loaded } from '../../components/record-list.tsx'
-import { useAction, useRequest } from '../../components/resource.ts'
+import { useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
 import {
@@ -80,7 +80,7 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       beside={
         <>
           {isChanged && <Button label="Discard changes" onClick={() => setDraft(draftOf(base))} />}
-          <Probe address={`${at}/probe`} note={isChanged ? ' as saved' : ''} />
+          <Probe address={`${at}/probe`} />
           <span class="grow" />
           <ConfirmButton
             icon="trash"
@@ -104,41 +104,15 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
   )
 }
 
-interface ProbeProps {
-  readonly address: string
-  readonly json?: unknown
-  readonly note?: string
-}
-
 /** Tests a model with one short call, as stored or as typed. */
-function Probe({ address, json = {}, note = '' }: ProbeProps) {
-  const [outcome, setOutcome] = useState<AgentProbe>()
-  const { act, failure, isBusy } = useAction()
+function Probe({ address, json = {} }: { readonly address: string; readonly json?: unknown }) {
   const probe = async () => {
-    await act(async () => {
-      setOutcome(await request(address, { method: 'POST', json }))
-    })
+    const outcome = await request<AgentProbe>(address, { method: 'POST', json })
+    if (!outcome.ok) throw new Error(`${outcome.cause} ${outcome.next_step}`)
+    const { model_name: name, provider } = outcome.model
+    return `${name || provider} answered in ${shownDuration(outcome.took_ms)}`
   }
-  return (
-    <>
-      <Button label="Try the model" aria-disabled={isBusy} onClick={probe} />
-      <span role="status" class="small">
-        {failure?.message}
-        {isBusy && `Asking the model${note} …`}
-        {outcome?.ok && (
-          <span class="good">
-            {outcome.model.model_name || outcome.model.provider} answered in{' '}
-            {shownDuration(outcome.took_ms)}
-          </span>
-        )}
-        {outcome && !outcome.ok && (
-          <span class="bad">
-            {outcome.cause} {outcome.next_step}
-          </span>
-        )}
-      </span>
-    </>
-  )
+  return <TryButton label="Try the model" attempt={probe} />
 }
 
 export function NewAgentView() {

@@ -1,21 +1,20 @@
 /** The trace of one question: model and tool calls on a time axis, with input and output. */
 
-import { readTrace } from '../../api/agents.ts'
 import type { Trace } from '../../api/records.ts'
-import { ApiError } from '../../api/request.ts'
+import { ApiError, path } from '../../api/request.ts'
 import { Failure, Warnings } from '../../components/failure.tsx'
 import { counted, shownDuration, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Details, Loaded } from '../../components/record-list.tsx'
-import { useResource } from '../../components/resource.ts'
+import { useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { AnswerText } from './asking/answer-text.tsx'
 import { usageOf } from './asking/asked-turn.ts'
 import { Long, ToolInput } from './asking/step-list.tsx'
-import { LiveRuns, ratingOf } from './traces-view.tsx'
+import { LiveRuns, OUTCOMES, ratingOf } from './traces-view.tsx'
 
 export function TraceView({ id }: { readonly id: string }) {
-  const found = useResource((signal) => readTrace(id, signal), [id])
+  const found = useRequest<Trace>(path`/api/traces/${id}`)
   const trace = found.data
   const isUnknown = found.failure instanceof ApiError && found.failure.code === 'trace_not_found'
   return (
@@ -65,8 +64,6 @@ function Shown({ trace }: { readonly trace: Trace }) {
     </>
   )
 }
-
-const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
 
 function Summary({ trace }: { readonly trace: Trace }) {
   const { project, agent, conversation_id: conversation } = trace

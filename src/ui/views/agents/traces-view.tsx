@@ -3,16 +3,17 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { type AgentName, cancelRun, listRuns, listTraces } from '../../api/agents.ts'
+import { type AgentName, cancelRun, listTraces } from '../../api/agents.ts'
 import { projects } from '../../api/catalog.ts'
 import type { TraceList as Page, RunningQuestion } from '../../api/records.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
-import { SelectField, TextField } from '../../components/form/field.tsx'
+import { SelectField } from '../../components/form/field.tsx'
+import { givenOf, type InputField, Inputs } from '../../components/form/form.tsx'
 import { counted, shownCount, shownDuration, shownIn, shownTime } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
 import { Loaded, RecordTable, Section, type TableColumn } from '../../components/record-list.tsx'
-import { useLongList, usePolling, useResource } from '../../components/resource.ts'
+import { useLongList, usePolling, useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
 import { AgentFrame } from './agent-frame.tsx'
@@ -37,21 +38,11 @@ export function TracesView({ project, name }: Partial<AgentName>) {
 function Traces({ agent }: { readonly agent?: AgentName }) {
   const { query, path, route } = useLocation()
   const [version, setVersion] = useState(0)
-  const asked = Object.fromEntries(
-    ['outcome', 'q', 'from'].flatMap((one) => (query[one] ? [[one, query[one]]] : [])),
-  )
+  const asked = givenOf(FILTERS, query)
   const project = agent?.project ?? query.project
   const name = agent?.name ?? query.agent
-  const filters: Record<string, string> = {
-    ...(project ? { project } : {}),
-    ...(name ? { agent: name } : {}),
-    ...asked,
-  }
-  const set = (field: string, value: string) => {
-    const next = new URLSearchParams({ ...(agent === undefined ? filters : asked), [field]: value })
-    if (value === '') next.delete(field)
-    route(`${path}?${next}`, true)
-  }
+  const of = { ...(project ? { project } : {}), ...(name ? { agent: name } : {}) }
+  const filters: Filters = { ...of, ...asked }
   return (
     <>
       <LiveRuns
@@ -60,27 +51,17 @@ function Traces({ agent }: { readonly agent?: AgentName }) {
         }}
         onEnd={() => setVersion((before) => before + 1)}
       />
-      <form class="operations-filters" onSubmit={(event) => event.preventDefault()}>
+      <Inputs
+        class="operations-filters"
+        fields={FILTERS}
+        values={asked}
+        onChange={(next) => {
+          const given = { ...(agent === undefined ? of : {}), ...givenOf(FILTERS, next) }
+          route(`${path}?${new URLSearchParams(given)}`, true)
+        }}
+      >
         <AgentSelect project={project} name={name} query={new URLSearchParams(asked)} />
-        <SelectField
-          label="Ended"
-          value={query.outcome ?? ''}
-          onChoose={(outcome) => set('outcome', outcome)}
-          options={[['', 'any outcome'], ...Object.keys(OUTCOMES)]}
-        />
-        <TextField
-          label="Since"
-          type="date"
-          value={query.from ?? ''}
-          onText={(from) => set('from', from)}
-        />
-        <TextField
-          label="Question contains"
-          type="search"
-          value={query.q ?? ''}
-          onText={(text) => set('q', text)}
-        />
-      </form>
+      </Inputs>
       <TraceList filters={filters} hasAgentColumn={!name} version={version} />
     </>
   )
@@ -116,6 +97,17 @@ function AgentSelect(props: {
 
 type Filters = Readonly<Record<string, string>>
 
+export const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
+
+const FILTERS: readonly InputField[] = [
+  {
+    ...{ name: 'outcome', label: 'Ended' },
+    options: [['', 'any outcome'], ...Object.keys(OUTCOMES).map((one) => [one, one] as const)],
+  },
+  { name: 'from', label: 'Since', kind: 'date' },
+  { name: 'q', label: 'Question contains', kind: 'search' },
+]
+
 export function TraceList(props: {
   readonly filters: Filters
   readonly hasAgentColumn: boolean
@@ -150,8 +142,6 @@ export function TraceList(props: {
     </Loaded>
   )
 }
-
-const OUTCOMES = { answered: 'good', failed: 'bad', cancelled: 'warn' } as const
 
 const COLUMNS: readonly TableColumn<Page['items'][number]>[] = [
   {
@@ -198,7 +188,7 @@ export function LiveRuns(props: {
   readonly children?: ComponentChildren
 }) {
   const { isShown, onEnd, children } = props
-  const runs = useResource((signal) => listRuns(signal), [])
+  const runs = useRequest<readonly RunningQuestion[]>('/api/agents/runs')
   usePolling(runs.reload, 'often')
   const mine = (runs.data ?? []).filter(isShown)
   const before = useRef<readonly string[]>([])

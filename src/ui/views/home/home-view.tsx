@@ -15,7 +15,7 @@ import type { Job, ServerStatus, UploadedFile } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { may, mayMakeProjects, mayName, mayUpload } from '../../api/session.ts'
 import { Button, Icon } from '../../components/button.tsx'
-import { RemoveButton } from '../../components/dialog.tsx'
+import { DialogButton, RemoveButton } from '../../components/dialog.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { FormDialog } from '../../components/form/form.tsx'
@@ -29,18 +29,15 @@ import { tellDone } from '../../shell/notices.tsx'
 import { givenFiles } from '../../uploads/drop-anywhere.tsx'
 import { FilePicker } from '../../uploads/picked-files.tsx'
 import { SendingFiles } from '../../uploads/sending-progress.tsx'
-import { ProjectPanel } from './project-panel.tsx'
+import { HomeEntry, ProjectPanel } from './project-panel.tsx'
 import { isSampleLoading, loadSample, SAMPLE, SampleProgress, sampleLoading } from './sample.tsx'
 
 export function HomeView() {
-  const [isNewProject, setIsNewProject] = useState(false)
   const all = projects.value
   const read = () => void refreshCatalog().catch(() => {})
   return (
     <>
-      <PageHeader title="Home">
-        {may('write') && <Make onNewProject={() => setIsNewProject(true)} />}
-      </PageHeader>
+      <PageHeader title="Home">{may('write') && <Make />}</PageHeader>
       {mayUpload() && <AddData />}
       <SampleProgress />
       <SendingFiles />
@@ -53,7 +50,6 @@ export function HomeView() {
         ))}
       {all && <Projects all={all} />}
       <FileList />
-      {isNewProject && <NewProject onClose={() => setIsNewProject(false)} />}
     </>
   )
 }
@@ -106,7 +102,7 @@ function Projects({ all }: { readonly all: readonly ProjectContents[] }) {
   )
 }
 
-function Make({ onNewProject }: { readonly onNewProject: () => void }) {
+function Make() {
   return (
     <>
       <a class="button" href={addressOf.newKnowledgeBase()}>
@@ -117,7 +113,11 @@ function Make({ onNewProject }: { readonly onNewProject: () => void }) {
         <Icon name="plus" />
         New agent
       </a>
-      {mayMakeProjects() && <Button icon="plus" label="New project" onClick={onNewProject} />}
+      {mayMakeProjects() && (
+        <DialogButton icon="plus" label="New project">
+          {(onClose) => <NewProject onClose={onClose} />}
+        </DialogButton>
+      )}
     </>
   )
 }
@@ -127,7 +127,6 @@ function NewProject({ onClose }: { readonly onClose: () => void }) {
   const create = async () => {
     await createProject(name)
     tellDone(`Created the project ${name}`)
-    onClose()
   }
   return (
     <FormDialog title="New project" verb="Create" onSubmit={create} onClose={onClose}>
@@ -276,11 +275,7 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
   // A table created by a statement has no original bytes.
   const isSent = bytes > 0
   return (
-    <li>
-      <Icon name="file" />
-      <a class="one-line" href={tableAddress(name)} title="Open in SQL">
-        {name}
-      </a>
+    <HomeEntry icon="file" name={name} href={tableAddress(name)}>
       <span class="home-about small quiet">
         {[format, isSent ? shownBytes(bytes) : '', TABLES.test(format) ? counted(rows, 'row') : '']
           .filter(Boolean)
@@ -316,6 +311,6 @@ function FileEntry(props: { readonly file: UploadedFile; readonly onDeleted: () 
           </RemoveButton>
         )}
       </span>
-    </li>
+    </HomeEntry>
   )
 }

@@ -5,12 +5,13 @@
 
 import type { ComponentChildren } from 'preact'
 import { DEFAULT_PROJECT, quote } from '../../../core/domain/names.ts'
-import { deleteProject, type ListedView, type ProjectContents } from '../../api/catalog.ts'
+import { deleteProject, type ProjectContents } from '../../api/catalog.ts'
 import type { UsageByName } from '../../api/knowledge-bases.ts'
-import type { Agent, KnowledgeBase, Schedule, Usage } from '../../api/records.ts'
+import type { KnowledgeBase, Usage } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
-import { Icon } from '../../components/button.tsx'
+import { Icon, type IconName } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
+import { wordsOfData } from '../../components/known-name.ts'
 import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { addressOf } from '../../shell/addresses.ts'
 
@@ -51,76 +52,54 @@ export function ProjectPanel(props: {
       {knowledgeBases.length === 0 && <p class="quiet">No knowledge base yet.</p>}
       <div class="side-by-side">
         <EntryList title="Agents" all={agents}>
-          {(agent) => <AgentEntry key={agent.name} project={name} agent={agent} />}
+          {(agent) => (
+            <HomeEntry
+              key={agent.name}
+              icon="agent"
+              name={agent.name}
+              href={addressOf.agent(name, agent.name)}
+            >
+              <span class="grow small quiet one-line">{wordsOfData(agent, name)}</span>
+            </HomeEntry>
+          )}
         </EntryList>
         <EntryList title="Views" all={views}>
-          {(view) => <ViewEntry key={view.id} view={view} />}
+          {({ id, name: view }) => {
+            const sql = `SELECT * FROM ${quote(name)}.${quote(view)}`
+            return <HomeEntry key={id} icon="sql" name={view} href={addressOf.statement(sql)} />
+          }}
         </EntryList>
         <EntryList title="Scheduled jobs" all={schedules}>
-          {(schedule) => <ScheduleEntry key={schedule.id} schedule={schedule} />}
+          {({ id, name: job, schedule_str: rhythm, next_run_at: next }) => (
+            <HomeEntry key={id} icon="clock" name={job} href="/operations/jobs">
+              <span class="grow small quiet" title={next === null ? undefined : shownTime(next)}>
+                {rhythm ?? 'once'}, {next === null ? 'ended' : `next ${shownAge(next, Date.now())}`}
+              </span>
+            </HomeEntry>
+          )}
         </EntryList>
       </div>
     </section>
   )
 }
 
-function ViewEntry({ view: { project, name } }: { readonly view: ListedView }) {
-  const sql = `SELECT * FROM ${quote(project)}.${quote(name)}`
+/** One line with the kind, the name and details. */
+export function HomeEntry(props: {
+  readonly icon: IconName
+  readonly name: string
+  readonly href: string
+  readonly children?: ComponentChildren
+}) {
+  const { icon, name, href, children } = props
   return (
     <li>
-      <Icon name="sql" />
-      <a class="one-line" href={addressOf.statement(sql)}>
+      <Icon name={icon} />
+      <a class="one-line" href={href}>
         {name}
       </a>
+      {children}
     </li>
   )
-}
-
-function ScheduleEntry({ schedule }: { readonly schedule: Schedule }) {
-  const { name, schedule_str: rhythm, next_run_at: next } = schedule
-  return (
-    <li>
-      <Icon name="clock" />
-      <a class="one-line" href="/operations/jobs">
-        {name}
-      </a>
-      <span class="grow small quiet">
-        {rhythm ?? 'once'}
-        {next === null ? ', ended' : ', next '}
-        {next !== null && <span title={shownTime(next)}>{shownAge(next, Date.now())}</span>}
-      </span>
-    </li>
-  )
-}
-
-/** Only the first few are named. */
-const NAMED_MAX = 3
-
-function AgentEntry(props: { readonly project: string; readonly agent: Agent }) {
-  const {
-    project,
-    agent: { name, data },
-  } = props
-  return (
-    <li>
-      <Icon name="agent" />
-      <a class="one-line" href={addressOf.agent(project, name)}>
-        {name}
-      </a>
-      <span class="grow small quiet one-line">
-        {readsOf([...(data?.knowledge_bases ?? []), ...(data?.tables ?? [])], project)}
-      </span>
-    </li>
-  )
-}
-
-function readsOf(all: readonly string[], project: string): string {
-  if (all.length === 0) return 'reads nothing yet'
-  const named = all.slice(0, NAMED_MAX).map((one) => {
-    return one.startsWith(`${project}.`) ? one.slice(project.length + 1) : one
-  })
-  const rest = all.length - named.length
-  return `reads ${named.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
 /** The navigation and the palette show the rest. */
@@ -168,11 +147,7 @@ function KnowledgeBaseEntry(props: {
   } = knowledgeBase
   const last = filled ?? changed
   return (
-    <li>
-      <Icon name="database" />
-      <a class="one-line" href={addressOf.knowledgeBase(project, name)}>
-        {name}
-      </a>
+    <HomeEntry icon="database" name={name} href={addressOf.knowledgeBase(project, name)}>
       <span class="home-about small quiet">
         {usage === undefined ? (
           <span>…</span>
@@ -197,6 +172,6 @@ function KnowledgeBaseEntry(props: {
           </a>
         )}
       </span>
-    </li>
+    </HomeEntry>
   )
 }

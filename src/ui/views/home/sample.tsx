@@ -6,6 +6,7 @@
 import { signal } from '@preact/signals'
 import { isOver } from '../../../core/domain/flow/job.ts'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
+import { ensureAgent } from '../../api/agents.ts'
 import { refreshCatalog, SAMPLE_NAME } from '../../api/catalog.ts'
 import { sendFile } from '../../api/files.ts'
 import { listJobs } from '../../api/jobs.ts'
@@ -15,7 +16,7 @@ import {
   insertInBackground,
 } from '../../api/knowledge-bases.ts'
 import type { Job } from '../../api/records.ts'
-import { ApiError, asError, path, request } from '../../api/request.ts'
+import { ApiError, asError } from '../../api/request.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { Failure, Progress } from '../../components/failure.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
@@ -57,7 +58,8 @@ export async function loadSample(): Promise<void> {
     const content = new Blob([JSON.stringify(questions)], { type: 'application/json' })
     const signal = new AbortController().signal
     await sendFile({ name: SAMPLE.questions, content, replaces: true, signal })
-    await ensureAgent()
+    const guide = { project: SAMPLE.project, name: SAMPLE.agent }
+    await ensureAgent(guide, { knowledge_bases: [PLACE.join('.')] })
     const job = (await jobUnderWay()) ?? (await insertInBackground(...PLACE, { rows }))
     sampleLoading.value = { step: 'storing', job }
     await refreshCatalog()
@@ -83,7 +85,7 @@ async function ensureKnowledgeBase(): Promise<void> {
       language: 'english',
     })
   } catch (error) {
-    if (!isThere(error, 'knowledge_base_exists')) throw error
+    if (!(error instanceof ApiError && error.code === 'knowledge_base_exists')) throw error
     const { metadata_columns: found } = await getKnowledgeBase(...PLACE)
     if (COLUMNS.every((column) => found.includes(column))) return
     throw new ApiError({
@@ -93,20 +95,6 @@ async function ensureKnowledgeBase(): Promise<void> {
       message: `There is another knowledge base with the name ${SAMPLE.knowledgeBase}. Delete it, then load the sample`,
     })
   }
-}
-
-async function ensureAgent(): Promise<void> {
-  const data = { knowledge_bases: [PLACE.join('.')] }
-  const json = { agent: { name: SAMPLE.agent, data } }
-  try {
-    await request(path`/api/projects/${SAMPLE.project}/agents`, { method: 'POST', json })
-  } catch (error) {
-    if (!isThere(error, 'agent_exists')) throw error
-  }
-}
-
-function isThere(error: unknown, code: ApiError['code']): boolean {
-  return error instanceof ApiError && error.code === code
 }
 
 /** The job that was started before the page was reloaded, if any. */

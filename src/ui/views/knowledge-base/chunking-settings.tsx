@@ -14,17 +14,11 @@ import { Button } from '../../components/button.tsx'
 import { ConfirmButton } from '../../components/dialog.tsx'
 import { Failure, Loading, Warnings } from '../../components/failure.tsx'
 import { TextAreaField } from '../../components/form/field.tsx'
+import type { InputField, Values } from '../../components/form/form.tsx'
 import { JobProgress } from '../../components/job-progress.tsx'
 import { counted, shownCount } from '../../components/numbers.ts'
 import { useResource } from '../../components/resource.ts'
-import {
-  Costs,
-  type SectionProps,
-  type SettingField,
-  SettingsSection,
-  useSaving,
-  type Values,
-} from './settings-section.tsx'
+import { Costs, type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
 /** The types offered. Other types, which SQL can set, are offered only while one is stored. */
 const TYPES: readonly (readonly [string, string])[] = [
@@ -92,35 +86,17 @@ export function ChunkingSettings(props: SectionProps) {
   )
 }
 
-function fieldsOf(type: string, storedType: string): readonly SettingField[] {
+function fieldsOf(type: string, storedType: string): readonly InputField[] {
+  const options = [...TYPES, ...OTHER_TYPES.filter(([one]) => one === storedType)]
+  const number = { kind: 'number', empty: 'automatic' } as const
+  const hint = 'Leave empty to fit the embedding model'
   return [
-    {
-      name: 'type',
-      label: 'How documents are chunked',
-      options: [...TYPES, ...OTHER_TYPES.filter(([one]) => one === storedType)],
-    },
+    { name: 'type', label: 'How documents are chunked', options },
     ...(hasSize(type)
-      ? [
-          {
-            name: 'size',
-            label: 'Size in characters',
-            kind: 'number' as const,
-            min: 1,
-            hint: 'Leave empty to fit the embedding model',
-            empty: 'automatic',
-          },
-        ]
+      ? [{ name: 'size', label: 'Size in characters', ...number, min: 1, hint }]
       : []),
     ...(hasOverlap(type)
-      ? [
-          {
-            name: 'overlap',
-            label: 'Overlap in characters',
-            kind: 'number' as const,
-            min: 0,
-            empty: 'automatic',
-          },
-        ]
+      ? [{ name: 'overlap', label: 'Overlap in characters', ...number, min: 0 }]
       : []),
   ]
 }

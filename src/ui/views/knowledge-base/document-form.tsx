@@ -48,7 +48,6 @@ export function DocumentForm(props: {
     }
     tellDone('Saved the document')
     onSaved()
-    onClose()
   }
   return (
     <FormDialog

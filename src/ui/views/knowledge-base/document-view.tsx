@@ -1,5 +1,5 @@
 /** A stored document: its text with the borders of its chunks, and its metadata. */
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { shortened } from '../../../core/short-text.ts'
 import { deleteDocuments, getDocument } from '../../api/documents.ts'
@@ -7,10 +7,10 @@ import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { DocumentTexts } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { Button, CopyButton, Icon } from '../../components/button.tsx'
-import { ConfirmButton } from '../../components/dialog.tsx'
+import { ConfirmButton, DialogButton } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { counted, shownCount } from '../../components/numbers.ts'
-import { Loaded } from '../../components/record-list.tsx'
+import { LISTED_MAX, Loaded } from '../../components/record-list.tsx'
 import { useResource } from '../../components/resource.ts'
 import { addressOf, chunkNumber } from '../../shell/addresses.ts'
 import { tellDone } from '../../shell/notices.tsx'
@@ -29,7 +29,6 @@ import { KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
 
 export function DocumentView({ project, name, id }: KnowledgeBaseName & { readonly id: string }) {
   const { query, route } = useLocation()
-  const [isEdited, setIsEdited] = useState(false)
   const of = { project, name }
   const read = useResource((signal) => getDocument(of, id, signal), [project, name, id])
   const remove = async () => {
@@ -52,7 +51,11 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
               <CopyButton text={document.id} label="Copy id" />
               {may('write') && (
                 <>
-                  <Button look="small" icon="edit" label="Edit" onClick={() => setIsEdited(true)} />
+                  <DialogButton look="small" icon="edit" label="Edit">
+                    {(onClose) => (
+                      <DocumentForm {...{ of, document, onClose }} onSaved={read.reload} />
+                    )}
+                  </DialogButton>
                   <ConfirmButton
                     look="small"
                     icon="trash"
@@ -76,14 +79,6 @@ export function DocumentView({ project, name, id }: KnowledgeBaseName & { readon
                 />
               )
             })}
-            {isEdited && (
-              <DocumentForm
-                of={of}
-                document={document}
-                onSaved={read.reload}
-                onClose={() => setIsEdited(false)}
-              />
-            )}
           </>
         )}
       </Loaded>
@@ -166,22 +161,16 @@ function ColumnText({ of, document, column, text, marked }: ColumnTextProps) {
       <section class="panel side kb-chunks stack" aria-label={`Chunks of ${column}`} tabIndex={0}>
         <div class="row">
           <h3 class="grow">{counted(chunks.length, 'chunk')}</h3>
-          {chunks.length > 1 && (
-            <>
+          {chunks.length > 1 &&
+            [at - 1, at + 1].map((next) => (
               <Button
+                key={next - at}
                 look="small"
-                label="Previous"
-                aria-disabled={at <= 0}
-                onClick={() => open(at - 1)}
+                label={next < at ? 'Previous' : 'Next'}
+                aria-disabled={chunks[next] === undefined}
+                onClick={() => open(next)}
               />
-              <Button
-                look="small"
-                label="Next"
-                aria-disabled={at >= chunks.length - 1}
-                onClick={() => open(at + 1)}
-              />
-            </>
-          )}
+            ))}
         </div>
         {shown && <ChunkFacts of={of} chunk={shown} index={Math.max(0, at)} text={text} />}
         <ol class="list">
@@ -207,7 +196,6 @@ function ColumnText({ of, document, column, text, marked }: ColumnTextProps) {
   )
 }
 
-const LISTED_MAX = 200
 const LISTED_BEFORE = 20
 
 function chunksIn({ chunks }: DocumentTexts, column: string): readonly PlacedChunk[] {

@@ -10,6 +10,7 @@ import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button, Icon } from '../../components/button.tsx'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
+import { SearchInput } from '../../components/form/field.tsx'
 import { FilterChips } from '../../components/form/filter-chips.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted, shownCount } from '../../components/numbers.ts'
@@ -258,14 +259,7 @@ function ListSearch(props: {
           />
         ))}
       </fieldset>
-      <input
-        class="grow"
-        type="search"
-        aria-label="Words to find in this list"
-        placeholder="Find words"
-        value={words}
-        onInput={(event) => setWords(event.currentTarget.value)}
-      />
+      <SearchInput label="Find words" value={words} onText={setWords} />
       <select
         aria-label="Where to find them"
         value={shown.within}

@@ -11,65 +11,26 @@ import {
 import type { Job } from '../../api/records.ts'
 import { may } from '../../api/session.ts'
 import { Icon } from '../../components/button.tsx'
-import { EmptyState } from '../../components/failure.tsx'
-import { useIsMissing } from '../../components/known-name.ts'
-import { counted, shownDuration, shownProject } from '../../components/numbers.ts'
-import { PageHeader } from '../../components/page-header.tsx'
+import { counted, shownDuration } from '../../components/numbers.ts'
 import { usePolling, useResource } from '../../components/resource.ts'
-import { Tabs, useTabOf } from '../../components/tabs.tsx'
+import { PlaceFrame } from '../../components/tabs.tsx'
 import { addressOf, tabsOf } from '../../shell/addresses.ts'
 
-interface KnowledgeBaseFrameProps {
-  readonly project: string
-  readonly name: string
-  /** Buttons next to the name. */
-  readonly actions?: ComponentChildren
+interface KnowledgeBaseFrameProps extends KnowledgeBaseName {
   /** The part that is shown, if it has no tab. */
   readonly part?: string
   readonly children: ComponentChildren
 }
 
-export function KnowledgeBaseFrame(props: KnowledgeBaseFrameProps) {
-  const { project, name, actions, children } = props
-  const tabs = tabsOf.knowledgeBase(project, name)
-  const tab = useTabOf(tabs)
-  const isMissing = useIsMissing('knowledgeBases', { project, name })
-  if (isMissing) return <Missing project={project} name={name} />
+export function KnowledgeBaseFrame({ part, children, ...place }: KnowledgeBaseFrameProps) {
+  const tabs = tabsOf.knowledgeBase(place.project, place.name)
   return (
-    <>
-      <PageHeader
-        title={name}
-        part={props.part ?? tab?.label}
-        above={[{ label: 'Home', href: '/' }]}
-        lead={<KnowledgeBaseFacts project={project} name={name} />}
-      >
-        {actions}
-      </PageHeader>
-      <Tabs
-        label="Pages of this knowledge base"
-        tabs={may('write') ? tabs : tabs.filter(({ label }) => label !== 'Add')}
-      />
-      {children}
-    </>
-  )
-}
-
-function Missing({ project, name }: KnowledgeBaseName) {
-  return (
-    <>
-      <PageHeader title={name} above={[{ label: 'Home', href: '/' }]} />
-      <EmptyState icon="database" title="There is no knowledge base with this name">
-        <p class="quiet">
-          {name} is not in {shownProject(project)}. It may have been deleted or renamed.
-        </p>
-        <a
-          class="button primary"
-          href={`${addressOf.newKnowledgeBase()}?${new URLSearchParams({ project })}`}
-        >
-          New knowledge base
-        </a>
-      </EmptyState>
-    </>
+    <PlaceFrame
+      kind="knowledgeBases"
+      {...{ ...place, part, children }}
+      tabs={may('write') ? tabs : tabs.filter(({ label }) => label !== 'Add')}
+      lead={<KnowledgeBaseFacts {...place} />}
+    />
   )
 }
 
@@ -141,7 +102,7 @@ async function readRunning(project: string, name: string, signal: AbortSignal) {
   return (await listJobs(order, signal)).items
 }
 
-function wordsOfIndex(type: string, state: string): string {
+export function wordsOfIndex(type: string, state: string): string {
   if (state === 'building') return `${type} index is being built`
   if (state === 'unavailable') return `${type} index is not available here`
   return state === 'ready' ? `${type} index` : 'exact search'

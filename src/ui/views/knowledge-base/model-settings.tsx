@@ -4,74 +4,33 @@ import { useState } from 'preact/hooks'
 import { RERANK_CANDIDATES, RERANK_CANDIDATES_MAX } from '../../../core/domain/knowledge-base.ts'
 import { quote } from '../../../core/domain/names.ts'
 import { addressOfApi } from '../../api/documents.ts'
-import type { ModelChoice } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
-import { Button } from '../../components/button.tsx'
-import { Failure, Progress } from '../../components/failure.tsx'
-import { EMBEDDING_PROVIDERS } from '../../components/form/search-fields.tsx'
-import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
-import { useAction, useResource } from '../../components/resource.ts'
-import { tellDone } from '../../shell/notices.tsx'
+import { ActionButton } from '../../components/dialog.tsx'
+import { Progress } from '../../components/failure.tsx'
+import type { InputField, Values } from '../../components/form/form.tsx'
 import {
-  type SectionProps,
-  type SettingField,
-  SettingsSection,
-  useSaving,
-  type Values,
-} from './settings-section.tsx'
+  EMBEDDING_PROVIDERS,
+  modelFields,
+  modelOf,
+  PLAIN_PROVIDERS,
+} from '../../components/form/search-fields.tsx'
+import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
+import { useResource } from '../../components/resource.ts'
+import { tellDone } from '../../shell/notices.tsx'
+import { type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
 /** The API shows a stored secret like this. Sending it back keeps the secret. */
 const MASKED = '******'
-/** Servers with a single model, which needs no name. */
-const NAMELESS = new Set(['tei', 'rerank'])
-/** Providers without a choice of name, key or address. */
-const PLAIN = new Set(['builtin', ''])
-
-function fieldsOf(
-  { provider = '' }: Values,
-  options: readonly (readonly [string, string])[],
-  placeholder: string,
-): readonly SettingField[] {
-  const choice: SettingField = { name: 'provider', label: 'Provider', options }
-  if (PLAIN.has(provider)) return [choice]
-  return [
-    choice,
-    { name: 'model', label: 'Model', placeholder, isRequired: !NAMELESS.has(provider) },
-    {
-      name: 'key',
-      label: 'Key',
-      kind: 'password',
-      hint: 'Stored encrypted. Leave empty to keep the stored key, or to use the server’s',
-    },
-    {
-      name: 'url',
-      label: 'Address',
-      kind: 'url',
-      placeholder: 'https://…/v1',
-      hint: 'Leave empty for the provider’s own address',
-    },
-  ]
-}
-
 /** Clears the key, because it belongs to the provider that it was entered for. */
 function changedProvider(before: Values, next: Values): Values {
   return before.provider === next.provider ? next : { provider: next.provider ?? '' }
 }
 
-function modelOf({ provider = '', model = '', key = '', url = '' }: Values): Partial<ModelChoice> {
-  return {
-    provider,
-    ...(model.trim() === '' ? {} : { model_name: model.trim() }),
-    ...(key === '' ? {} : { api_key: key }),
-    ...(url.trim() === '' ? {} : { base_url: url.trim() }),
-  }
-}
-
 function valuesOf(stored: KnowledgeBase['reranking_model'] | undefined): Values {
   const { provider = '', model_name: model = '', base_url: url = '' } = stored ?? {}
-  return PLAIN.has(provider) ? { provider } : { provider, model, url }
+  return PLAIN_PROVIDERS.has(provider) ? { provider } : { provider, model, url }
 }
 
 export function EmbeddingSettings(props: SectionProps) {
@@ -93,7 +52,7 @@ export function EmbeddingSettings(props: SectionProps) {
       title="Embedding model"
       stored={stored}
       values={values}
-      fields={fieldsOf(values, EMBEDDING_PROVIDERS, 'text-embedding-3-small')}
+      fields={modelFields(values, EMBEDDING_PROVIDERS, 'text-embedding-3-small')}
       onChange={(next) => setValues(changedProvider(values, next))}
       verb={isSame || chunks === 0 ? 'Save' : `Change and embed ${counted(chunks, 'chunk')} again`}
       costs={isSame ? ['Nothing is embedded again'] : costsOf(chunks, bytes.data ?? 0, values)}
@@ -128,18 +87,16 @@ function costsOf(chunks: number, bytes: number, { provider }: Values): readonly 
 
 function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
   const { reembedding } = kb.params
-  const { act, failure, isBusy } = useAction()
   if (reembedding === undefined) return null
   const { done = 0, total } = reembedding
   const { provider, model_name } = kb.embedding_model
-  const cancel = () =>
-    act(async () => {
-      // Naming the current model cancels the change.
-      const json = { knowledge_base: { embedding_model: { provider, model_name } } }
-      await request(addressOfApi(of), { method: 'PUT', json })
-      tellDone(`The model is still ${model_name}`)
-      onSaved()
-    })
+  const cancel = async () => {
+    // Naming the current model cancels the change.
+    const json = { knowledge_base: { embedding_model: { provider, model_name } } }
+    await request(addressOfApi(of), { method: 'PUT', json })
+    tellDone(`The model is still ${model_name}`)
+    onSaved()
+  }
   return (
     <div class="stack" role="status">
       <p>
@@ -158,15 +115,8 @@ function ReembeddingProgress({ of, kb, onSaved }: SectionProps) {
       {reembedding.error && (
         <p class="bad">{reembedding.error}. The server will try again automatically.</p>
       )}
-      {failure && <Failure error={failure} />}
       <div>
-        <Button
-          look="small"
-          icon="stop"
-          label="Cancel the change"
-          aria-disabled={isBusy}
-          onClick={cancel}
-        />
+        <ActionButton look="small" icon="stop" label="Cancel the change" work={cancel} />
       </div>
     </div>
   )
@@ -189,7 +139,7 @@ export function RerankingSettings(props: SectionProps) {
   const [values, setValues] = useState<Values>(stored)
   const save = useSaving(props, (kb) => kb.reranking_model)
   const isNone = values.provider === ''
-  const candidates: SettingField = {
+  const candidates: InputField = {
     name: 'candidates',
     label: 'Chunks to read per search',
     kind: 'number',
@@ -205,7 +155,7 @@ export function RerankingSettings(props: SectionProps) {
       stored={stored}
       values={values}
       fields={[
-        ...fieldsOf(values, RERANKING_PROVIDERS, 'rerank-v3.5'),
+        ...modelFields(values, RERANKING_PROVIDERS, 'rerank-v3.5'),
         ...(isNone ? [] : [candidates]),
       ]}
       onChange={(next) => setValues(changedProvider(values, next))}

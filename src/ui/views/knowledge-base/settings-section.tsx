@@ -6,8 +6,7 @@ import { addressOfApi } from '../../api/documents.ts'
 import { getKnowledgeBase, type KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { KnowledgeBase } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
-import { Check, SelectField, TextField } from '../../components/form/field.tsx'
-import { Form } from '../../components/form/form.tsx'
+import { Form, type InputField, Inputs, type Values } from '../../components/form/form.tsx'
 import { tellDone } from '../../shell/notices.tsx'
 
 export interface SectionProps {
@@ -19,31 +18,11 @@ export interface SectionProps {
   readonly onSaved: () => void
 }
 
-/** Each field's value as text: a number as digits, a checkbox as `yes` or empty. */
-export type Values = Readonly<Record<string, string>>
-
-export interface SettingField {
-  readonly name: string
-  readonly label: string
-  readonly kind?: 'text' | 'number' | 'password' | 'url' | 'check' | 'range'
-  /** The values to choose from. */
-  readonly options?: readonly (readonly [string, string])[] | undefined
-  readonly hint?: string | undefined
-  readonly error?: string | undefined
-  readonly placeholder?: string
-  readonly min?: number
-  readonly max?: number
-  readonly step?: number
-  readonly isRequired?: boolean
-  /** The text shown for an empty value. */
-  readonly empty?: string
-}
-
 interface SettingsSectionProps {
   readonly title: string
   readonly stored: Values
   readonly values: Values
-  readonly fields: readonly SettingField[]
+  readonly fields: readonly InputField[]
   readonly onChange: (values: Values) => void
   readonly onSave: () => Promise<void>
   /** What saving costs, one line each; empty if nothing. */
@@ -67,16 +46,7 @@ export function SettingsSection(props: SettingsSectionProps) {
     >
       <h2>{title}</h2>
       {children}
-      <div class="grid">
-        {fields.map((field) => (
-          <SettingInput
-            key={field.name}
-            field={field}
-            value={values[field.name] ?? ''}
-            onChange={(value) => onChange({ ...values, [field.name]: value })}
-          />
-        ))}
-      </div>
+      <Inputs fields={fields} values={values} onChange={onChange} />
       <Costs
         label="Changes"
         lines={changes.length === 0 ? [] : [...changes.map(wordsOfChange), ...costs]}
@@ -100,12 +70,12 @@ export function Costs(props: { readonly lines: readonly string[]; readonly label
 }
 
 interface Change {
-  readonly field: SettingField
+  readonly field: InputField
   readonly before: string
   readonly after: string
 }
 
-function changesOf(fields: readonly SettingField[], stored: Values, values: Values) {
+function changesOf(fields: readonly InputField[], stored: Values, values: Values) {
   return fields.flatMap((field): readonly Change[] => {
     const [before, after] = [stored[field.name] ?? '', values[field.name] ?? '']
     return before === after ? [] : [{ field, before, after }]
@@ -121,35 +91,6 @@ function wordsOfChange({ field, before, after }: Change): string {
   }
   if (field.kind === 'password') return `${field.label}: replaced`
   return `${field.label}: ${words(before)} → ${words(after)}`
-}
-
-function SettingInput(props: {
-  readonly field: SettingField
-  readonly value: string
-  readonly onChange: (value: string) => void
-}) {
-  const { field, value, onChange } = props
-  const { label, kind = 'text', options, hint, error, placeholder = '' } = field
-  if (options !== undefined) {
-    return <SelectField {...{ label, hint, error, value, options }} onChoose={onChange} />
-  }
-  if (kind === 'check') {
-    return (
-      <Check checked={value !== ''} onCheck={(isChecked) => onChange(isChecked ? 'yes' : '')}>
-        {label}
-      </Check>
-    )
-  }
-  const { min, max, step, isRequired = false } = field
-  return (
-    <TextField
-      {...{ label, hint, error, placeholder, min, max, step, value }}
-      type={kind}
-      required={isRequired}
-      autocomplete="off"
-      onText={onChange}
-    />
-  )
 }
 
 /** Or a function of the stored settings, to send only differences. */

@@ -16,12 +16,12 @@ import {
 import type { KnowledgeBase } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { runSql } from '../../api/sql.ts'
-import { Button, Icon } from '../../components/button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
+import { Icon } from '../../components/button.tsx'
+import { DialogButton } from '../../components/dialog.tsx'
 import { Facts } from '../../components/facts.tsx'
 import { Warnings } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
-import { Form } from '../../components/form/form.tsx'
+import { FormDialog, type InputField, type Values } from '../../components/form/form.tsx'
 import {
   DETECTED_LANGUAGE,
   FUSION_CHOICES,
@@ -33,15 +33,9 @@ import { Loaded, Section } from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 import { ChunkingSettings } from './chunking-settings.tsx'
-import { KnowledgeBaseFrame } from './knowledge-base-frame.tsx'
+import { KnowledgeBaseFrame, wordsOfIndex } from './knowledge-base-frame.tsx'
 import { EmbeddingSettings, RerankingSettings } from './model-settings.tsx'
-import {
-  type SectionProps,
-  type SettingField,
-  SettingsSection,
-  useSaving,
-  type Values,
-} from './settings-section.tsx'
+import { type SectionProps, SettingsSection, useSaving } from './settings-section.tsx'
 
 export function KnowledgeBaseSettingsView({ project, name }: KnowledgeBaseName) {
   const of = { project, name }
@@ -108,7 +102,6 @@ function Columns({ kb }: { readonly kb: KnowledgeBase }) {
 
 function Deletion({ at, name }: { readonly at: string; readonly name: string }) {
   const { route } = useLocation()
-  const [isOpen, setIsOpen] = useState(false)
   const [typed, setTyped] = useState('')
   const remove = async () => {
     await request(at, { method: 'DELETE' })
@@ -124,24 +117,30 @@ function Deletion({ at, name }: { readonly at: string; readonly name: string }) 
           <Icon name="download" />
           Export with its vectors
         </a>
-        <Button icon="trash" label="Delete the knowledge base" onClick={() => setIsOpen(true)} />
+        <DialogButton icon="trash" label="Delete the knowledge base">
+          {(onClose) => (
+            <FormDialog
+              title={`Delete ${name}?`}
+              verb="Delete"
+              look="danger"
+              isIncomplete={typed !== name}
+              onSubmit={remove}
+              onClose={onClose}
+            >
+              <p>
+                All its documents, chunks and vectors are deleted permanently. Agents that read it
+                are kept.
+              </p>
+              <TextField
+                label={`Type ${name} to delete it`}
+                value={typed}
+                autocomplete="off"
+                onText={setTyped}
+              />
+            </FormDialog>
+          )}
+        </DialogButton>
       </div>
-      {isOpen && (
-        <Dialog title={`Delete ${name}?`} onClose={() => setIsOpen(false)} staysOnClickBeside>
-          <Form verb="Delete" look="danger" isIncomplete={typed !== name} onSend={remove}>
-            <p>
-              All its documents, chunks and vectors are deleted permanently. Agents that read it are
-              kept.
-            </p>
-            <TextField
-              label={`Type ${name} to delete it`}
-              value={typed}
-              autocomplete="off"
-              onText={setTyped}
-            />
-          </Form>
-        </Dialog>
-      )}
     </Section>
   )
 }
@@ -154,7 +153,7 @@ const TYPES = [
 ] as const
 
 /** The options of each index type, with the value that an empty field stands for. */
-const OPTIONS: Readonly<Record<string, readonly SettingField[]>> = {
+const OPTIONS: Readonly<Record<string, readonly InputField[]>> = {
   ivf: [numberField('nlist', 'Lists', '2√n', 65_536)],
   hnsw: [
     numberField('m', 'Links per vector (m)', '16', 100),
@@ -163,7 +162,7 @@ const OPTIONS: Readonly<Record<string, readonly SettingField[]>> = {
   ],
 }
 
-function numberField(name: string, label: string, empty: string, max: number): SettingField {
+function numberField(name: string, label: string, empty: string, max: number): InputField {
   const hint = `Leave empty for ${empty}`
   return { name, label, empty, hint, kind: 'number', min: name === 'm' ? 2 : 1, max }
 }
@@ -221,7 +220,7 @@ function IndexForm(
   const { type = 'auto' } = values
   const known = Object.entries(possible).find(([one]) => one === type)?.[1]
   const isRefused = known !== undefined && !known.possible
-  const choice: SettingField = {
+  const choice: InputField = {
     name: 'type',
     label: 'Kind of index',
     options: TYPES,
@@ -244,7 +243,7 @@ function IndexForm(
       }}
     >
       <p role="status">
-        {stateWords(now.type, now.state)}: <bdi>{now.detail}</bdi>
+        Now: {wordsOfIndex(now.type, now.state)}, <bdi>{now.detail}</bdi>
       </p>
     </SettingsSection>
   )
@@ -267,12 +266,6 @@ function statementOf({ project, name }: KnowledgeBaseName, values: Values): stri
     return value === '' ? [] : [`, ${option} = ${Number(value)}`]
   })
   return `CREATE INDEX ${on} WITH (type = '${type}'${options.join('')})`
-}
-
-function stateWords(type: string, state: string): string {
-  if (state === 'building') return `The ${type} index is being built`
-  if (state === 'unavailable') return `The ${type} index cannot be built here`
-  return state === 'ready' ? `Searches use the ${type} index` : 'Searches are exact'
 }
 
 /** The part of the definition that saving replaces. */
@@ -305,7 +298,7 @@ function SearchDefaults(props: SectionProps) {
         ? {}
         : { hybrid_search_fusion: fusion }),
     }))
-  const fields: readonly SettingField[] = [
+  const fields: readonly InputField[] = [
     { name: 'hybrid', label: 'Hybrid search by default', kind: 'check' },
     {
       name: 'alpha',

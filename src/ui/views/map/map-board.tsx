@@ -18,7 +18,7 @@ import { Button, CopyButton } from '../../components/button.tsx'
 import { Failure, Loading } from '../../components/failure.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted } from '../../components/numbers.ts'
-import { Loaded } from '../../components/record-list.tsx'
+import { LISTED_MAX, Loaded } from '../../components/record-list.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellFailed } from '../../shell/notices.tsx'
@@ -188,7 +188,6 @@ async function openPoint(
   leave(addressOf.chunk(address.project, address.name, place))
 }
 
-const SHOWN_MAX = 100
 /** Proxies refuse longer URLs. */
 const ADDRESS_CHARS_MAX = 7000
 
@@ -248,7 +247,7 @@ function MapSelection(props: {
               <CopyButton label="Copy as a filter" text={filter} />
             </div>
             <ul class="list map-documents">
-              {documents.slice(0, SHOWN_MAX).map(({ id, title, count }) => (
+              {documents.slice(0, LISTED_MAX).map(({ id, title, count }) => (
                 <li key={id} class="row">
                   <a class="one-line grow" href={addressOf.document(project, name, id)}>
                     {title ?? id}
@@ -257,8 +256,10 @@ function MapSelection(props: {
                 </li>
               ))}
             </ul>
-            {documents.length > SHOWN_MAX && (
-              <p class="small quiet">and {counted(documents.length - SHOWN_MAX, 'more', 'more')}</p>
+            {documents.length > LISTED_MAX && (
+              <p class="small quiet">
+                and {counted(documents.length - LISTED_MAX, 'more', 'more')}
+              </p>
             )}
           </>
         )}

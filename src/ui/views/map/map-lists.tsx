@@ -3,6 +3,7 @@ import { useLayoutEffect, useState } from 'preact/hooks'
 import type { KnowledgeBaseName } from '../../api/knowledge-bases.ts'
 import type { MapRegion } from '../../api/maps.ts'
 import { Button } from '../../components/button.tsx'
+import { SearchInput } from '../../components/form/field.tsx'
 import { knownOf } from '../../components/known-name.ts'
 import { counted, shownCount } from '../../components/numbers.ts'
 import { Section } from '../../components/record-list.tsx'
@@ -59,14 +60,11 @@ export function MapColouring(
           onColour(text.trim() === '' ? {} : { q: text.trim() })
         }}
       >
-        <input
-          type="search"
-          class="grow"
-          aria-label="Colour by similarity to a text"
+        <SearchInput
+          label="Colour by similarity to a text"
           placeholder="or by similarity to a text"
           value={text}
-          dir="auto"
-          onInput={({ currentTarget }) => setText(currentTarget.value)}
+          onText={setText}
         />
         <Button type="submit" label="Show" />
       </form>

@@ -15,7 +15,7 @@ export function MapView({ project, name }: KnowledgeBaseName) {
     (signal) => {
       const isRetry = isRetryWanted.current
       isRetryWanted.current = false
-      return readMap(project, name, { signal, isRetry })
+      return readMap({ project, name }, isRetry, signal)
     },
     [project, name],
   )

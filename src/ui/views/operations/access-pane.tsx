@@ -3,7 +3,7 @@ import type { AuditList, User } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
 import { account, loginState, may, mayRunServer } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { RemoveButton } from '../../components/dialog.tsx'
+import { DialogButton, RemoveButton } from '../../components/dialog.tsx'
 import { SelectField, TextField } from '../../components/form/field.tsx'
 import { Form, FormDialog, useFields } from '../../components/form/form.tsx'
 import { shownProjects, shownTime } from '../../components/numbers.ts'
@@ -85,33 +85,22 @@ function NoLogin() {
 
 function UserList() {
   const users = useRequest<readonly User[]>('/api/users')
-  const [edited, setEdited] = useState<User | 'new'>()
-  const close = () => setEdited(undefined)
+  const button = (
+    <DialogButton label="New user">
+      {(onClose) => <UserDialog user={undefined} onClose={onClose} onSaved={users.reload} />}
+    </DialogButton>
+  )
   return (
-    <Section title="Users" buttons={<Button label="New user" onClick={() => setEdited('new')} />}>
+    <Section title="Users" buttons={button}>
       <Entries of={users} what="the users" empty={null}>
-        {(one) => <UserEntry key={one.id} of={one} onEdit={setEdited} onRemoved={users.reload} />}
+        {(one) => <UserEntry key={one.id} of={one} onChanged={users.reload} />}
       </Entries>
-      {edited && (
-        <UserDialog
-          user={edited === 'new' ? undefined : edited}
-          onClose={close}
-          onSaved={() => {
-            close()
-            users.reload()
-          }}
-        />
-      )}
     </Section>
   )
 }
 
-function UserEntry(props: {
-  readonly of: User
-  readonly onEdit: (user: User) => void
-  readonly onRemoved: () => void
-}) {
-  const { of: user, onEdit, onRemoved } = props
+function UserEntry(props: { readonly of: User; readonly onChanged: () => void }) {
+  const { of: user, onChanged } = props
   const { id, name, role, projects } = user
   const beside = (
     <>
@@ -120,13 +109,10 @@ function UserEntry(props: {
         <span class="small quiet">changed in the settings</span>
       ) : (
         <>
-          <Button
-            look="small"
-            label="Change"
-            aria-label={`Change ${name}`}
-            onClick={() => onEdit(user)}
-          />
-          <RemoveButton verb="Delete" name={name} address={`/api/users/${id}`} onDone={onRemoved}>
+          <DialogButton look="small" label="Change" aria-label={`Change ${name}`}>
+            {(onClose) => <UserDialog user={user} onClose={onClose} onSaved={onChanged} />}
+          </DialogButton>
+          <RemoveButton verb="Delete" name={name} address={`/api/users/${id}`} onDone={onChanged}>
             Their sessions end immediately. Keys they created still work; revoke them separately.
           </RemoveButton>
         </>

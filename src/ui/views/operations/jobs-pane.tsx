@@ -2,19 +2,19 @@
 
 import { useLocation } from 'preact-iso/router'
 import { isOver } from '../../../core/domain/flow/job.ts'
-import { forgetJob, forgetJobs, isUnchangedSync, listJobs } from '../../api/jobs.ts'
+import { addressOfJob, forgetJobs, isUnchangedSync, listJobs } from '../../api/jobs.ts'
 import type { Job } from '../../api/records.ts'
-import { path } from '../../api/request.ts'
+import { path, request } from '../../api/request.ts'
 import { may, mayRunServer } from '../../api/session.ts'
 import { runSql } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
-import { ConfirmButton, RemoveButton } from '../../components/dialog.tsx'
+import { ActionButton, ConfirmButton, RemoveButton } from '../../components/dialog.tsx'
 import { EmptyState } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { JOB_STATES, JobProgress, JobState } from '../../components/job-progress.tsx'
 import { counted, shownAge, shownProject, shownTime } from '../../components/numbers.ts'
 import { Entries, Entry, Loaded, Section } from '../../components/record-list.tsx'
-import { useAction, useLongList, usePolling, useResource } from '../../components/resource.ts'
+import { useLongList, usePolling, useResource } from '../../components/resource.ts'
 import { tellDone } from '../../shell/notices.tsx'
 
 export function JobsPane() {
@@ -96,24 +96,19 @@ function stateOf(text: string | null | undefined): Job['state'] | undefined {
   return STATES.find((one) => one === text)
 }
 
-interface DeleteJobProps {
-  readonly job: Job
-  readonly onDeleted: () => void
-}
-
 /** Asks first, unless completed: another job could still be continued. */
-function DeleteJob({ job: { id, state, title }, onDeleted }: DeleteJobProps) {
-  const { act, isBusy } = useAction()
-  const forget = () => forgetJob(id).then(onDeleted)
+function DeleteJob(props: { readonly job: Job; readonly onDeleted: () => void }) {
+  const { id, state, title: name } = props.job
+  const address = addressOfJob(id)
   if (state !== 'done') {
     return (
-      <ConfirmButton look="small" label="Delete" asks={`Delete ${title}?`} onConfirm={forget}>
-        <p>Stored data is kept, but the job cannot be continued.</p>
-      </ConfirmButton>
+      <RemoveButton verb="Delete" {...{ name, address }} onDone={props.onDeleted}>
+        Stored data is kept, but the job cannot be continued.
+      </RemoveButton>
     )
   }
-  const remove = () => act(forget)
-  return <Button look="small" label="Delete" aria-disabled={isBusy} onClick={remove} />
+  const forget = () => request<void>(address, { method: 'DELETE' }).then(props.onDeleted)
+  return <ActionButton look="small" label="Delete" work={forget} />
 }
 
 /** Reads the schedules of all projects at once. */

@@ -4,7 +4,7 @@ import type { Key, NamedDatabase, NewKey } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { account } from '../../api/session.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
-import { Dialog, RemoveButton } from '../../components/dialog.tsx'
+import { Dialog, DialogButton, RemoveButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure } from '../../components/failure.tsx'
 import { Check, TextField } from '../../components/form/field.tsx'
 import { FormDialog, useFields } from '../../components/form/form.tsx'
@@ -21,28 +21,26 @@ import { useRequest } from '../../components/resource.ts'
 
 export function KeyList() {
   const keys = useRequest<readonly Key[]>('/api/keys')
-  const [isMaking, setIsMaking] = useState(false)
   const [made, setMade] = useState<NewKey>()
   const empty = (
     <EmptyState icon="key" title="No keys yet">
       <p>A key lets a program in: a notebook, a chat client, a script.</p>
     </EmptyState>
   )
+  const keep = (one: NewKey) => {
+    setMade(one)
+    keys.reload()
+  }
+  const button = (
+    <DialogButton label="New key">
+      {(onClose) => <NewKeyDialog onClose={onClose} onMade={keep} />}
+    </DialogButton>
+  )
   return (
-    <Section title="Keys" buttons={<Button label="New key" onClick={() => setIsMaking(true)} />}>
+    <Section title="Keys" buttons={button}>
       <Entries of={keys} what="the keys" empty={empty}>
         {(one) => <KeyEntry key={one.id} of={one} onRevoked={keys.reload} />}
       </Entries>
-      {isMaking && (
-        <NewKeyDialog
-          onClose={() => setIsMaking(false)}
-          onMade={(one) => {
-            setIsMaking(false)
-            setMade(one)
-            keys.reload()
-          }}
-        />
-      )}
       {made && <MadeKeyDialog made={made} onClose={() => setMade(undefined)} />}
     </Section>
   )

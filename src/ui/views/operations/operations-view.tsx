@@ -5,6 +5,7 @@ import type { Backup, RunningRequest, ShownSetting } from '../../api/records.ts'
 import { ApiError, path, request } from '../../api/request.ts'
 import { mayRunServer } from '../../api/session.ts'
 import { Button, type IconName } from '../../components/button.tsx'
+import { ActionButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure, Progress } from '../../components/failure.tsx'
 import { TextField } from '../../components/form/field.tsx'
 import { shownBytes, shownCount, shownDuration, shownTime } from '../../components/numbers.ts'
@@ -20,7 +21,7 @@ import {
 import { useAction, usePolling, useRequest } from '../../components/resource.ts'
 import { Tabs } from '../../components/tabs.tsx'
 import { NotFoundView } from '../../shell/not-found-view.tsx'
-import { tellDone, tellFailed } from '../../shell/notices.tsx'
+import { tellDone } from '../../shell/notices.tsx'
 import { AccessPane } from './access-pane.tsx'
 import { JobsPane } from './jobs-pane.tsx'
 import { OverviewPane } from './overview-pane.tsx'
@@ -154,8 +155,8 @@ function RunningRow(props: { readonly running: RunningRequest; readonly onCancel
       tellDone('Cancelled')
     } catch (error) {
       const isOver = error instanceof ApiError && error.code === 'request_not_found'
-      if (isOver) tellDone('It had already ended')
-      else tellFailed(error)
+      if (!isOver) throw error
+      tellDone('It had already ended')
     }
     onCancelled()
   }
@@ -163,12 +164,12 @@ function RunningRow(props: { readonly running: RunningRequest; readonly onCancel
   const beside = (
     <>
       <span class="badge accent">{shownDuration(ms)}</span>
-      <Button
+      <ActionButton
         look="small"
         icon="stop"
         label="Cancel"
         aria-label={`Cancel ${name}`}
-        onClick={cancel}
+        work={cancel}
       />
     </>
   )

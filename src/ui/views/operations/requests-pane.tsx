@@ -5,13 +5,16 @@ import type { AnsweredRequest } from '../../api/records.ts'
 import { request } from '../../api/request.ts'
 import { Button } from '../../components/button.tsx'
 import { EmptyState } from '../../components/failure.tsx'
-import { Check, SelectField, TextField } from '../../components/form/field.tsx'
+import { givenOf, type InputField, Inputs } from '../../components/form/form.tsx'
 import { counted, shownCount, shownDuration, shownTime, timeOf } from '../../components/numbers.ts'
-import { RecordList, RecordTable, type TableColumn } from '../../components/record-list.tsx'
+import {
+  LISTED_MAX,
+  RecordList,
+  RecordTable,
+  type TableColumn,
+} from '../../components/record-list.tsx'
 import { usePolling, useResource } from '../../components/resource.ts'
 
-const FILTERS = ['status', 'route', 'ms_min', 'from'] as const
-const SHOWN_MAX = 200
 const STATUSES = [
   ['', 'Any'],
   ['failed', 'Failed, with any status'],
@@ -20,19 +23,23 @@ const STATUSES = [
   ['4xx', '4xx, refused'],
   ['5xx', '5xx, failed'],
 ] as const
-/** Left out by default, because the page's own requests would fill the list. */
-const EVERYBODY = 'all'
+const FILTERS: readonly InputField[] = [
+  { name: 'status', label: 'Status', options: STATUSES },
+  { name: 'route', label: 'Path contains', kind: 'search' },
+  { name: 'ms_min', label: 'At least (ms)', kind: 'number', min: 0, max: 86_400_000 },
+  // Left out by default, because they would fill the list.
+  { name: 'from', label: "Include this page's requests", kind: 'check' },
+]
 
 export function RequestsPane() {
-  const { query } = useLocation()
+  const { query, route } = useLocation()
   const [isPaused, setIsPaused] = useState(false)
-  const filters = filtersIn(query).toString()
+  const filters = givenOf(FILTERS, query)
   const requests = useResource(
     (signal) => {
-      const asked = new URLSearchParams(filters)
-      if (asked.get('from') === EVERYBODY) asked.delete('from')
-      else asked.set('from', 'programs')
-      return request<readonly AnsweredRequest[]>(`/api/requests?limit=${SHOWN_MAX}&${asked}`, {
+      const { from, ...others } = filters
+      const asked = new URLSearchParams(from ? others : { ...others, from: 'programs' })
+      return request<readonly AnsweredRequest[]>(`/api/requests?limit=${LISTED_MAX}&${asked}`, {
         signal,
       })
     },
@@ -43,14 +50,20 @@ export function RequestsPane() {
   }, 'often')
   return (
     <div class="stack">
-      <div class="operations-filters">
-        <RequestFilters />
+      <Inputs
+        class="operations-filters"
+        fields={FILTERS}
+        values={filters}
+        onChange={(next) => {
+          route(`/operations/requests?${new URLSearchParams(givenOf(FILTERS, next))}`, true)
+        }}
+      >
         <Button
           icon={isPaused ? 'play' : 'pause'}
           label={isPaused ? 'Resume' : 'Pause'}
           onClick={() => setIsPaused(!isPaused)}
         />
-      </div>
+      </Inputs>
       <RecordList of={requests} what="the requests" empty={<NoRequests />}>
         {(items) => (
           <>
@@ -71,53 +84,6 @@ function NoRequests() {
     <EmptyState icon="filter" title="No matching requests">
       <p>The last 1,000 since the server started are kept.</p>
     </EmptyState>
-  )
-}
-
-function filtersIn(query: Readonly<Record<string, string>>): URLSearchParams {
-  return new URLSearchParams(FILTERS.flatMap((name) => (query[name] ? [[name, query[name]]] : [])))
-}
-
-function RequestFilters() {
-  const { query, route } = useLocation()
-  const filter = (name: (typeof FILTERS)[number], value: string) => {
-    const next = filtersIn(query)
-    if (value.trim() === '') next.delete(name)
-    else next.set(name, value.trim())
-    route(`/operations/requests?${next}`, true)
-  }
-  return (
-    <>
-      <SelectField
-        label="Status"
-        value={query.status ?? ''}
-        onChoose={(value) => filter('status', value)}
-        options={STATUSES}
-      />
-      <TextField
-        label="Path contains"
-        type="search"
-        maxLength={300}
-        value={query.route ?? ''}
-        onText={(text) => filter('route', text)}
-      />
-      <TextField
-        label="At least (ms)"
-        type="number"
-        min={0}
-        max={86_400_000}
-        value={query.ms_min ?? ''}
-        onText={(text, input) => {
-          if (input.checkValidity()) filter('ms_min', text)
-        }}
-      />
-      <Check
-        checked={query.from === EVERYBODY}
-        onCheck={(isChecked) => filter('from', isChecked ? EVERYBODY : '')}
-      >
-        Include this page's requests
-      </Check>
-    </>
   )
 }
 

@@ -8,7 +8,7 @@ import {
   searchPath,
 } from '../../api/knowledge-bases.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
+import { Dialog, DialogButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure, Loading, Progress, Warnings } from '../../components/failure.tsx'
 import { counted } from '../../components/numbers.ts'
 import { Loaded } from '../../components/record-list.tsx'
@@ -134,14 +134,13 @@ function RankingBody({
   const { project, name } = place
   if (failure instanceof NotReranked) {
     return (
-      <>
-        <Failure title="The reranking model failed" error={failure} onRetry={retry} />
+      <Failure title="The reranking model failed" error={failure} onRetry={retry}>
         <p class="small">
           If it fails again, check its address, name and key{' '}
           <a href={addressOf.knowledgeBaseSettings(project, name)}>in the settings</a>. Searches
           work without it.
         </p>
-      </>
+      </Failure>
     )
   }
   if (failure) return <Failure error={failure} onRetry={retry} />
@@ -202,16 +201,14 @@ interface SameInCodeProps {
 
 /** The SQL statement and the HTTP request that return the same results, for copying. */
 function SameInCode(props: SameInCodeProps) {
-  const [isOpen, setIsOpen] = useState(false)
   return (
-    <>
-      <Button look="small" label="SQL, HTTP" onClick={() => setIsOpen(true)} />
-      {isOpen && (
-        <Dialog title="This search in SQL and HTTP" size="wide" onClose={() => setIsOpen(false)}>
+    <DialogButton look="small" label="SQL, HTTP">
+      {(onClose) => (
+        <Dialog title="This search in SQL and HTTP" size="wide" onClose={onClose}>
           <Code {...props} />
         </Dialog>
       )}
-    </>
+    </DialogButton>
   )
 }
 

@@ -4,7 +4,7 @@ import { bodyOf, requestStream } from '../../api/request.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { Chart } from '../../components/chart/chart.tsx'
 import { type ChartChoice, type ChartKind, chooseChart } from '../../components/chart/chart-data.ts'
-import { Dialog } from '../../components/dialog.tsx'
+import { Dialog, DialogButton } from '../../components/dialog.tsx'
 import { EmptyState, Failure, Progress, Warnings } from '../../components/failure.tsx'
 import { SelectField } from '../../components/form/field.tsx'
 import { counted, shownBytes, shownCount } from '../../components/numbers.ts'
@@ -15,17 +15,10 @@ import { isSortable, type Run, sentStatement, sortRun } from './runs.ts'
 import { changeTab, type SqlTab } from './sql-tabs.ts'
 
 export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: Run }) {
-  const [isExporting, setIsExporting] = useState(false)
   const { columns, rows, state } = run
   if (columns.length === 0 && state !== 'done') return null
   const names = columns.map(({ name }) => name)
-  if (isPlan(names)) {
-    return (
-      <section class="stack" aria-label="Result">
-        <PlanOfRun run={run} />
-      </section>
-    )
-  }
+  if (isPlan(names)) return <PlanOfRun run={run} />
   return (
     <section class="stack" aria-label="Result">
       <Warnings of={run.warnings} />
@@ -47,16 +40,10 @@ export function ResultPane({ tab, run }: { readonly tab: SqlTab; readonly run: R
             />
             <span class="grow" />
             <CopyButton label="Copy all" text={() => tsvOf([names, ...rows])} />
-            <Button
-              look="small"
-              icon="download"
-              label="Export"
-              onClick={() => setIsExporting(true)}
-            />
+            <DialogButton look="small" icon="download" label="Export">
+              {(onClose) => <ExportDialog name={tab.name} run={run} onClose={onClose} />}
+            </DialogButton>
           </div>
-          {isExporting && (
-            <ExportDialog name={tab.name} run={run} onClose={() => setIsExporting(false)} />
-          )}
           <div class={tab.hasChart ? 'side-by-side' : 'stack'}>
             <DataTable
               label="Rows"
@@ -90,7 +77,7 @@ function PlanOfRun({ run }: { readonly run: Run }) {
   const said = run.rows.map(([key, value]) => ({ key: String(key), text: String(value) }))
   const choices = said.filter(({ key }) => Object.hasOwn(CHOICES, key))
   return (
-    <div class="stack">
+    <section class="stack" aria-label="Result">
       {choices.length > 0 && (
         <ul class="panel list" aria-label="How it runs">
           {choices.map(({ key, text }, index) => (
@@ -108,7 +95,7 @@ function PlanOfRun({ run }: { readonly run: Run }) {
             {text}
           </pre>
         ))}
-    </div>
+    </section>
   )
 }
 

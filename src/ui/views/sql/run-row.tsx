@@ -4,11 +4,11 @@
  */
 import { useState } from 'preact/hooks'
 import { SqlError } from '../../api/sql.ts'
-import { Button, CopyButton, Icon } from '../../components/button.tsx'
-import { Dialog } from '../../components/dialog.tsx'
+import { Button, CopyButton } from '../../components/button.tsx'
+import { Dialog, DialogButton } from '../../components/dialog.tsx'
 import type { Span } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure } from '../../components/failure.tsx'
-import { TextField } from '../../components/form/field.tsx'
+import { SearchInput, TextField } from '../../components/form/field.tsx'
 import { projectChoices } from '../../components/known-name.ts'
 import {
   counted,
@@ -100,26 +100,20 @@ export function RunFailure(props: {
   readonly onGo: (at: number) => void
 }) {
   const { run, error, text, onGo } = props
-  if (!(error instanceof SqlError)) return <Failure error={error} />
   const place = placeIn(run, text)
-  const [head = '', ...excerpt] = error.message.split('\n')
   return (
-    <div class="failure" role="alert">
-      <Icon name="warning" />
-      <div>
-        <strong>{error.title}</strong>
-        <p class="pre">{head}</p>
-        {excerpt.length > 0 && <pre>{excerpt.join('\n')}</pre>}
-      </div>
+    <Failure error={error}>
       {place && (
-        <Button
-          look="small"
-          icon="arrow"
-          label="Go to the error"
-          onClick={() => onGo(place.from)}
-        />
+        <p>
+          <Button
+            look="small"
+            icon="arrow"
+            label="Go to the error"
+            onClick={() => onGo(place.from)}
+          />
+        </p>
       )}
-    </div>
+    </Failure>
   )
 }
 
@@ -146,7 +140,6 @@ interface RunRowProps {
 
 /** The run button, the project, the state, and further actions. */
 export function RunRow({ tab, run, refused, onRun, onPlan, onRunAll }: RunRowProps) {
-  const [isHistory, setIsHistory] = useState(false)
   const link = linkOf(tab, location.origin)
   return (
     <div class="row">
@@ -182,8 +175,9 @@ export function RunRow({ tab, run, refused, onRun, onPlan, onRunAll }: RunRowPro
         <CopyButton label="Copy a link" text={link} />
       )}
       <Button look="small" label="Plan" title="How the statement would run" onClick={onPlan} />
-      <Button look="small" label="History" onClick={() => setIsHistory(true)} />
-      {isHistory && <HistoryDialog onClose={() => setIsHistory(false)} />}
+      <DialogButton look="small" label="History">
+        {(onClose) => <HistoryDialog onClose={onClose} />}
+      </DialogButton>
     </div>
   )
 }
@@ -207,14 +201,7 @@ function HistoryDialog({ onClose }: { readonly onClose: () => void }) {
   return (
     <Dialog title="History" size="wide" onClose={onClose}>
       <div class="row">
-        <input
-          class="grow"
-          type="search"
-          aria-label="Find a statement"
-          placeholder="Find a statement"
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
+        <SearchInput label="Find a statement" value={typed} onText={setTyped} />
         {pastRuns.value.length > 0 && (
           <Button icon="trash" label="Clear history" onClick={clearHistory} />
         )}

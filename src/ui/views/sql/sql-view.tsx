@@ -4,12 +4,13 @@ import { useLocation } from 'preact-iso/router'
 import { type NamedTable, readFunctions, readTableNames, written } from '../../api/sql.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeEditor } from '../../components/editor/code-editor.tsx'
-import type { EditorHandle, EditorMark, RunPlace } from '../../components/editor/code-mirror.ts'
+import type { EditorHandle, EditorMark } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
 import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
+import { SearchInput } from '../../components/form/field.tsx'
 import { shownCount } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Details } from '../../components/record-list.tsx'
+import { Details, LISTED_MAX } from '../../components/record-list.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { ResultPane } from './result-pane.tsx'
 import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
@@ -29,7 +30,7 @@ export function SqlView() {
     return { functions: functions.data ?? [], tables: names.data ?? [] }
   }, [names.data, functions.data])
   const runSpans = (spans: readonly Span[]) => setRefused(startSpans(currentTab(), spans))
-  const runAt = (place: RunPlace) => {
+  const runAt = (place: Span) => {
     const span = meantStatement(currentTab().sql, place)
     runSpans(span === undefined ? [] : [span])
   }
@@ -210,8 +211,6 @@ function TabRow() {
   )
 }
 
-const SHOWN_MAX = 300
-
 interface SchemaListProps {
   readonly of: Resource<readonly NamedTable[]>
   readonly onInsert: (text: string) => void
@@ -229,13 +228,7 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
   })
   return (
     <aside class="list side sql-schema" aria-label="Tables">
-      <input
-        type="search"
-        aria-label="Find a table"
-        placeholder="Find a table"
-        value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
-      />
+      <SearchInput label="Find a table" value={typed} onText={setTyped} />
       {tables.length === 0 && (
         <EmptyState icon="database" title="No tables yet">
           <p class="small">
@@ -244,7 +237,7 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
         </EmptyState>
       )}
       <ul class="list">
-        {found.slice(0, SHOWN_MAX).map((table) => (
+        {found.slice(0, LISTED_MAX).map((table) => (
           <li key={`${table.schema}.${table.name}`}>
             <Details
               head={
@@ -261,9 +254,9 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
           </li>
         ))}
       </ul>
-      {found.length > SHOWN_MAX && (
+      {found.length > LISTED_MAX && (
         <p class="small quiet">
-          The first {SHOWN_MAX} of {shownCount(found.length)} are shown. Type part of a name.
+          The first {LISTED_MAX} of {shownCount(found.length)} are shown. Type part of a name.
         </p>
       )}
     </aside>

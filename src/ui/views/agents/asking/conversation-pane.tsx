@@ -7,9 +7,9 @@ import type { ConversationList } from '../../../api/records.ts'
 import { ApiError } from '../../../api/request.ts'
 import { draftAt, keepDraft } from '../../../components/browser-storage.ts'
 import { Button, Icon } from '../../../components/button.tsx'
-import { ConfirmDialog } from '../../../components/dialog.tsx'
+import { ActionButton, ConfirmDialog } from '../../../components/dialog.tsx'
 import { EmptyState, Failure, Loading } from '../../../components/failure.tsx'
-import { useAction, usePolling } from '../../../components/resource.ts'
+import { usePolling } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
 import { tellFailed } from '../../../shell/notices.tsx'
 import type { AskedTurn } from './asked-turn.ts'
@@ -33,7 +33,7 @@ import {
   turnsAt,
   watch,
 } from './running-turns.ts'
-import { TurnActions, TurnCard } from './turn-card.tsx'
+import { TurnCard } from './turn-card.tsx'
 
 interface ConversationPaneProps {
   readonly agent: AgentName
@@ -66,28 +66,23 @@ export function ConversationPane(props: ConversationPaneProps) {
     return onAsk(question, begun)
   }
   const firstId = kept.readEarlier ? undefined : (kept.turns[0]?.trace_id ?? live[0]?.traceId)
-  const actionsOf = ({ question, traceId }: AskedTurn) => (
-    <TurnActions
-      isDisabled={isRunning}
-      onAsk={() => void askHere(question).catch(tellUnlessStopped)}
-      {...(traceId === undefined
-        ? {}
-        : {
-            onRemove: (isEdited: boolean) => {
-              setDoomed({ traceId, question, isFirst: traceId === firstId, isEdited })
-            },
-          })}
-    />
-  )
-  const cardOf = (turn: AskedTurn, key: string | number) => (
-    <TurnCard
-      key={key}
-      turn={turn}
-      project={agent.project}
-      summary={summaries.get(turn.traceId ?? '')}
-      actions={actionsOf(turn)}
-    />
-  )
+  const cardOf = (turn: AskedTurn, key: string | number) => {
+    const { question, traceId } = turn
+    const removed = (isEdited: boolean) => {
+      setDoomed({ traceId: traceId ?? '', question, isFirst: traceId === firstId, isEdited })
+    }
+    return (
+      <TurnCard
+        key={key}
+        turn={turn}
+        project={agent.project}
+        summary={summaries.get(traceId ?? '')}
+        isDisabled={isRunning}
+        onAsk={() => void askHere(question).catch(tellUnlessStopped)}
+        onRemove={traceId === undefined ? undefined : removed}
+      />
+    )
+  }
   const over = live.filter(({ state }) => state !== 'running')
   const running = live.filter(({ state }) => state === 'running')
   // Memoized, because stored turns do not change with each piece of a streamed answer.
@@ -105,7 +100,11 @@ export function ConversationPane(props: ConversationPaneProps) {
       {id === 'new' && live.length === 0 && held === undefined && (
         <Invitation agent={agent} hasData={hasData} />
       )}
-      {kept.readEarlier && <EarlierButton readEarlier={kept.readEarlier} />}
+      {kept.readEarlier && (
+        <div class="row">
+          <ActionButton look="small" label="Show earlier questions" work={kept.readEarlier} />
+        </div>
+      )}
       {[...cards, ...running.map((turn) => cardOf(turn, turn.key))]}
       {held && <HeldQuestion of={held} />}
       {isGone && hasTurns && !isRunning && (
@@ -325,27 +324,8 @@ function Invitation({ agent, hasData }: Pick<ConversationPaneProps, 'agent' | 'h
   )
 }
 
-function EarlierButton({ readEarlier }: { readonly readEarlier: () => Promise<void> }) {
-  const { act, failure, isBusy } = useAction()
-  return (
-    <div class="row">
-      <Button
-        look="small"
-        label="Show earlier questions"
-        aria-disabled={isBusy}
-        onClick={() => act(readEarlier)}
-      />
-      {failure && <Failure error={failure} />}
-    </div>
-  )
-}
-
-interface MissingProps {
-  readonly agent: AgentName
-  readonly onRetry: () => void
-}
-
-function MissingConversation({ agent, onRetry }: MissingProps) {
+function MissingConversation(props: { readonly agent: AgentName; readonly onRetry: () => void }) {
+  const { agent, onRetry } = props
   usePolling(onRetry, 'often')
   return (
     <EmptyState icon="chat" title="There is no such conversation">

@@ -23,7 +23,7 @@ export interface KeptTurns {
   readonly readEarlier?: () => Promise<void>
 }
 
-interface Former extends Pick<Conversation, 'turns' | 'next'> {}
+type Former = Pick<Conversation, 'turns' | 'next'>
 
 /**
  * The turns read before the newest page; undefined if other turns may be missing in between.

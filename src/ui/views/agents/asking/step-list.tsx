@@ -5,11 +5,12 @@
 
 import { useState } from 'preact/hooks'
 import { isObject, parsedJson } from '../../../../core/json.ts'
-import { readTrace } from '../../../api/agents.ts'
+import type { Trace } from '../../../api/records.ts'
+import { path } from '../../../api/request.ts'
 import { Button, CopyButton } from '../../../components/button.tsx'
 import { counted, shownDuration } from '../../../components/numbers.ts'
 import { Details, Loaded } from '../../../components/record-list.tsx'
-import { useResource } from '../../../components/resource.ts'
+import { useRequest } from '../../../components/resource.ts'
 import type { AskedStep } from './asked-turn.ts'
 
 interface StepListProps {
@@ -45,7 +46,7 @@ export function KeptSteps({ traceId, count, project }: KeptStepsProps) {
 }
 
 function TraceSteps({ traceId, project }: Omit<KeptStepsProps, 'count'>) {
-  const trace = useResource((signal) => readTrace(traceId, signal), [traceId])
+  const trace = useRequest<Trace>(path`/api/traces/${traceId}`)
   return (
     <Loaded of={trace} what="the steps">
       {({ steps }) => {

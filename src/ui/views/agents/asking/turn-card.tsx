@@ -1,11 +1,10 @@
 /** One question with its steps, answer, sources and actions. */
-import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { Citation } from '../../../../core/domain/agents/completion-event.ts'
 import { rateTrace } from '../../../api/agents.ts'
 import { listDocuments } from '../../../api/documents.ts'
 import { Button, CopyButton, Icon } from '../../../components/button.tsx'
-import { Warnings } from '../../../components/failure.tsx'
+import { Failure, Warnings } from '../../../components/failure.tsx'
 import { shownDuration } from '../../../components/numbers.ts'
 import { useResource } from '../../../components/resource.ts'
 import { addressOf } from '../../../shell/addresses.ts'
@@ -21,9 +20,13 @@ export function TurnCard(props: {
   readonly project: string
   /** The question's trace, if it was read. */
   readonly summary?: TraceSummary | undefined
-  readonly actions?: ComponentChildren
+  /** Whether another question is running. */
+  readonly isDisabled: boolean
+  readonly onAsk: () => void
+  /** Missing if the question is not stored on the server. */
+  readonly onRemove?: ((isEdited: boolean) => void) | undefined
 }) {
-  const { turn, project, summary, actions } = props
+  const { turn, project, summary, isDisabled, onAsk, onRemove } = props
   const sources = turn.found?.citations ?? NO_CITATIONS
   const isRunning = turn.state === 'running'
   const { traceId } = turn
@@ -53,7 +56,25 @@ export function TurnCard(props: {
               <Icon name="chart" /> Trace
             </a>
           )}
-          {actions}
+          <Button look="small quiet" label="Ask again" disabled={isDisabled} onClick={onAsk} />
+          {onRemove && (
+            <>
+              <Button
+                look="small quiet"
+                label="Edit"
+                disabled={isDisabled}
+                onClick={() => onRemove(true)}
+              />
+              <Button
+                look="small quiet icon-only"
+                icon="trash"
+                aria-label="Delete this question and everything after it"
+                title="Delete"
+                disabled={isDisabled}
+                onClick={() => onRemove(false)}
+              />
+            </>
+          )}
         </div>
       )}
     </article>
@@ -117,14 +138,12 @@ function HowItEnded({ turn }: { readonly turn: AskedTurn }) {
   }
   if (turn.state !== 'failed') return null
   return (
-    <div class="failure" role="alert">
-      <Icon name="warning" />
-      <div>
-        <strong>{turn.text === '' ? 'No answer' : 'The answer is incomplete'}</strong>
-        <p class="pre">{turn.failure?.words}</p>
-        <p>{NEXT_STEPS[turn.failure?.kind ?? 'general'] ?? NEXT_STEPS.general}</p>
-      </div>
-    </div>
+    <Failure
+      title={turn.text === '' ? 'No answer' : 'The answer is incomplete'}
+      error={new Error(turn.failure?.words)}
+    >
+      <p>{NEXT_STEPS[turn.failure?.kind ?? 'general'] ?? NEXT_STEPS.general}</p>
+    </Failure>
   )
 }
 
@@ -153,39 +172,6 @@ function Feedback(props: { readonly traceId: string; readonly summary: TraceSumm
         />
       ))}
     </fieldset>
-  )
-}
-
-interface TurnActionsProps {
-  readonly isDisabled: boolean
-  readonly onAsk: () => void
-  /** Missing if the question is not stored on the server. */
-  readonly onRemove?: (isEdited: boolean) => void
-}
-
-export function TurnActions({ isDisabled, onAsk, onRemove }: TurnActionsProps) {
-  return (
-    <>
-      <Button look="small quiet" label="Ask again" disabled={isDisabled} onClick={onAsk} />
-      {onRemove && (
-        <>
-          <Button
-            look="small quiet"
-            label="Edit"
-            disabled={isDisabled}
-            onClick={() => onRemove(true)}
-          />
-          <Button
-            look="small quiet icon-only"
-            icon="trash"
-            aria-label="Delete this question and everything after it"
-            title="Delete"
-            disabled={isDisabled}
-            onClick={() => onRemove(false)}
-          />
-        </>
-      )}
-    </>
   )
 }
 
