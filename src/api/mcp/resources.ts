@@ -65,10 +65,8 @@ export async function readResource(uri: string, reader: Reader) {
   const address = readEiderUri(uri)
   if (address === undefined) {
     const expected = `${SCHEMA_TEMPLATE} or ${DOCUMENT_TEMPLATE}`
-    throw new AppError(
-      'invalid_request',
-      `This is not the address of a resource: expected ${expected}`,
-    )
+    const message = `This is not the address of a resource: expected ${expected}`
+    throw new AppError('invalid_request', message)
   }
   if (address.kind === 'schema') {
     const wanted = nameKey(`${address.namespace}.${address.name}`)

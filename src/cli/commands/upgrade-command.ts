@@ -55,10 +55,8 @@ async function newestRelease(address: string, signal: AbortSignal): Promise<Rele
   const text = await textAt(url, signal)
   const release = releaseIn(text)
   if (release !== null) return release
-  throw new CommandError(
-    'no_releases',
-    `The answer from ${withoutLogin(url)} is not a release of Eider`,
-  )
+  const message = `The answer from ${withoutLogin(url)} is not a release of Eider`
+  throw new CommandError('no_releases', message)
 }
 
 async function textAt(url: string, signal: AbortSignal): Promise<string> {

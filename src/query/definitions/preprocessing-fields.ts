@@ -54,18 +54,14 @@ function isType(name: string): name is PreprocessingType {
   return Object.hasOwn(PREPROCESSING_OPTIONS, name)
 }
 
+const TYPES = Object.keys(PREPROCESSING_OPTIONS).filter(isType)
+
 /** Infers the type from the options if it is missing. */
 function preprocessingType(read: FieldReader, fields: Fields): PreprocessingType {
   const name = read.text('type')
-  if (name === undefined) {
-    return (
-      Object.keys(PREPROCESSING_OPTIONS)
-        .filter(isType)
-        .find((type) => fields[configOf(type)] != null) ?? 'auto'
-    )
-  }
+  if (name === undefined) return TYPES.find((type) => fields[configOf(type)] != null) ?? 'auto'
   if (isType(name)) return name
-  const known = Object.keys(PREPROCESSING_OPTIONS).filter(isType).join(', ')
+  const known = TYPES.join(', ')
   throw invalidKnowledgeBase(`Unknown preprocessing type "${name}". Available types: ${known}`)
 }
 
@@ -78,9 +74,7 @@ export function preprocessingOf(
   const type = preprocessingType(read, fields ?? {})
   const configName = configOf(type)
   read.allowOnly(new Set(['type', configName]), (name) => {
-    const isOther = Object.keys(PREPROCESSING_OPTIONS).some(
-      (other) => isType(other) && configOf(other) === name,
-    )
+    const isOther = TYPES.some((other) => configOf(other) === name)
     if (isOther) return `Unknown field "${name}" in "preprocessing": the type is ${type}`
     const isOption = PREPROCESSING_OPTIONS[type].includes(name)
     const next = isOption ? `it belongs in "${configName}"` : `expected "type" and "${configName}"`

@@ -112,10 +112,8 @@ function citationsIn(text: unknown): readonly ShownCitation[] {
   if (typeof text !== 'string') return []
   const list = parsedJson(text)
   if (Array.isArray(list) && list.every(isShownCitation)) return list
-  throw new AppError(
-    'invalid_request',
-    'The column citations of a saved answer was changed and cannot be read',
-  )
+  const message = 'The column citations of a saved answer was changed and cannot be read'
+  throw new AppError('invalid_request', message)
 }
 
 function isShownCitation(value: unknown): value is ShownCitation {

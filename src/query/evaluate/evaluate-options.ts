@@ -241,10 +241,8 @@ export function agentEvaluationOptions(sent: Fields): AgentEvaluationOptions {
   }
   const run = read.text('run')?.trim() ?? null
   if (run !== null && (run === '' || run.length > RUN_CHARS_MAX)) {
-    throw new AppError(
-      INVALID_OPTION,
-      `Option "run" must be a name of 1 to ${RUN_CHARS_MAX} characters`,
-    )
+    const message = `Option "run" must be a name of 1 to ${RUN_CHARS_MAX} characters`
+    throw new AppError(INVALID_OPTION, message)
   }
   const changes = Object.entries(sent).filter(([name]) => AGENT_FIELDS.has(name))
   return {
@@ -274,8 +272,6 @@ function judgesOf(sent: unknown): readonly Judge[] | null {
 function phrasesOf(read: FieldReader): readonly string[] {
   const phrases = (read.textList('not_found_phrases') ?? []).map((phrase) => phrase.trim())
   if (phrases.length <= PHRASES_MAX && phrases.every(Boolean)) return phrases
-  throw new AppError(
-    INVALID_OPTION,
-    `Option "not_found_phrases" must be a list of at most ${PHRASES_MAX} texts`,
-  )
+  const message = `Option "not_found_phrases" must be a list of at most ${PHRASES_MAX} texts`
+  throw new AppError(INVALID_OPTION, message)
 }

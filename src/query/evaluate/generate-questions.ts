@@ -202,11 +202,9 @@ export class EvaluationModel {
   #countBadReply(): void {
     this.#badReplies += 1
     if (this.#badReplies <= this.#badRepliesMax) return
-    const message = `${this.#name} gave ${this.#badReplies} replies that are not what was asked for`
-    throw new AppError(
-      'provider_failed',
-      `${message}; at most ${this.#badRepliesMax} are passed over`,
-    )
+    const found = `${this.#name} gave ${this.#badReplies} replies that are not what was asked for`
+    const message = `${found}; at most ${this.#badRepliesMax} are passed over`
+    throw new AppError('provider_failed', message)
   }
 }
 

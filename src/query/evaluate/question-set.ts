@@ -284,8 +284,6 @@ function scalarsIn(value: ResultValue | undefined): readonly ResultValue[] | und
 }
 
 function tooManyQuestions(what: string): AppError {
-  return new AppError(
-    'invalid_request',
-    `The questions of one evaluation are at most ${what}: set limit, or select fewer`,
-  )
+  const message = `The questions of one evaluation are at most ${what}: set limit, or select fewer`
+  return new AppError('invalid_request', message)
 }

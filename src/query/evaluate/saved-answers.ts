@@ -175,9 +175,7 @@ export function refuseOtherSettings(
     const wanted = settingKeys.get(String(setting))
     if (wanted === undefined || wanted === key) continue
     const what = `Run '${run}' was begun with other settings: the agent, or what this run changes of it, is another now`
-    throw new AppError(
-      'invalid_request',
-      `${what}. Give this one another name, as in run = '${run} 2'`,
-    )
+    const message = `${what}. Give this one another name, as in run = '${run} 2'`
+    throw new AppError('invalid_request', message)
   }
 }

@@ -98,10 +98,8 @@ class Translation {
       const { text: put, end } = this.#taken(index) ?? { text: token.text, end: index + 1 }
       text += `${this.#firsts.has(index) ? '(' : ''}${put}${this.#lasts.has(end - 1) ? ')' : ''}`
       if (text.length > TEXT_MAX) {
-        throw new AppError(
-          'sql_not_supported',
-          'The statement is too long after its translation for DuckDB',
-        )
+        const message = 'The statement is too long after its translation for DuckDB'
+        throw new AppError('sql_not_supported', message)
       }
       at = this.#at(end - 1).end
       index = end

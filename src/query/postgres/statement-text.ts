@@ -278,20 +278,16 @@ export function copyStatement(sql: string): CopyStatement | undefined {
   const source = sql.slice(tokens[1]?.start ?? 0, tokens[at]?.start).trim()
   const isQuery = tokens[1]?.text === '('
   const open = isQuery ? -1 : tokens.findIndex(({ text }, index) => index < at && text === '(')
-  const columns = open === -1 ? [] : namesIn(tokens.slice(open + 1, at - 1))
+  const named = open === -1 ? [] : tokens.slice(open + 1, at - 1).filter(isName)
   const table = open === -1 ? source : sql.slice(tokens[1]?.start ?? 0, tokens[open]?.start).trim()
   const chosen = open === -1 ? '*' : sql.slice(tokens[open + 1]?.start, tokens[at - 1]?.start)
   return {
     direction: tokens[at]?.text.toLowerCase() === 'from' ? 'in' : 'out',
     select: isQuery ? source.slice(1, -1) : `SELECT ${chosen} FROM ${table}`,
     table,
-    columns,
+    columns: named.map(({ value }) => value),
     ...copyOptions(tokens.slice(at + 2)),
   }
-}
-
-function namesIn(tokens: readonly Token[]): readonly string[] {
-  return tokens.filter(({ kind }) => kind === 'word' || kind === 'name').map(({ value }) => value)
 }
 
 function copyOptions(

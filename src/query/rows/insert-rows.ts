@@ -160,10 +160,8 @@ export function storingOptions(sent: Fields): StoringOptions {
   read.truth('background')
   const error = read.text('error') ?? 'raise'
   if (error !== 'raise' && error !== 'skip') {
-    throw new AppError(
-      'insert_failed',
-      `Option "error" must be 'raise' or 'skip'; it is '${error}'`,
-    )
+    const message = `Option "error" must be 'raise' or 'skip'; it is '${error}'`
+    throw new AppError('insert_failed', message)
   }
   const batchChunks = read.integer('batch_size', { min: 1, max: BATCH_MAX })
   return {

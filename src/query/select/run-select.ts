@@ -231,10 +231,8 @@ async function prepare(
   const { plan, texts } = (await refreshCopies(known.plan, deps)) ? await find() : known
   const { options = null, database } = request
   if (options !== null && plan.agents.length === 0) {
-    throw new AppError(
-      'sql_not_supported',
-      'USING at the end of a SELECT is for agents in its FROM',
-    )
+    const message = 'USING at the end of a SELECT is for agents in its FROM'
+    throw new AppError('sql_not_supported', message)
   }
   const variables = request.allowed === undefined ? deps.variables : null
   const given = new Map<string, unknown>([...Object.entries(request.params), ...texts])

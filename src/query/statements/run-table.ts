@@ -151,10 +151,8 @@ async function create(
 /** @throws AppError `sql_not_supported` for a file */
 function tableProject(project: Project | null): Project {
   if (project !== null) return project
-  throw new AppError(
-    'sql_not_supported',
-    'A file is made of a SELECT: CREATE TABLE files.name AS …',
-  )
+  const message = 'A file is made of a SELECT: CREATE TABLE files.name AS …'
+  throw new AppError('sql_not_supported', message)
 }
 
 function isTaken(error: unknown): boolean {

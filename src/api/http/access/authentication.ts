@@ -132,10 +132,8 @@ export class Authentication {
     if (principal.kind !== 'user') throw new AppError('forbidden', 'Only a user has a password')
     if (principal.id === FIRST_ID) {
       const how = 'change EIDER_PASSWORD and restart the server'
-      throw new AppError(
-        'user_of_settings',
-        `${principal.name} is the user defined in the settings: ${how}`,
-      )
+      const message = `${principal.name} is the user defined in the settings: ${how}`
+      throw new AppError('user_of_settings', message)
     }
     const credentials = { username: principal.name, password: sent.current }
     const user = await this.#attempt(credentials, address, signal)

@@ -13,12 +13,6 @@ interface QueryParameter<T> {
   read(text: string | undefined, name: string): T
 }
 
-interface QueryParameters<T> {
-  readonly parameters: Readonly<Record<string, QueryParameter<unknown>>>
-  /** @throws AppError `unknown_field`, `invalid_request`, `invalid_json` naming the parameter */
-  read(request: Request): T
-}
-
 type Declared = Readonly<Record<string, QueryParameter<unknown>>>
 
 type Values<P extends Declared> = {
@@ -35,10 +29,11 @@ interface Reading {
 export function queryParameters<const P extends Declared>(
   parameters: P,
   { ignoresOthers = false, keepsEmpty = false }: Reading = {},
-): QueryParameters<Values<P>> {
+) {
   return {
     parameters,
-    read(request) {
+    /** @throws AppError `unknown_field`, `invalid_request`, `invalid_json` naming the parameter */
+    read(request: Request): Values<P> {
       const sent = new Map<string, string>()
       for (const [name, value] of new URL(request.url).searchParams) {
         if (!Object.hasOwn(parameters, name)) {

@@ -145,10 +145,8 @@ export const traceOperations = resource('Traces', (api, context) => {
         throw new AppError('invalid_request', '"rating" must be a number from -1 to 1')
       }
       if ((comment?.length ?? 0) > COMMENT_CHARS_MAX) {
-        throw new AppError(
-          'invalid_request',
-          `"comment" may have at most ${COMMENT_CHARS_MAX} characters`,
-        )
+        const message = `"comment" may have at most ${COMMENT_CHARS_MAX} characters`
+        throw new AppError('invalid_request', message)
       }
       const plain = comment?.replaceAll('\0', '\uFFFD').toWellFormed() ?? null
       const feedback = await traces.rate(params.trace_id, { rating, comment: plain })
