@@ -193,9 +193,7 @@ export function requestValues(
 
 /** @throws AppError `sql_missing_parameter`, `sql_forbidden` */
 function userValue(name: string, variables: VariableScope | null): BoundValue {
-  if (variables === null) {
-    throw new AppError('sql_forbidden', 'Variables are not available here')
-  }
+  if (variables === null) throw new AppError('sql_forbidden', 'Variables are not available here')
   const value = variables.get(name)
   if (value !== undefined) return value
   throw new AppError('sql_missing_parameter', `Variable is not set: @${name}`)

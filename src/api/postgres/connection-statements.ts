@@ -144,9 +144,7 @@ export class ConnectionStatements {
       this.#prepared.close(null)
       this.#portals.closeAll()
     }
-    if (answer.changed !== undefined) {
-      this.#out.setting(...answer.changed)
-    }
+    if (answer.changed !== undefined) this.#out.setting(...answer.changed)
     const path = this.#session.setting('search_path') ?? ''
     this.#db = this.#deps.projectOf(firstSchema(path) ?? this.#database)
     if (answer.shown !== undefined) {

@@ -58,9 +58,7 @@ const FIXED_COLUMNS = new Set(['id', 'chunk_id', 'relevance', 'distance'])
 
 function targetOf(column: readonly string[], kb: KnowledgeBase): AssignmentTarget {
   const [name = '', metadataKey] = column
-  if (metadataKey !== undefined) {
-    return { kind: 'metadata', name: metadataName(metadataKey, kb) }
-  }
+  if (metadataKey !== undefined) return { kind: 'metadata', name: metadataName(metadataKey, kb) }
   const key = nameKey(name)
   if (key === 'metadata') return { kind: 'metadata_object' }
   const contentColumns = kb.contentColumns ?? DEFAULT_CONTENT_COLUMNS

@@ -217,9 +217,7 @@ async function runViewStatement(
       return done(db)
     }
     case 'drop_view':
-      if (view !== undefined || !statement.ifExists) {
-        await deps.catalog.dropView(known())
-      }
+      if (view !== undefined || !statement.ifExists) await deps.catalog.dropView(known())
       return done(db)
   }
 }

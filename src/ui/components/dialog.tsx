@@ -20,13 +20,8 @@ interface DialogProps {
   readonly staysOnClickBeside?: boolean
 }
 
-export function Dialog({
-  title,
-  onClose,
-  children,
-  size = 'plain',
-  staysOnClickBeside,
-}: DialogProps) {
+export function Dialog(props: DialogProps) {
+  const { title, onClose, children, size = 'plain', staysOnClickBeside } = props
   const dialog = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   // Before the next frame, so that a key pressed right away is not lost.

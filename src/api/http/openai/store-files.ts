@@ -115,9 +115,7 @@ export async function storeFilesPage(
     .filter((file) => file.status !== 'completed')
     .filter((file) => status === null || file.status === status)
     .map((file) => attachedRecord(kb, file))
-  if (status !== null && status !== 'completed') {
-    return pageOf(unfinished, ({ id }) => id, order)
-  }
+  if (status !== null && status !== 'completed') return pageOf(unfinished, ({ id }) => id, order)
   const others = status === null ? unfinished : []
   const skipped = new Set(others.map(({ id }) => id))
   // A page before an id is the page after it in reverse order.

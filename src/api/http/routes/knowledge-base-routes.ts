@@ -154,9 +154,7 @@ function refuseWithoutInsert(sent: SentUpdate): void {
   const { limit, crawl_depth, filters, error, background, rechunk } = sent
   const ofPages = Object.entries({ limit, crawl_depth, filters })
   const [unread] = isSet(sent.urls) ? [] : ofPages.filter(([, value]) => isSet(value))
-  if (unread !== undefined) {
-    throw wrongField(unread[0], 'needs "urls" as well')
-  }
+  if (unread !== undefined) throw wrongField(unread[0], 'needs "urls" as well')
   if (hasInsert(sent)) return
   const isUnused = background === true && rechunk !== true
   if (!isSet(error) && !isUnused) return

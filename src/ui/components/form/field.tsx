@@ -53,14 +53,8 @@ interface SelectFieldProps extends Labelled<SelectHTMLAttributes<HTMLSelectEleme
   readonly onChoose: (value: string) => void
 }
 
-export function SelectField({
-  label,
-  hint,
-  error,
-  options,
-  onChoose,
-  ...select
-}: SelectFieldProps) {
+export function SelectField(props: SelectFieldProps) {
+  const { label, hint, error, options, onChoose, ...select } = props
   return (
     <Field label={label} hint={hint} error={error}>
       {(control) => (
@@ -98,14 +92,8 @@ interface TextFieldProps extends Labelled<InputProps, 'type' | 'onInput'> {
   readonly onText: (text: string, input: HTMLInputElement) => void
 }
 
-export function TextField({
-  label,
-  hint,
-  error,
-  type = 'text',
-  onText,
-  ...attributes
-}: TextFieldProps) {
+export function TextField(props: TextFieldProps) {
+  const { label, hint, error, type = 'text', onText, ...attributes } = props
   // Preact has a type for each kind of input, but cannot tell which one fits; the cast is safe.
   const input = { dir: 'auto', ...attributes, type } as InputProps
   return (

@@ -223,12 +223,8 @@ function rowOf(part: Element): number {
 /** A text of 50 MB would freeze the browser. */
 const CHARS_MAX = 100_000
 
-function WholeCell({
-  name,
-  type,
-  cell,
-  onClose,
-}: Column & { readonly cell: Cell; readonly onClose: () => void }) {
+function WholeCell(props: Column & { readonly cell: Cell; readonly onClose: () => void }) {
+  const { name, type, cell, onClose } = props
   const text =
     typeof cell === 'object' && cell !== null ? JSON.stringify(cell, null, 2) : cellText(cell)
   return (

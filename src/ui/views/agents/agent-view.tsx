@@ -19,11 +19,8 @@ import { AgentFrame } from './agent-frame.tsx'
 import { ConversationPane } from './asking/conversation-pane.tsx'
 import { changes, forgetTurns, placeOf, stopped } from './asking/running-turns.ts'
 
-interface AgentViewProps extends AgentName {
-  readonly conversation?: string
-}
-
-export function AgentView({ project, name, conversation }: AgentViewProps) {
+export function AgentView(props: AgentName & { readonly conversation?: string }) {
+  const { project, name, conversation } = props
   const agent = { project, name }
   const data = knownOf('agents', agent)?.data
   const reading = useReading(data?.knowledge_bases ?? [])

@@ -59,12 +59,10 @@ const STAGES = {
   labels: 'Naming the regions',
 } as const
 
-function MapState({
-  data,
-  project,
-  name,
-  onRetry,
-}: KnowledgeBaseName & { readonly data: MapRecord; readonly onRetry: () => void }) {
+function MapState(
+  props: KnowledgeBaseName & { readonly data: MapRecord; readonly onRetry: () => void },
+) {
+  const { data, project, name, onRetry } = props
   if (data.state === 'empty') {
     return (
       <EmptyState icon="map" title="There is nothing to map yet">

@@ -156,13 +156,8 @@ function NoSchedules() {
   )
 }
 
-interface RowProps {
-  readonly of: ShownSchedule
-  readonly onDeleted: () => void
-}
-
-function Row({ of: schedule, onDeleted }: RowProps) {
-  const { project, name, query, every, nextAt, state, error, ranAt } = schedule
+function Row(props: { readonly of: ShownSchedule; readonly onDeleted: () => void }) {
+  const { project, name, query, every, nextAt, state, error, ranAt } = props.of
   const last = stateOf(state)
   const beside = (
     <>
@@ -172,7 +167,7 @@ function Row({ of: schedule, onDeleted }: RowProps) {
           verb="Delete"
           name={name}
           address={path`/api/projects/${project}/jobs/${name}`}
-          onDone={onDeleted}
+          onDone={props.onDeleted}
         >
           It stops running. Stored data is kept.
         </RemoveButton>

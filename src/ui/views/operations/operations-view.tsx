@@ -36,13 +36,8 @@ interface Part {
   readonly isForAdmins: boolean
 }
 
-const OVERVIEW: Part = {
-  ...{ name: '', label: 'Overview', icon: 'gauge' },
-  ...{ pane: OverviewPane, isForAdmins: false },
-}
-
 const PARTS: readonly Part[] = [
-  OVERVIEW,
+  { name: '', label: 'Overview', icon: 'gauge', pane: OverviewPane, isForAdmins: false },
   { name: 'jobs', label: 'Jobs', icon: 'clock', pane: JobsPane, isForAdmins: false },
   { name: 'running', label: 'Running', icon: 'play', pane: RunningPane, isForAdmins: false },
   { name: 'requests', label: 'Requests', icon: 'link', pane: RequestsPane, isForAdmins: true },
@@ -62,7 +57,7 @@ export function OperationsView() {
   const Pane = part.pane
   return (
     <>
-      <PageHeader title={part === OVERVIEW ? 'Operations' : part.label} />
+      <PageHeader title={part.name === '' ? 'Operations' : part.label} />
       <Tabs label="Parts of operations" tabs={tabs} />
       {part.isForAdmins && !mayRunServer() ? (
         <EmptyState icon="key" title="This is for admins">

@@ -192,16 +192,11 @@ function UsageTable() {
   const usage = useLongList((limit, signal) =>
     request<UsageList>(`/api/usage?limit=${limit}`, { signal }),
   )
-  const refresh = (
-    <Button
-      look="small"
-      label="Refresh"
-      aria-disabled={usage.isLoading}
-      onClick={() => !usage.isLoading && usage.reload()}
-    />
-  )
   return (
-    <Section title="By knowledge base" buttons={refresh}>
+    <Section
+      title="By knowledge base"
+      buttons={<Button look="small" label="Refresh" onClick={usage.reload} />}
+    >
       <Loaded of={usage} what="the memory and disk usage">
         {({ items, total, next }) => (
           <>

@@ -24,7 +24,8 @@ export function SqlView() {
   const [refused, setRefused] = useState<Refused>()
   const all = runsOf(tab.id)
   const run = all.runs[all.shown]
-  const names = useTableNames()
+  // Reloaded after a statement that may have changed them.
+  const names = useResource(readTableNames, [], [catalogChanges.value])
   const functions = useResource(readFunctions, ['functions'])
   const known = useMemo(() => {
     return { functions: functions.data ?? [], tables: names.data ?? [] }
@@ -162,11 +163,6 @@ function isSame(tab: SqlTab, { sql, project = tab.project, params }: Omit<Opened
   return tab.sql === sql && tab.project === project && isEqual
 }
 
-/** The names that statements can use, reloaded after a statement that may have changed them. */
-function useTableNames() {
-  return useResource(readTableNames, [], [catalogChanges.value])
-}
-
 function marksOf(run: Run | undefined, text: string): readonly EditorMark[] {
   const place = run === undefined ? undefined : placeIn(run, text)
   if (run?.failure === undefined || place === undefined) return []
@@ -263,11 +259,8 @@ function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
   )
 }
 
-function TableParts({
-  table,
-  onInsert,
-  onPreview,
-}: Omit<SchemaListProps, 'of'> & { readonly table: NamedTable }) {
+function TableParts(props: Omit<SchemaListProps, 'of'> & { readonly table: NamedTable }) {
+  const { table, onInsert, onPreview } = props
   return (
     <>
       <div class="row">
