@@ -38,6 +38,11 @@ test('saving an agent keeps settings without a field, and sends no masked key', 
   expect(definitionOf({ ...draft, provider: '' }, AGENT).model).toEqual({})
 })
 
+test('a knowledge base that SQL gave an agent without its project is the one of the project', () => {
+  const agent = { ...AGENT, data: { knowledge_bases: ['k', 'q.k', 's*'] } }
+  expect(draftOf(agent, 'p').knowledgeBases).toEqual(['p.k', 'q.k', 'p.s*'])
+})
+
 test('what is typed while an agent is saved stays, and the key that the answer repeats does not', () => {
   const begun = draftOf({ ...AGENT, model: {} })
   const sent = { ...begun, apiKey: 'k-shown-once', promptTemplate: ' Be brief' }

@@ -18,11 +18,13 @@ export interface AgentDraft {
   readonly maxSteps: string
 }
 
-export function draftOf(agent?: Agent): AgentDraft {
+/** @param project of knowledge bases without one, which SQL can give an agent */
+export function draftOf(agent?: Agent, project = ''): AgentDraft {
   const model = modelIn(agent)
+  const knowledgeBases = agent?.data.knowledge_bases ?? []
   return {
     name: agent?.name ?? '',
-    knowledgeBases: agent?.data.knowledge_bases ?? [],
+    knowledgeBases: knowledgeBases.map((kb) => (kb.includes('.') ? kb : `${project}.${kb}`)),
     tables: agent?.data.tables ?? [],
     provider: model?.provider ?? '',
     modelName: model?.model_name ?? '',

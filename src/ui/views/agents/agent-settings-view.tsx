@@ -34,21 +34,22 @@ export function AgentSettingsView({ project, name }: AgentName) {
   return (
     <AgentFrame project={project} name={name}>
       <Loaded of={agent} what="the agent">
-        {(data) => <Settings key={at} at={at} agent={data} />}
+        {(data) => <Settings key={at} at={at} agent={data} project={project} />}
       </Loaded>
     </AgentFrame>
   )
 }
 
-function Settings({ at, agent }: { readonly at: string; readonly agent: Agent }) {
+function Settings(props: { readonly at: string; readonly agent: Agent; readonly project: string }) {
+  const { at, agent, project } = props
   const { route } = useLocation()
   /** The agent that the input started from; it stays when the agent is read again. */
   const [base, setBase] = useState(agent)
-  const [draft, setDraft] = useState(() => draftOf(agent))
+  const [draft, setDraft] = useState(() => draftOf(agent, project))
   /** The latest input, because the user may type while it is saved. */
   const latest = useRef(draft)
   latest.current = draft
-  const isChanged = !isSameDraft(draft, draftOf(base))
+  const isChanged = !isSameDraft(draft, draftOf(base, project))
   const save = async () => {
     const now = await request<Agent>(at)
     if (now.updated_at !== base.updated_at) {
@@ -79,7 +80,9 @@ function Settings({ at, agent }: { readonly at: string; readonly agent: Agent })
       onSend={save}
       beside={
         <>
-          {isChanged && <Button label="Discard changes" onClick={() => setDraft(draftOf(base))} />}
+          {isChanged && (
+            <Button label="Discard changes" onClick={() => setDraft(draftOf(base, project))} />
+          )}
           <Probe address={`${at}/probe`} />
           <span class="grow" />
           <ConfirmButton
