@@ -49,7 +49,7 @@ export function TurnCard(props: {
       {!isRunning && (
         <div class="row small">
           <Spent turn={turn} summary={summary} />
-          {turn.text !== '' && <CopyButton text={turn.text} label="Copy the answer" />}
+          {turn.text !== '' && <CopyButton text={turn.text} />}
           {traceId !== undefined && <Feedback traceId={traceId} summary={summary} />}
           {traceId !== undefined && (
             <a class="button small quiet" href={addressOf.trace(traceId)}>
