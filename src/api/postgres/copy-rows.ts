@@ -4,6 +4,7 @@
  */
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
+import { counted } from '../../core/short-text.ts'
 import {
   type CopyStatement,
   insertStatement,
@@ -159,13 +160,9 @@ function csvCell(value: string, delimiter: string, nullText: string): string {
 const ESCAPED: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
 
 function escapedCell(value: string, delimiter: string): string {
-  const escaped = NEEDS_ESCAPE.test(value)
-    ? value.replaceAll(/[\\\t\n\r]/g, (sign) => ESCAPED[sign] ?? sign)
-    : value
+  const escaped = value.replaceAll(/[\\\t\n\r]/g, (sign) => ESCAPED[sign] ?? sign)
   return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
 }
-
-const NEEDS_ESCAPE = /[\\\t\n\r]/
 
 type Inserted = (statement: ReturnType<typeof insertStatement>) => Promise<number>
 
@@ -281,7 +278,8 @@ export class CopyIn {
 
   async #add(cells: readonly (Buffer | null)[], isBinary: boolean): Promise<void> {
     if (cells.length !== this.#oids.length) {
-      throw malformed(`a row has ${cells.length} values, not ${this.#oids.length}`)
+      const row = this.#stored + this.#rows.length + 1
+      throw malformed(`row ${row} has ${counted(cells.length, 'value')}, not ${this.#oids.length}`)
     }
     this.#rows.push(
       cells.map((cell, index) => parameterValue(cell, this.#oids[index] ?? 0, isBinary)),
@@ -339,8 +337,8 @@ interface Lines {
 function textLines(text: string, copy: CopyStatement, isLast: boolean): Lines {
   const lines = text.split('\n')
   const rest = isLast ? '' : (lines.pop() ?? '')
-  const whole = lines.map((line) => line.replace(/\r$/, ''))
-  const rows = whole
+  const rows = lines
+    .map((line) => line.replace(/\r$/, ''))
     .filter((line) => line !== '\\.' && !(isLast && line === ''))
     .map((line) => line.split(copy.delimiter).map((cell) => textCell(cell, copy.nullText)))
   return { rows, rest }

@@ -319,7 +319,7 @@ describe('COPY', () => {
     client.send(message('d', Buffer.from(`${'1\t2\n'.repeat(1100)}7\n`)), message('c'))
     const failed = (await client.until('Z')).find(({ kind }) => kind === 'E') ?? NOTHING
     expect(failureOf(failed).M).toBe(
-      'COPY: a row has 1 values, not 2; the first 1000 rows are stored',
+      'COPY: row 1101 has 1 value, not 2; the first 1000 rows are stored',
     )
     client.close()
   })
@@ -347,7 +347,7 @@ describe('COPY', () => {
     expect(await sent(bare.subarray(0, -1), 1000)).toBe('COPY: the data ends too early')
     expect(await sent(Buffer.from('7\t{x}\n'.repeat(9)), 1000)).toContain('does not begin as')
     const short = Buffer.concat([header, int16(1), int32(4), int32(7), int16(-1)])
-    expect(await sent(short, 1000)).toBe('COPY: a row has 1 values, not 2')
+    expect(await sent(short, 1000)).toBe('COPY: row 1 has 1 value, not 2')
     const negative = Buffer.concat([header, int16(2), int32(-5), int32(0)])
     expect(await sent(negative, 1000)).toBe('COPY: a value has -5 bytes')
     client.send(message('Q', text("SELECT count(*) FROM pairs WHERE a = 7 AND b = ['x']")))
