@@ -12,7 +12,7 @@ import { Button, Icon, type IconName } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { EmptyState, Failure, Loading } from '../components/failure.tsx'
 import { TextField } from '../components/form/field.tsx'
-import { Form, useFields } from '../components/form/form.tsx'
+import { Form } from '../components/form/form.tsx'
 import { shownProject } from '../components/numbers.ts'
 import { PageHeader } from '../components/page-header.tsx'
 import { LISTED_MAX } from '../components/record-list.tsx'
@@ -201,18 +201,20 @@ function LoginAgain() {
 }
 
 function LoginForm({ username = '' }: { readonly username?: string }) {
-  const { typed, bind } = useFields({ username, password: '' })
   const fields = useRef<HTMLDivElement>(null)
-  const focus = (name: keyof typeof typed) => {
-    fields.current?.querySelector<HTMLInputElement>(`[name=${name}]`)?.focus()
+  const field = (name: 'username' | 'password') => {
+    return fields.current?.querySelector<HTMLInputElement>(`[name=${name}]`)
   }
-  useEffect(() => focus(username === '' ? 'username' : 'password'), [])
+  useEffect(() => field(username === '' ? 'username' : 'password')?.focus(), [])
   const send = async () => {
+    // Password managers may fill fields without an event.
+    const password = field('password')?.value ?? ''
     try {
-      await logIn(typed.username, typed.password)
+      await logIn(field('username')?.value ?? '', password)
     } catch (error) {
-      focus('password')
-      throw inWords(error, typed.password)
+      field('password')?.focus()
+      field('password')?.select()
+      throw inWords(error, password)
     }
   }
   return (
@@ -224,8 +226,8 @@ function LoginForm({ username = '' }: { readonly username?: string }) {
           autocomplete="username"
           autocapitalize="none"
           spellcheck={false}
+          defaultValue={username}
           required
-          {...bind('username')}
         />
         <TextField
           label="Password"
@@ -233,8 +235,6 @@ function LoginForm({ username = '' }: { readonly username?: string }) {
           type="password"
           autocomplete="current-password"
           required
-          onFocus={({ currentTarget }) => currentTarget.select()}
-          {...bind('password')}
         />
       </div>
     </Form>

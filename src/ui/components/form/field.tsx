@@ -89,7 +89,7 @@ interface TextFieldProps extends Labelled<InputProps, 'type' | 'onInput'> {
     | 'password'
     | 'search'
     | 'url'
-  readonly onText: (text: string, input: HTMLInputElement) => void
+  readonly onText?: (text: string, input: HTMLInputElement) => void
 }
 
 export function TextField(props: TextFieldProps) {
@@ -102,7 +102,7 @@ export function TextField(props: TextFieldProps) {
         <input
           {...input}
           {...control}
-          onInput={({ currentTarget }) => onText(currentTarget.value, currentTarget)}
+          onInput={({ currentTarget }) => onText?.(currentTarget.value, currentTarget)}
         />
       )}
     </Field>

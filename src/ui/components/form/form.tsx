@@ -1,6 +1,6 @@
 /** A form. If sending fails, the input stays and the failure is shown above the button. */
 import type { ComponentChildren, FormHTMLAttributes } from 'preact'
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { Button } from '../button.tsx'
 import { Dialog } from '../dialog.tsx'
 import { Failure } from '../failure.tsx'
@@ -96,10 +96,15 @@ export interface InputField {
   readonly empty?: string
 }
 
-/** The values of these fields that are not empty, such as from an address. */
+/** The valid values of these fields that are not empty, such as from an address. */
 export function givenOf(fields: readonly InputField[], values: Values): Values {
   return Object.fromEntries(
-    fields.flatMap(({ name }) => (values[name] ? [[name, values[name]]] : [])),
+    fields.flatMap(({ name, kind, min = 0, max = Number.POSITIVE_INFINITY }) => {
+      const value = values[name]
+      if (!value) return []
+      const isValid = kind !== 'number' || (Number(value) >= min && Number(value) <= max)
+      return isValid ? [[name, value]] : []
+    }),
   )
 }
 
@@ -112,6 +117,9 @@ export function Inputs(props: {
   readonly children?: ComponentChildren
 }) {
   const { fields, values, onChange, class: look = 'grid', children } = props
+  /** Programs may fill several fields before the next drawing. */
+  const latest = useRef(values)
+  latest.current = values
   return (
     <div class={look}>
       {fields.map((field) => (
@@ -119,7 +127,10 @@ export function Inputs(props: {
           key={field.name}
           field={field}
           value={values[field.name] ?? ''}
-          onChange={(value) => onChange({ ...values, [field.name]: value })}
+          onChange={(value) => {
+            latest.current = { ...latest.current, [field.name]: value }
+            onChange(latest.current)
+          }}
         />
       ))}
       {children}

@@ -81,23 +81,24 @@ const NAMELESS = new Set(['tei', 'rerank'])
 /** Providers without a choice of name, key or address. */
 export const PLAIN_PROVIDERS = new Set(['builtin', ''])
 
+/** What becomes of a key field that is left empty, where a key is stored or not. */
+export const KEPT_KEY =
+  'Stored encrypted. Leave empty to keep the stored key, or to use the server’s'
+const SERVER_KEY = 'Stored encrypted. Leave empty to use the server’s key'
+
 /** The fields of a model: only the provider, unless it needs more. */
 export function modelFields(
   { provider = '' }: Values,
   options: readonly (readonly [string, string])[],
   placeholder: string,
+  keyHint = SERVER_KEY,
 ): readonly InputField[] {
   const choice: InputField = { name: 'provider', label: 'Provider', options }
   if (PLAIN_PROVIDERS.has(provider)) return [choice]
   return [
     choice,
     { name: 'model', label: 'Model', placeholder, isRequired: !NAMELESS.has(provider) },
-    {
-      name: 'key',
-      label: 'Key',
-      kind: 'password',
-      hint: 'Stored encrypted. Leave empty to keep the stored key, or to use the server’s',
-    },
+    { name: 'key', label: 'Key', kind: 'password', hint: keyHint },
     {
       name: 'url',
       label: 'Address',

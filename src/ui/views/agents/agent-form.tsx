@@ -91,10 +91,8 @@ function ModelFields(props: {
   const isStored = apiKey === MASKED
   const values = { provider, model: modelName, key: isStored ? '' : apiKey, url: baseUrl }
   const options = isListed ? PROVIDERS : [...PROVIDERS, [provider, provider] as const]
-  const fields = modelFields(values, options, 'As the provider lists it').map((field) => {
-    if (field.name !== 'key' || !isStored) return field
-    return { ...field, hint: 'A key is stored. Leave empty to keep it.' }
-  })
+  const keyHint = isStored ? 'A key is stored. Leave empty to keep it.' : undefined
+  const fields = modelFields(values, options, 'As the provider lists it', keyHint)
   const change = ({ provider = '', model = '', key = '', url = '' }: Values) => {
     // A stored key belongs to the provider that it was entered for.
     const stored = provider === keyedProvider ? MASKED : ''

@@ -12,6 +12,7 @@ import { Progress } from '../../components/failure.tsx'
 import type { InputField, Values } from '../../components/form/form.tsx'
 import {
   EMBEDDING_PROVIDERS,
+  KEPT_KEY,
   modelFields,
   modelOf,
   PLAIN_PROVIDERS,
@@ -52,7 +53,7 @@ export function EmbeddingSettings(props: SectionProps) {
       title="Embedding model"
       stored={stored}
       values={values}
-      fields={modelFields(values, EMBEDDING_PROVIDERS, 'text-embedding-3-small')}
+      fields={modelFields(values, EMBEDDING_PROVIDERS, 'text-embedding-3-small', KEPT_KEY)}
       onChange={(next) => setValues(changedProvider(values, next))}
       verb={isSame || chunks === 0 ? 'Save' : `Change and embed ${counted(chunks, 'chunk')} again`}
       costs={isSame ? ['Nothing is embedded again'] : costsOf(chunks, bytes.data ?? 0, values)}
@@ -155,7 +156,7 @@ export function RerankingSettings(props: SectionProps) {
       stored={stored}
       values={values}
       fields={[
-        ...modelFields(values, RERANKING_PROVIDERS, 'rerank-v3.5'),
+        ...modelFields(values, RERANKING_PROVIDERS, 'rerank-v3.5', KEPT_KEY),
         ...(isNone ? [] : [candidates]),
       ]}
       onChange={(next) => setValues(changedProvider(values, next))}

@@ -135,7 +135,10 @@ function NewKeyDialog(props: {
       expires_at: expires === '' ? null : new Date(expires).toISOString(),
       requests_per_minute: perMinute === '' ? null : Number(perMinute),
     }
-    onMade(await request<NewKey>('/api/keys', { method: 'POST', json }))
+    const made = await request<NewKey>('/api/keys', { method: 'POST', json })
+    // First, so that the focus returns to the button from the next dialog.
+    onClose()
+    onMade(made)
   }
   return (
     <FormDialog

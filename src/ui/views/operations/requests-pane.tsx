@@ -39,6 +39,7 @@ export function RequestsPane() {
     (signal) => {
       const { from, ...others } = filters
       const asked = new URLSearchParams(from ? others : { ...others, from: 'programs' })
+      for (const [name, value] of [...asked]) asked.set(name, value.trim())
       return request<readonly AnsweredRequest[]>(`/api/requests?limit=${LISTED_MAX}&${asked}`, {
         signal,
       })
