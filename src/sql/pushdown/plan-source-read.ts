@@ -17,7 +17,7 @@ import {
   treeNumber,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { isAggregateFunction } from '../guard/function-lists.ts'
+import { isAggregate } from '../guard/function-lists.ts'
 import { type UnnamedItem, unnamedItems } from '../guard/limit-steps.ts'
 import { type ColumnKind, columnKind } from './column-kinds.ts'
 import { type NeededSlice, type OuterNeeds, sliceUnder } from './outer-needs.ts'
@@ -162,11 +162,7 @@ function sliceOf(
   for (const { expression, type, null_order: nulls } of slice.order) {
     const column = columnOf(expression)
     if (column === undefined) return null
-    order.push({
-      column,
-      isDescending: type === 'DESCENDING',
-      nullsFirst: nulls === 'NULLS FIRST',
-    })
+    order.push({ column, isDescending: type === 'DESCENDING', nullsFirst: nulls === 'NULLS FIRST' })
   }
   const [limit, offset] = [slice.limit, slice.offset].map((node) => operandOf(node ?? undefined))
   if (slice.limit !== null && limit === undefined) return null
@@ -200,7 +196,7 @@ function groupedReadOf(
   const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textValue(alias))))
   for (const node of walkExpression(shown)) {
     if (NOT_HERE.has(textValue(node.class))) return null
-    if (node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))) {
+    if (isAggregate(node)) {
       const total = totalOf(node, columnOf, engine)
       if (total === null) return null
       calls.push({ node, total })
@@ -276,10 +272,6 @@ function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] |
   })
   const isPlain = isAll || select.aggregate_handling === 'STANDARD_HANDLING'
   return isPlain && keys.every((key) => key !== undefined) ? [...new Set(keys)] : null
-}
-
-function isAggregate(node: TreeNode): boolean {
-  return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
 }
 
 const KEYS: ReadonlySet<string> = new Set(['integer', 'decimal', 'truth', 'uuid', 'text'])
