@@ -53,39 +53,35 @@ export function fusedHits(
 type Parts = ReadonlyMap<bigint, number>
 
 function vectorParts(neighbours: readonly NearestChunk[], fusion: Fusion): Parts {
-  const nearest = neighbours[0]?.distance ?? 0
   const last = Math.min(PART_CHUNKS, neighbours.length) - 1
   const farthest = neighbours[last]?.distance ?? 0
   const counted = neighbours.filter(({ distance }) => distance <= farthest)
-  const ranks = rrfParts(counted.map(({ distance }) => distance))
-  const parts = new Map<bigint, number>()
-  for (const [index, { key, distance }] of counted.entries()) {
-    const scaled = distance === nearest ? 1 : (farthest - distance) / (farthest - nearest)
-    parts.set(key, fusion === 'rrf' ? (ranks[index] ?? 0) : scaled)
-  }
-  return parts
+  const distances = counted.map(({ key, distance }) => [key, distance] as const)
+  return partsOf(distances, farthest, fusion)
 }
 
 /** With fewer than `PART_CHUNKS` hits, the scale ends at 0, the score of chunks without a term. */
 function keywordParts(keywordHits: readonly KeywordHit[], fusion: Fusion): Parts {
-  const best = keywordHits[0]?.score ?? 0
   const least = keywordHits.length < PART_CHUNKS ? 0 : (keywordHits.at(-1)?.score ?? 0)
-  const ranks = rrfParts(keywordHits.map(({ score }) => score))
-  const parts = new Map<bigint, number>()
-  for (const [index, { key, score }] of keywordHits.entries()) {
-    const scaled = score === best ? 1 : (score - least) / (best - least)
-    parts.set(key, fusion === 'rrf' ? (ranks[index] ?? 0) : scaled)
-  }
-  return parts
+  const scores = keywordHits.map(({ key, score }) => [key, score] as const)
+  return partsOf(scores, least, fusion)
 }
 
-/** Equal values share the best of their ranks. */
-function rrfParts(ranked: readonly number[]): readonly number[] {
+/** Equal values share the best of their ranks. @param ranked best first @param last gets 0 */
+function partsOf(
+  ranked: readonly (readonly [key: bigint, value: number])[],
+  last: number,
+  fusion: Fusion,
+): Parts {
+  const [, best = 0] = ranked[0] ?? []
+  const parts = new Map<bigint, number>()
   let rank = 1
-  return ranked.map((value, index) => {
-    if (index > 0 && value !== ranked[index - 1]) rank = index + 1
-    return (RRF_K + 1) / (RRF_K + rank)
-  })
+  for (const [index, [key, value]] of ranked.entries()) {
+    if (value !== ranked[index - 1]?.[1]) rank = index + 1
+    const scaled = value === best ? 1 : (value - last) / (best - last)
+    parts.set(key, fusion === 'rrf' ? (RRF_K + 1) / (RRF_K + rank) : scaled)
+  }
+  return parts
 }
 
 export interface RankedHit {
@@ -113,9 +109,7 @@ export async function exactFusion(
     const distance = known ?? distances.get(key)
     if (distance !== undefined) all.push({ key, relevance, distance })
   }
-  all.sort(compareFused)
-  const last = firstCount === null ? undefined : all[firstCount - 1]
-  return last === undefined ? all : all.filter((one) => compareFused(one, last) <= 0)
+  return firstOf(all, firstCount ?? all.length)
 }
 
 function compareFused(one: RankedHit, other: RankedHit): number {

@@ -67,39 +67,28 @@ export function openRetrieval(
   const vectorCaches = new VectorCaches({ vectors, reader, hnsw, snapshot, ...kept }, options)
   const rowCaches = new RowCaches({ reader, snapshot }, { bytesMax: options.rowBytesMax })
   const commits = new CommitWatch(snapshot)
-  const all = toldBoth(commits, toldBoth(vectorCaches, rowCaches))
-  const alsoTold = {
-    ...NO_COMMITS,
-    catalogChanged: (changed: CatalogSnapshot) => follower?.catalogChanged(changed),
-  }
-  store.setListener(toldBoth(all, alsoTold))
+  store.setListener(allTold([commits, vectorCaches, rowCaches], follower))
   const indexStates = new IndexStates({ vectorCaches, hnsw, snapshot })
   const searched = { nearest: vectorCaches, known: vectorCaches, rows: rowCaches }
   const ports = { ...searched, commits, indexes: indexStates }
   return { vectorCaches, rowCaches, commits, indexStates, ports }
 }
 
-const NO_COMMITS: CommitListener = {
-  needsChange: () => false,
-  beginCommit: () => {},
-  endCommit: () => {},
-  catalogChanged: () => {},
-}
-
-function toldBoth(one: CommitListener, other: CommitListener): CommitListener {
+function allTold(
+  listeners: readonly CommitListener[],
+  follower?: Pick<CommitListener, 'catalogChanged'>,
+): CommitListener {
   return {
-    needsChange: (kb) => one.needsChange(kb) || other.needsChange(kb),
+    needsChange: (kb) => listeners.some((one) => one.needsChange(kb)),
     beginCommit(kb) {
-      one.beginCommit(kb)
-      other.beginCommit(kb)
+      for (const one of listeners) one.beginCommit(kb)
     },
     endCommit(kb, write) {
-      one.endCommit(kb, write)
-      other.endCommit(kb, write)
+      for (const one of listeners) one.endCommit(kb, write)
     },
     catalogChanged(snapshot) {
-      one.catalogChanged(snapshot)
-      other.catalogChanged(snapshot)
+      for (const one of listeners) one.catalogChanged(snapshot)
+      follower?.catalogChanged(snapshot)
     },
   }
 }

@@ -12,6 +12,7 @@ import type {
 } from '../core/domain/ports/retrieval-ports.ts'
 import type { NearestChunk } from '../core/domain/ports/search-ports.ts'
 import { AppError } from '../core/errors.ts'
+import { LruMap } from '../core/runtime/lru-map.ts'
 import { yieldToEventLoop } from '../core/runtime/serial-queue.ts'
 import { IvfAccelerator, IvfAdvice } from './ivf/ivf-accelerator.ts'
 import { ExactIndex } from './vectors/exact-index.ts'
@@ -288,7 +289,7 @@ const CACHED_MAX = 4096
 export class VectorLookup {
   readonly #reader: ColumnReader
   readonly #sql: string
-  readonly #cached = new Map<bigint, Float32Array>()
+  readonly #cached = new LruMap<bigint, Float32Array>({ sizeMax: CACHED_MAX })
 
   constructor(reader: ColumnReader, ids: TableIds) {
     this.#reader = reader
@@ -312,10 +313,6 @@ export class VectorLookup {
     for (const [key, vector] of await this.#fetched(missing, signal)) {
       found.set(key, vector)
       this.#cached.set(key, vector)
-    }
-    for (const key of this.#cached.keys()) {
-      if (this.#cached.size <= CACHED_MAX) break
-      this.#cached.delete(key)
     }
     return found
   }

@@ -143,15 +143,9 @@ function mysqlEncryption(parameters: SourceParameters): Encryption {
     key: textParameter(parameters.ssl_key),
   }
   const { ssl_ca, ssl_cert, ssl_verify } = parameters
-  const isNamed = (ssl_ca ?? ssl_cert ?? ssl_verify) !== undefined
-  if (parameters.ssl === false || (parameters.ssl === undefined && !isNamed)) {
-    return { mode: 'off', check: 'nothing', ...certificates }
-  }
-  return {
-    mode: 'required',
-    check: parameters.ssl_verify === false ? 'nothing' : 'name',
-    ...certificates,
-  }
+  const isOn = parameters.ssl ?? (ssl_ca ?? ssl_cert ?? ssl_verify) !== undefined
+  if (isOn === false) return { mode: 'off', check: 'nothing', ...certificates }
+  return { mode: 'required', check: ssl_verify === false ? 'nothing' : 'name', ...certificates }
 }
 
 export function tlsOptions({ check, authorities, certificate, key }: Encryption) {

@@ -30,10 +30,9 @@ const KNOWN_MAX = 10_000
 export class Sources implements DataSources, RemoteDatabases {
   readonly #engines: Engines
   readonly #nowMs: () => number
-  readonly #answers = new LruMap<
-    string,
-    { readonly untilMs: number; readonly answer: Promise<unknown> }
-  >({ sizeMax: KNOWN_MAX })
+  readonly #answers = new LruMap<string, { readonly untilMs: number; readonly answer: unknown }>({
+    sizeMax: KNOWN_MAX,
+  })
   /** The generation of each source's cached facts. Raising it drops earlier ones. */
   readonly #generations = new Map<number, number>()
 
@@ -114,9 +113,7 @@ export class Sources implements DataSources, RemoteDatabases {
     await Promise.all(Object.values(this.#engines).map((engine) => engine.close()))
   }
 
-  /**
-   * Concurrent callers share one answer, but each has its own time limit. Failures are not cached.
-   */
+  /** Failures are not cached. */
   async #known<T>(
     source: DataSource,
     what: string,
@@ -127,9 +124,9 @@ export class Sources implements DataSources, RemoteDatabases {
     const key = `${source.id} ${generation} ${source.updatedAt} ${what}`
     const found = this.#answers.get(key)
     // The value under a key is always the result of its own request.
-    if (found !== undefined && found.untilMs > this.#nowMs()) return found.answer as Promise<T>
+    if (found !== undefined && found.untilMs > this.#nowMs()) return found.answer as T
     const answer = await this.#timed(source, CATALOG_LIMITS, signal, ask)
-    this.#answers.set(key, { untilMs: this.#nowMs() + KNOWN_MS, answer: Promise.resolve(answer) })
+    this.#answers.set(key, { untilMs: this.#nowMs() + KNOWN_MS, answer })
     return answer
   }
 

@@ -206,9 +206,7 @@ export function mcpDoorOf(
     loaded ??= import('../api/mcp/mcp-requests.ts').then((module) => new module.McpRequests(uses))
     return loaded
   }
-  return {
-    handle: async (request, body, caller) => (await door()).handle(request, body, caller),
-  }
+  return { handle: async (request, body, caller) => (await door()).handle(request, body, caller) }
 }
 
 /** null if agents and the server use the built-in model. */

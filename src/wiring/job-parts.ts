@@ -192,7 +192,7 @@ export function schedulerOf(given: {
       return runScheduled(schedule, work, { query: queryDeps(), store }, signal)
     },
     check: async (definition) => {
-      const { checkScheduled } = await LATER.checkScheduled()
+      const { checkScheduled } = await LATER.scheduled()
       await checkScheduled(definition, queryDeps())
     },
     onFailure: (error) => log.failure({ requestId: 'schedule', error }),

@@ -10,7 +10,6 @@ export const LATER = {
   sqlFunctions: () => import('../query/run/sql-functions.ts'),
   transfers: () => import('../query/documents/move-knowledge-base.ts'),
   scheduled: () => import('../query/run/run-scheduled.ts'),
-  checkScheduled: () => import('../query/run/run-scheduled.ts'),
   search: () => import('../query/search/run-search.ts'),
   answerability: () => import('../models/builtin/chat/unit-ranking.ts'),
   select: () => import('../query/select/run-select.ts'),
@@ -25,7 +24,6 @@ export const LATER = {
   moveJob: () => import('../query/documents/move-job.ts'),
   evaluationJob: () => import('../query/evaluate/evaluate-agent.ts'),
   preview: () => import('../ingest/pipeline/preview.ts'),
-  chunkWarnings: () => import('../ingest/pipeline/preview.ts'),
   sources: () => import('./open-sources.ts'),
   uploads: () => import('../ingest/pipeline/upload-files.ts'),
 }

@@ -147,9 +147,7 @@ function searchKind({ keywordSearch }: NearestSearch): SearchMode {
 function accessOf(
   { knowledgeBase, prefilter }: NearestSearch,
   found: NearestFound | null,
-  caches: {
-    reportOf(kb: KnowledgeBase): Pick<VectorIndexState, 'state'> | null
-  },
+  caches: { reportOf(kb: KnowledgeBase): Pick<VectorIndexState, 'state'> | null },
 ): string {
   if (found === null) return 'scan'
   const type = knowledgeBase.vectorIndex?.type ?? 'exact'
@@ -321,10 +319,7 @@ export function diskUsage(given: {
   const { documents, sizes, vectors, rows, indexes } = given
   return async (
     knowledgeBases: readonly KnowledgeBase[],
-    given: {
-      readonly signal: AbortSignal
-      readonly isDiskWanted: boolean
-    },
+    given: { readonly signal: AbortSignal; readonly isDiskWanted: boolean },
   ): Promise<readonly KnowledgeBaseUsage[]> => {
     const { signal, isDiskWanted } = given
     const used: KnowledgeBaseUsage[] = []

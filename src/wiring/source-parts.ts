@@ -29,10 +29,7 @@ import { environmentOfReaders, type Settings } from './settings/settings.ts'
 export function liveTables(
   sources: ListedSources['sources'],
   depsWithin: (rights: Rights | null) => Pick<QueryDeps, 'schedules' | 'keeping'>,
-  given: {
-    readonly traces: TraceStore
-    readonly audit: Pick<AuditLog, 'settled'>
-  },
+  given: { readonly traces: TraceStore; readonly audit: Pick<AuditLog, 'settled'> },
 ): LiveTables {
   const { traces, audit } = given
   return {

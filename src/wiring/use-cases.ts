@@ -116,7 +116,7 @@ export function useCases(
       return (await LATER.insertFiles()).insertFiles(request, inTurns(), signal)
     },
     preview: async (request, signal) => (await LATER.preview()).preview(request, inTurns(), signal),
-    chunkWarnings: async (kb) => (await LATER.chunkWarnings()).chunkWarnings(kb, queryDeps),
+    chunkWarnings: async (kb) => (await LATER.preview()).chunkWarnings(kb, queryDeps),
     uploadFiles: async (request, signal) => {
       return (await LATER.uploads()).uploadFiles(request, inTurns(), signal)
     },

@@ -94,6 +94,40 @@ browserTest(
 )
 
 browserTest(
+  'home is where it was after Back, although its jobs come later than the rest',
+  async () => {
+    const query = "SELECT 'oolong' AS id, 'Oolong is half oxidised' AS content"
+    const json = { knowledge_base: { query, background: true } }
+    await browser.send('PUT', `/api${KB}`, json)
+    for (let index = 0; index < 20; index += 1) {
+      await browser.send('POST', '/api/projects', { project: { name: `p${index}` } })
+    }
+    await browser.visit('/', {}, async ({ page }) => {
+      const jobs = page.getByRole('region', { name: 'New', exact: true })
+      await jobs.waitFor()
+      await page.evaluate(() => scrollTo(0, 900))
+      await page.waitForFunction(() => scrollY === 900)
+      await page
+        .getByRole('navigation', { name: 'Main' })
+        .getByRole('link', { name: 'SQL' })
+        .click()
+      await page.getByRole('heading', { level: 1, name: 'SQL' }).waitFor()
+      const seen = Promise.withResolvers<void>()
+      await page.route('**/api/jobs?*', async (route) => {
+        await seen.promise
+        await route.continue()
+      })
+      await page.goBack()
+      await page.waitForFunction(() => Math.abs(scrollY - 900) < 2)
+      seen.resolve()
+      await jobs.waitFor()
+      await settled(page)
+      expect(await page.evaluate(() => scrollY)).toBe(900)
+    })
+  },
+)
+
+browserTest(
   'a phone: from the menu to a knowledge base, a search, an answer, and back',
   async () => {
     await browser.visit('/operations', { viewport: 'phone' }, async ({ page }) => {

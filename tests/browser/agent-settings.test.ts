@@ -53,6 +53,40 @@ browserTest('an agent is created and changed in two windows; the second is warne
   })
 })
 
+browserTest('knowledge bases that SQL gave an agent stay known after it is saved', async () => {
+  const using = `data = {"knowledge_bases": ["teas"]}`
+  await browser.send('POST', '/api/sql/query', { query: `CREATE AGENT server USING ${using}` })
+  await browser.visit('/projects/mindsdb/agents/server/settings', {}, async ({ page }) => {
+    await page.getByLabel('Instructions').fill('Be brief')
+    await answered(page, 'PUT', () => page.getByRole('button', { name: 'Save' }).click())
+    await page.getByText('Saved').waitFor()
+    await page.getByRole('button', { name: 'Remove default.teas' }).waitFor()
+    expect(await page.getByText('does not exist').count()).toBe(0)
+  })
+})
+
+browserTest('what was typed for a new agent stays, except its key', async () => {
+  await browser.visit('/create/agent', {}, async ({ page }) => {
+    await page.getByLabel('Name', { exact: true }).fill('barista')
+    await page.getByLabel('Provider').selectOption('openai')
+    await page.getByLabel('Model', { exact: true }).fill('m')
+    await page.getByLabel('Key', { exact: true }).fill('sk-typed-here')
+    const navigation = page.getByRole('navigation', { name: 'Main' })
+    await navigation.getByRole('link', { name: 'Home' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain('sk-typed-here')
+    await page.goBack()
+    await page.getByLabel('Key', { exact: true }).waitFor()
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('barista')
+    expect(await page.getByLabel('Model', { exact: true }).inputValue()).toBe('m')
+    await page.getByLabel('Provider').selectOption('')
+    await page.getByRole('button', { name: 'Create the agent' }).click()
+    await page.waitForURL('**/projects/mindsdb/agents/barista')
+    await page.goto('/create/agent')
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('')
+  })
+})
+
 browserTest('tables that cannot be listed are not called missing', async () => {
   await browser.visit('/create/agent', { expectedErrors: /503/ }, async ({ page }) => {
     const main = page.getByRole('main')

@@ -241,3 +241,16 @@ browserTest(
     })
   },
 )
+
+browserTest('a knowledge base with the longest name is asked about', async () => {
+  const name = 'n'.repeat(128)
+  const all = '/projects/mindsdb/knowledge_bases'
+  await browser.send('POST', `/api${all}`, { knowledge_base: { name } })
+  await browser.visit(`${all}/${name}`, {}, async ({ page }) => {
+    await page.getByRole('heading', { level: 1, name }).waitFor()
+    await settled(page)
+    await drop(page, [{ name: 'mint.md', bytes: bytesOf('# Mint\n\nMint is cool.') }])
+    await page.getByRole('button', { name: 'Ask about it' }).click()
+    await page.waitForURL(`**/agents/${name.slice(0, 122)}_agent`)
+  })
+})

@@ -72,6 +72,34 @@ browserTest('a backup is made at once, and what takes memory and disk is listed'
   })
 })
 
+browserTest(
+  'jobs that are over are one line each at home, and a failure moves no button',
+  async () => {
+    await browser.send('POST', '/api/sql/query', { query: 'CREATE KNOWLEDGE_BASE jobs' })
+    const insert = async (id: string) => {
+      const query = `SELECT ${id} AS id, 'Sencha is green' AS content`
+      const json = { knowledge_base: { query, background: true } }
+      await browser.send('PUT', '/api/projects/mindsdb/knowledge_bases/jobs', json)
+    }
+    await insert("'a'")
+    await insert("error('out of tea')")
+    await browser.visit('/', { expectedErrors: /status of 503/ }, async ({ page }) => {
+      const failed = page.getByRole('region', { name: 'Failed' })
+      await failed.getByText('out of tea').waitFor()
+      await page.getByRole('region', { name: 'New' }).getByText('1 document').waitFor()
+      expect(await page.getByRole('button', { name: 'Start over' }).count()).toBe(0)
+      await failed.getByRole('link', { name: 'All jobs' }).click()
+      const again = page.getByRole('button', { name: 'Start over' })
+      await again.waitFor()
+      const before = await again.boundingBox()
+      await page.route('**/api/jobs/*/resume', (route) => route.fulfill({ status: 503 }))
+      await page.getByRole('button', { name: 'Continue' }).click()
+      await page.getByRole('main').getByRole('alert').waitFor()
+      expect(await again.boundingBox()).toEqual(before)
+    })
+  },
+)
+
 browserTest('a list that is made longer stays where it was scrolled', async () => {
   for (let index = 0; index < 60; index += 1) {
     await browser.send('POST', '/api/projects', { project: { name: `made_${index}` } })

@@ -47,8 +47,8 @@ test('what is typed while an agent is saved stays, and the key that the answer r
   const begun = draftOf({ ...AGENT, model: {} })
   const sent = { ...begun, apiKey: 'k-shown-once', promptTemplate: ' Be brief' }
   const latest = { ...sent, maxSteps: '4' }
-  expect(draftAfter(AGENT, sent, latest)).toEqual({ ...draftOf(AGENT), maxSteps: '4' })
-  expect(draftAfter(AGENT, latest, latest)).toEqual(draftOf(AGENT))
+  expect(draftAfter(draftOf(AGENT), sent, latest)).toEqual({ ...draftOf(AGENT), maxSteps: '4' })
+  expect(draftAfter(draftOf(AGENT), latest, latest)).toEqual(draftOf(AGENT))
   expect(JSON.stringify(withoutKey(AGENT))).not.toContain('k-shown-once')
 })
 

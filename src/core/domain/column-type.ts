@@ -244,41 +244,29 @@ class TypeReader {
 
 /** Finds a type that holds the values of two types without loss. */
 
-const INTEGER_BITS: Partial<
-  Record<PlainTypeName, { readonly bits: number; readonly signed: boolean }>
-> = {
-  TINYINT: { bits: 8, signed: true },
-  SMALLINT: { bits: 16, signed: true },
-  INTEGER: { bits: 32, signed: true },
-  BIGINT: { bits: 64, signed: true },
-  HUGEINT: { bits: 128, signed: true },
-  UTINYINT: { bits: 8, signed: false },
-  USMALLINT: { bits: 16, signed: false },
-  UINTEGER: { bits: 32, signed: false },
-  UBIGINT: { bits: 64, signed: false },
-  UHUGEINT: { bits: 128, signed: false },
+/** With 8, 16, 32, 64 and 128 bits. */
+const SIGNED = ['TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT'] as const
+const UNSIGNED = SIGNED.map((name) => `U${name}` as const)
+
+interface IntegerRange {
+  readonly min: bigint
+  readonly max: bigint
 }
 
-/** From narrow to wide. */
-const SIGNED: readonly PlainTypeName[] = ['TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT']
-const UNSIGNED: readonly PlainTypeName[] = [
-  'UTINYINT',
-  'USMALLINT',
-  'UINTEGER',
-  'UBIGINT',
-  'UHUGEINT',
-]
+const RANGES: ReadonlyMap<string, IntegerRange> = new Map(
+  SIGNED.flatMap((name, index): (readonly [string, IntegerRange])[] => {
+    const size = 1n << (8n << BigInt(index))
+    const signed = { min: -size / 2n, max: size / 2n - 1n }
+    return [
+      [name, signed],
+      [`U${name}`, { min: 0n, max: size - 1n }],
+    ]
+  }),
+)
 
 /** The range of an integer type, inclusive; null for any other type. */
-export function integerRange(
-  type: ColumnType,
-): { readonly min: bigint; readonly max: bigint } | null {
-  const known = type.kind === 'plain' ? INTEGER_BITS[type.name] : undefined
-  if (known === undefined) return null
-  const bits = BigInt(known.bits)
-  return known.signed
-    ? { min: -(1n << (bits - 1n)), max: (1n << (bits - 1n)) - 1n }
-    : { min: 0n, max: (1n << bits) - 1n }
+export function integerRange(type: ColumnType): IntegerRange | null {
+  return type.kind === 'plain' ? (RANGES.get(type.name) ?? null) : null
 }
 
 export function isNumberType(type: ColumnType): boolean {
@@ -361,7 +349,7 @@ function commonNumber(one: ColumnType, other: ColumnType): ColumnType {
 
 /** The first integer type that holds both `min` and `max`, signed if possible. */
 function narrowestInteger(min: bigint, max: bigint): ColumnType {
-  const names = min < 0n ? SIGNED : UNSIGNED
+  const names: readonly PlainTypeName[] = min < 0n ? SIGNED : UNSIGNED
   const found = names.find((name) => {
     const range = integerRange(plainType(name))
     return range !== null && range.min <= min && max <= range.max

@@ -154,9 +154,7 @@ export type KnowledgeBaseDraft = Omit<
   | 'revision'
   | 'createdAt'
   | 'updatedAt'
-> & {
-  readonly declaredColumns?: readonly DeclaredColumn[]
-}
+> & { readonly declaredColumns?: readonly DeclaredColumn[] }
 
 /** The model that takes over once it has embedded all chunks, and its dimensions if known. */
 export interface ReembeddingTarget {

@@ -1,7 +1,7 @@
 import type { TermCounts } from '../domain/document.ts'
 import type { Language } from '../domain/language.ts'
 import { type FormsOf, WordForms } from './word-forms.ts'
-import { joinedWordsOf } from './words.ts'
+import { joinedWordsOf, localeOf } from './words.ts'
 
 /** A unit of the keyword index, usually the stem of a word. */
 export interface Term {
@@ -31,8 +31,7 @@ export class Analyzer {
   constructor(language: Language, of: FormsOf = 'chunk') {
     this.language = language
     this.#forms = new WordForms(language, of)
-    // In Turkish, the lower case of I is ı.
-    this.#locale = language === 'turkish' ? 'tr' : undefined
+    this.#locale = localeOf(language)
   }
 
   /** The terms of a text in order, with repetitions, in pieces of a few thousand characters. */

@@ -1,7 +1,7 @@
 import type { Language } from '../domain/language.ts'
-import { formsOf, localeOf, type Phrase } from './phrases.ts'
+import { formsOf, type Phrase } from './phrases.ts'
 import type { WordForms, WordPieces } from './word-forms.ts'
-import { normalText, stopWordsOf, textPieces, wordsOfNormal } from './words.ts'
+import { localeOf, normalText, stopWordsOf, textPieces, wordsOfNormal } from './words.ts'
 
 /** Words cached per language. Words beyond that are analyzed each time. */
 const KNOWN_WORDS_MAX = 25_000

@@ -2,7 +2,7 @@ import type { QueryTerms } from '../domain/hybrid-search.ts'
 import type { Language } from '../domain/language.ts'
 import { analyzerFor, termKey } from './analyzer.ts'
 import { WordForms, type WordPieces } from './word-forms.ts'
-import { joinedWords, joinedWordsOf, normalText, weightOf } from './words.ts'
+import { joinedWords, joinedWordsOf, localeOf, normalText, weightOf } from './words.ts'
 
 const PHRASES_MAX = 16
 
@@ -114,11 +114,6 @@ export function formsOf(language: Language, of: 'chunk' | 'query'): WordForms {
   const known = forms.get(name) ?? new WordForms(language, of)
   forms.set(name, known)
   return known
-}
-
-/** The locale for case conversion: in Turkish, the lower case of I is ı. */
-export function localeOf(language: Language): string | undefined {
-  return language === 'turkish' ? 'tr' : undefined
 }
 
 /** The limit for a query's distinct terms; more cost time and add nothing. */

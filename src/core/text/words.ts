@@ -19,6 +19,11 @@ export function* joinedWordsOf(
   for (const piece of textPieces(text)) yield joinedWords(piece, locale)
 }
 
+/** The locale for case conversion: in Turkish, the lower case of I is ı. */
+export function localeOf(language: Language): string | undefined {
+  return language === 'turkish' ? 'tr' : undefined
+}
+
 export function joinedWords(piece: string, locale: string | undefined): readonly string[] {
   return wordsOfNormal(normalText(piece, locale))
 }

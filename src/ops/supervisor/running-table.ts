@@ -250,10 +250,7 @@ export class CrashReports implements RunningWork {
     const { last } = restarts
     const isPlanned = last?.isPlanned === true
     const shown = isPlanned ? { at: last.at, reason: last.reason, running: [] } : crash
-    this.#state = {
-      count: restarts.count,
-      last: shown === null ? null : lastRestartOf(shown),
-    }
+    this.#state = { count: restarts.count, last: shown === null ? null : lastRestartOf(shown) }
     this.#suspects = new Map(crash?.suspects.map((one) => [one.hash, one]))
     this.#table = new RunningTable(directory, now)
     this.#options = options
@@ -338,11 +335,7 @@ function lastRestartOf({
   reason,
   running,
 }: Pick<CrashFile, 'at' | 'reason' | 'running'>): LastRestart {
-  return {
-    at: timestampOfMillis(at),
-    reason,
-    running: requestsOf(running),
-  }
+  return { at: timestampOfMillis(at), reason, running: requestsOf(running) }
 }
 
 function readCrashFile(directory: string): CrashFile | null {

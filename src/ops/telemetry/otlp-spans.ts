@@ -79,11 +79,7 @@ export class OtlpSpans implements RunSink {
     const parent = parentOf(run.traceParent)
     const root = this.#tracer.startSpan(
       `invoke_agent ${run.agentName}`,
-      {
-        kind: SpanKind.INTERNAL,
-        startTime: run.startedAtMs,
-        attributes: this.#runAttributes(run),
-      },
+      { kind: SpanKind.INTERNAL, startTime: run.startedAtMs, attributes: this.#runAttributes(run) },
       parent,
     )
     const within = trace.setSpan(parent, root)

@@ -186,19 +186,8 @@ export function costOf(
 }
 
 function fitsPattern(pattern: string, name: string): boolean {
-  const parts = pattern.toLowerCase().split('*')
-  const text = name.toLowerCase()
-  const [first = '', ...rest] = parts
-  const end = rest.pop()
-  if (end === undefined) return text === first
-  if (!text.startsWith(first)) return false
-  let at = first.length
-  for (const part of rest) {
-    const found = text.indexOf(part, at)
-    if (found === -1) return false
-    at = found + part.length
-  }
-  return text.length - end.length >= at && text.endsWith(end)
+  const parts = pattern.split('*').map(escapedPattern)
+  return new RegExp(`^${parts.join('.*')}$`, 'is').test(name)
 }
 
 type HideSecrets = (text: string) => string

@@ -81,48 +81,28 @@ export class IvfIndex implements RowObserver {
   }
 
   async #trained(options: ListOptions, signal: AbortSignal): Promise<ListsReport> {
-    if (this.#isTraining) throw new AppError('too_busy', 'The lists are already being trained')
-    const listCount = this.#listCount(options.listCount)
-    const random = options.random ?? Math.random
-    const startedAt = performance.now()
-    this.#isTraining = true
-    try {
+    return this.#alone(async () => {
+      const listCount = this.#listCount(options.listCount)
+      const { random = Math.random, sampleCount = listCount * LIST_LIMITS.sampleRows } = options
+      const startedAt = performance.now()
       signal.throwIfAborted()
-      const centroids = await trainedCentroids(
-        this.#base,
-        {
-          listCount,
-          sampleCount: options.sampleCount ?? listCount * LIST_LIMITS.sampleRows,
-          random,
-        },
-        signal,
-      )
+      const wanted = { listCount, sampleCount, random }
+      const centroids = await trainedCentroids(this.#base, wanted, signal)
       if (centroids === null) return this.#decide(null, startedAt)
-      try {
-        this.#next = new InvertedLists(this.#base, centroids)
-      } catch (error) {
-        centroids.release()
-        throw error
-      }
+      this.#next = listsOf(this.#base, centroids)
       await this.#next.assignAll(signal)
       const recall = await measuredRecall(this.#base, { lists: this.#next, random }, signal)
       signal.throwIfAborted()
       // Allocate memory for rows added in the meantime.
       this.#next.makeRoom()
       return this.#decide(recall, startedAt)
-    } finally {
-      this.#next?.release()
-      this.#next = null
-      this.#isTraining = false
-    }
+    })
   }
 
   /** @returns false, having changed nothing, if they do not fit the vectors */
   async restore(saved: SavedLists, signal: AbortSignal): Promise<boolean> {
     const stopped = AbortSignal.any([signal, this.#closing.signal])
-    if (this.#isTraining) throw new AppError('too_busy', 'The lists are already being trained')
-    this.#isTraining = true
-    try {
+    return this.#alone(async () => {
       if (saved.dimensions !== this.#base.dimensions) return false
       if (saved.centroids.length > 0 && !(await this.#takeOver(saved, stopped))) return false
       this.#lists?.release()
@@ -131,6 +111,15 @@ export class IvfIndex implements RowObserver {
       this.#report = saved.report
       this.#lists?.assignWaiting()
       return true
+    })
+  }
+
+  /** Releases `#next` at the end of the work, unless the work put it to use. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#isTraining) throw new AppError('too_busy', 'The lists are already being trained')
+    this.#isTraining = true
+    try {
+      return await work()
     } finally {
       this.#next?.release()
       this.#next = null
@@ -143,17 +132,13 @@ export class IvfIndex implements RowObserver {
     const count = saved.centroids.length / base.dimensions
     if (count > centroidsMax(base.shape.stride)) return false
     const centroids = new Centroids(base.memory, base.shape.stride, count)
-    try {
+    this.#next = listsOf(base, centroids, () => {
       for (let list = 0; list < count; list++) {
         const from = list * base.dimensions
         const vector = saved.centroids.subarray(from, from + base.dimensions)
         if (!centroids.store(list, vector)) throw new Error('a centroid is not of unit length')
       }
-      this.#next = new InvertedLists(base, centroids)
-    } catch (error) {
-      centroids.release()
-      throw error
-    }
+    })
     const taken = await this.#next.takeOver(saved, signal)
     if (taken < base.count() * LIST_LIMITS.keptShareMin) return false
     const questions = { count: LIST_LIMITS.questions, random: Math.random }
@@ -254,6 +239,17 @@ export class IvfIndex implements RowObserver {
     const count = Math.max(1, this.#vectors.count)
     const usual = Math.round(LIST_LIMITS.listFactor * Math.sqrt(count))
     return Math.min(wanted ?? usual, centroidsMax(this.#base.shape.stride), count)
+  }
+}
+
+/** @param fill stores the centroids; they are released if that or the lists fail */
+function listsOf(base: IndexRows, centroids: Centroids, fill?: () => void): InvertedLists {
+  try {
+    fill?.()
+    return new InvertedLists(base, centroids)
+  } catch (error) {
+    centroids.release()
+    throw error
   }
 }
 

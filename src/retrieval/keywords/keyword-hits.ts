@@ -91,17 +91,19 @@ export interface ScoredKey {
   readonly score: number
 }
 
+/** Keeps this many scores before the low ones are dropped. */
+const SCORES_MIN = 128
+
 class BestScores {
   readonly #count: number
-  /** A min-heap of the highest scores. */
-  readonly #heap: Float64Array
-  #size = 0
-  readonly #keys: number[] = []
-  readonly #scores: number[] = []
+  #hits: ScoredKey[] = []
+  /** Lower scores are not among the best. */
+  #least = 0
+  #hitsMax: number
 
   constructor(count: number) {
     this.#count = count
-    this.#heap = new Float64Array(count + 1)
+    this.#hitsMax = Math.max(SCORES_MIN, 2 * count)
   }
 
   /** @param scores of the keys from `first` on; 0 means no score */
@@ -114,51 +116,24 @@ class BestScores {
 
   /** @param score 0 means no score */
   add(key: number, score: number): void {
-    const least = this.#size < this.#count ? 0 : (this.#heap[1] ?? 0)
-    if (score <= 0 || score + ROUNDING < least) return
+    if (score <= 0 || score + ROUNDING < this.#least) return
     const rounded = Math.round(score * SCALE) / SCALE
-    if (rounded < least) return
-    this.#keys.push(key)
-    this.#scores.push(rounded)
-    if (this.#size < this.#count) this.#rise(rounded)
-    else if (rounded > least) this.#sink(rounded)
+    if (rounded < this.#least) return
+    this.#hits.push({ key, score: rounded })
+    if (this.#hits.length < this.#hitsMax) return
+    this.#dropLow()
+    // Many may be equal to the last of the best.
+    this.#hitsMax = Math.max(this.#hitsMax, 2 * this.#hits.length)
   }
 
   all(): readonly ScoredKey[] {
-    const least = this.#size < this.#count ? 0 : (this.#heap[1] ?? 0)
-    const best: ScoredKey[] = []
-    for (const [index, key] of this.#keys.entries()) {
-      const score = this.#scores[index] ?? 0
-      if (score >= least) best.push({ key, score })
-    }
-    return best.sort((one, other) => other.score - one.score || one.key - other.key)
+    this.#dropLow()
+    return this.#hits.sort((one, other) => other.score - one.score || one.key - other.key)
   }
 
-  #rise(score: number): void {
-    this.#size += 1
-    let place = this.#size
-    while (place > 1) {
-      const parent = place >> 1
-      const above = this.#heap[parent] ?? 0
-      if (above <= score) break
-      this.#heap[place] = above
-      place = parent
-    }
-    this.#heap[place] = score
-  }
-
-  /** Moves a score that replaced the lowest down to its place. */
-  #sink(score: number): void {
-    let place = 1
-    for (;;) {
-      let child = place * 2
-      if (child > this.#size) break
-      if (child < this.#size && (this.#heap[child + 1] ?? 0) < (this.#heap[child] ?? 0)) child += 1
-      const below = this.#heap[child] ?? 0
-      if (below >= score) break
-      this.#heap[place] = below
-      place = child
-    }
-    this.#heap[place] = score
+  #dropLow(): void {
+    const scores = Float64Array.from(this.#hits, ({ score }) => score).sort()
+    this.#least = scores[scores.length - this.#count] ?? 0
+    this.#hits = this.#hits.filter(({ score }) => score >= this.#least)
   }
 }

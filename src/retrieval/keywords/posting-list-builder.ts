@@ -200,10 +200,7 @@ const SINGLE_TERMS_MAX = 16
  */
 export function postingsSql(
   ids: TableIds,
-  wanted: readonly {
-    readonly term: bigint
-    readonly since: number
-  }[],
+  wanted: readonly { readonly term: bigint; readonly since: number }[],
   known: CorpusState | null,
 ): BoundSql {
   const { postings, recentPostings } = chunkTables(ids)

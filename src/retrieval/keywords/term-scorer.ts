@@ -74,29 +74,27 @@ class TermScorer implements Scorer {
   }
 
   addTo(scores: Float64Array, first: number): void {
-    const { keys, frequencies, termCounts } = this.#list
-    const { k1, b } = BM25
-    const mean = this.#meanTermCount
-    const weight = this.weight
+    const { keys } = this.#list
     let index = this.#index
     for (; index < keys.length; index += 1) {
       const slot = (keys[index] ?? 0) - first
       if (slot >= scores.length) break
-      const frequency = frequencies[index] ?? 0
-      const saturation = frequency + k1 * (1 - b + (b * (termCounts[index] ?? 0)) / mean)
-      scores[slot] = (scores[slot] ?? 0) + (weight * frequency * (k1 + 1)) / saturation
+      scores[slot] = (scores[slot] ?? 0) + this.#scoreAt(index)
     }
     this.#index = index
   }
 
   /** The term's part of one chunk's score; 0 if the chunk does not contain it. */
   scoreOf(key: number): number {
-    const { keys, frequencies, termCounts } = this.#list
+    const index = keyIndex(key, this.#list.keys)
+    return index === -1 ? 0 : this.#scoreAt(index)
+  }
+
+  #scoreAt(index: number): number {
+    const { frequencies, termCounts } = this.#list
     const { k1, b } = BM25
-    const place = keyIndex(key, keys)
-    if (place === -1) return 0
-    const frequency = frequencies[place] ?? 0
-    const share = (b * (termCounts[place] ?? 0)) / this.#meanTermCount
+    const frequency = frequencies[index] ?? 0
+    const share = (b * (termCounts[index] ?? 0)) / this.#meanTermCount
     return (this.weight * frequency * (k1 + 1)) / (frequency + k1 * (1 - b + share))
   }
 }

@@ -313,11 +313,7 @@ function isAscending(rows: Int32Array): boolean {
 export function scanParts(
   table: RowTable,
   chosen: ChosenRows | null,
-  given: {
-    readonly shape: RowShape
-    readonly partBytesMin: number
-    readonly partsMax: number
-  },
+  given: { readonly shape: RowShape; readonly partBytesMin: number; readonly partsMax: number },
 ): readonly ScanPart[] {
   const { shape, partBytesMin, partsMax } = given
   const rowCount = chosen === null ? table.rowCount : chosen.rows.length

@@ -84,10 +84,8 @@ export function declaredType(declared: string): string {
   if (name === 'bit') return bitType(Number(first ?? 1))
   const known = NAMED[name]
   if (known === undefined) return BINARY_NAMES.test(name) ? 'BLOB' : 'VARCHAR'
-  return (/\bunsigned\b/.test(declared) && known.endsWith('INT')) ||
-    (/\bunsigned\b/.test(declared) && known === 'INTEGER')
-    ? `U${known}`
-    : known
+  const isUnsigned = /\bunsigned\b/.test(declared) && /INT(?:EGER)?$/.test(known)
+  return isUnsigned ? `U${known}` : known
 }
 
 /** Makes one character of each byte, which is written as the same byte again. */

@@ -226,17 +226,18 @@ export function constantTruth(node: TreeValue | undefined): boolean | undefined 
 }
 
 const NO_LOCATION = { query_location: lossless.rawJSON('18446744073709551615') } as const
+/** What all expressions have that are not in the statement's text. */
+const UNPLACED = { alias: '', ...NO_LOCATION } as const
 
 export function columnNode(...names: string[]): TreeNode {
-  return { class: 'COLUMN_REF', type: 'COLUMN_REF', alias: '', ...NO_LOCATION, column_names: names }
+  return { ...UNPLACED, class: 'COLUMN_REF', type: 'COLUMN_REF', column_names: names }
 }
 
 function constantNode(typeId: string, value: TreeValue): TreeNode {
   return {
+    ...UNPLACED,
     class: 'CONSTANT',
     type: 'VALUE_CONSTANT',
-    alias: '',
-    ...NO_LOCATION,
     value: { type: { id: typeId, type_info: null }, is_null: false, value },
   }
 }
@@ -258,15 +259,14 @@ export function nullNode(): TreeNode {
 }
 
 export function notNode(child: TreeNode): TreeNode {
-  return { ...truthNode(true), class: 'OPERATOR', type: 'OPERATOR_NOT', children: [child] }
+  return { ...UNPLACED, class: 'OPERATOR', type: 'OPERATOR_NOT', children: [child] }
 }
 
 export function castNode(child: TreeNode, typeId: string, isTry: boolean): TreeNode {
   return {
+    ...UNPLACED,
     class: 'CAST',
     type: 'OPERATOR_CAST',
-    alias: '',
-    ...NO_LOCATION,
     child,
     cast_type: { id: typeId, type_info: null },
     try_cast: isTry,
@@ -329,10 +329,9 @@ export function putSubquery(ref: TreeNode, alias: string, subquery: TreeNode): v
 
 export function callNode(name: string, ...children: readonly TreeNode[]): TreeNode {
   return {
+    ...UNPLACED,
     class: 'FUNCTION',
     type: 'FUNCTION',
-    alias: '',
-    query_location: columnNode('x').query_location ?? null,
     function_name: name,
     schema: '',
     children: [...children],
@@ -348,7 +347,7 @@ export function callNode(name: string, ...children: readonly TreeNode[]): TreeNo
 /** `CASE WHEN condition THEN value ELSE other END`; without `other`, NULL. */
 export function caseNode(condition: TreeNode, value: TreeNode, other?: TreeNode): TreeNode {
   return {
-    ...columnNode('x'),
+    ...UNPLACED,
     class: 'CASE',
     type: 'CASE_EXPR',
     case_checks: [{ when_expr: condition, then_expr: value }],
@@ -357,8 +356,7 @@ export function caseNode(condition: TreeNode, value: TreeNode, other?: TreeNode)
 }
 
 export function greaterNode(left: TreeNode, right: TreeNode): TreeNode {
-  const { column_names: _, ...common } = columnNode('x')
-  return { ...common, class: 'COMPARISON', type: 'COMPARE_GREATERTHAN', left, right }
+  return { ...UNPLACED, class: 'COMPARISON', type: 'COMPARE_GREATERTHAN', left, right }
 }
 
 /** `argument[1]` of `list_transform([{…fields}], lambda name: body)` computes fields once. */
@@ -367,12 +365,11 @@ export function boundNode(
   name: string,
   body: TreeNode,
 ): TreeNode {
-  const { column_names: _, ...common } = columnNode('x')
   const parts = Object.entries(fields).map(([alias, value]) => ({ ...value, alias }))
   const list = callNode('list_value', callNode('struct_pack', ...parts))
-  const lambda = { ...common, class: 'LAMBDA', type: 'LAMBDA', lhs: columnNode(name), expr: body }
+  const lambda = { ...UNPLACED, class: 'LAMBDA', type: 'LAMBDA', lhs: columnNode(name), expr: body }
   const children = [callNode('list_transform', list, lambda), integerNode(1)]
-  return { ...common, class: 'OPERATOR', type: 'ARRAY_EXTRACT', children }
+  return { ...UNPLACED, class: 'OPERATOR', type: 'ARRAY_EXTRACT', children }
 }
 
 /** Returns the operands of an AND, including nested ones. */

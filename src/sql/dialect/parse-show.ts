@@ -4,11 +4,7 @@ import type { QualifiedName, StatementReader } from './statement-reader.ts'
 
 export type ShowStatement =
   | ShowRows
-  | {
-      readonly kind: 'show_create'
-      readonly what: 'table' | 'view'
-      readonly name: QualifiedName
-    }
+  | { readonly kind: 'show_create'; readonly what: 'table' | 'view'; readonly name: QualifiedName }
   /** `DESCRIBE name`. DuckDB itself describes a SELECT. */
   | { readonly kind: 'describe'; readonly name: QualifiedName }
 

@@ -357,11 +357,7 @@ export class StatementReader {
   }
 }
 
-const CONSTANTS: Readonly<Record<string, unknown>> = {
-  true: true,
-  false: false,
-  null: null,
-}
+const CONSTANTS: Readonly<Record<string, unknown>> = { true: true, false: false, null: null }
 
 function shownToken({ kind, text }: Token, isSecret: boolean): string {
   return isSecret && (kind === 'string' || kind === 'name') ? 'a text' : `"${text.slice(0, 40)}"`

@@ -100,6 +100,10 @@ export function isAggregateFunction(name: string): boolean {
   return AGGREGATE_FUNCTIONS.has(name.toLowerCase())
 }
 
+export function isAggregate({ class: kind, function_name: name }: TreeNode): boolean {
+  return kind === 'FUNCTION' && isAggregateFunction(textValue(name))
+}
+
 export function isWindowFunction(name: string): boolean {
   return WINDOW_FUNCTIONS.has(name.toLowerCase())
 }

@@ -44,26 +44,14 @@ export function closeAround(tokens: readonly Token[], from: number): number | un
 /** Splits a text at the semicolons between statements. @throws AppError `sql_syntax` */
 export function statementsOf(text: string): readonly string[] {
   if (!text.includes(';')) return text.trim() === '' ? [] : [text]
-  return partsOf(text, ({ text: sign }) => sign === ';').filter((part) => {
-    return tokenize(part).length > 0
-  })
-}
-
-/** Splits a text at separators that are symbols. @throws AppError `sql_syntax` */
-function partsOf(
-  text: string,
-  isSeparator: (token: Token, depth: number) => boolean,
-): readonly string[] {
-  const tokens = tokenize(text)
-  const depths = depthsOf(tokens)
-  const parts: string[] = []
+  const statements: string[] = []
   let from = 0
-  for (const [index, token] of tokens.entries()) {
-    if (token.kind !== 'symbol' || !isSeparator(token, depths[index] ?? 0)) continue
-    parts.push(text.slice(from, token.start))
-    from = token.end
+  for (const { kind, text: sign, start, end } of tokenize(text)) {
+    if (kind !== 'symbol' || sign !== ';') continue
+    statements.push(text.slice(from, start))
+    from = end
   }
-  return [...parts, text.slice(from)]
+  return [...statements, text.slice(from)].filter((part) => tokenize(part).length > 0)
 }
 
 /** Where the parenthesis that opens at an index closes; -1 if it does not. */

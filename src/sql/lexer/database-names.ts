@@ -28,30 +28,33 @@ export function withNativeNames(
 ): string {
   let text = ''
   let copied = 0
-  const found = candidates(sql)
-  for (let next = found.next(); next.done !== true; ) {
-    const { name, open } = next.value
-    const dialect = dialectOf(name.value)
-    const isQuery = BEGINS_QUERY.test(sql.slice(open.end, open.end + QUERY_CHARS))
-    if (dialect === undefined || (!isQuery && isFunction(name.value))) {
-      next = found.next()
+  let before: Token | undefined
+  let name: Token | undefined
+  // One token after the other, because the text in the parentheses may not be tokenizable here.
+  for (let at = 0; ; ) {
+    const token = readToken(sql, at, name)
+    if (token === null) return text + sql.slice(copied)
+    const isOpen = token.text === '(' && /^(?:from|join|lateral|,)$/i.test(before?.text ?? '')
+    const database = isOpen && name !== undefined && isName(name) ? name : undefined
+    const dialect = database && dialectOf(database.value)
+    const isQuery = BEGINS_QUERY.test(sql.slice(token.end, token.end + QUERY_CHARS))
+    if (!database || !dialect || (!isQuery && isFunction(database.value))) {
+      before = name
+      name = token
+      at = token.end
       continue
     }
-    if (!isQuery) throw notAQuery(name.value)
-    const end = nativeEnd(sql, open.end, dialect)
+    if (!isQuery) throw notAQuery(database.value)
+    const end = nativeEnd(sql, token.end, dialect)
     if (end < 0) {
-      const place = lineAndColumn(sql, open.start)
-      throw new AppError(
-        'sql_syntax',
-        `${place}: the parenthesis of the SQL for ${name.value} has no end`,
-      )
+      const what = `the parenthesis of the SQL for ${database.value} has no end`
+      throw new AppError('sql_syntax', `${lineAndColumn(sql, token.start)}: ${what}`)
     }
-    const native = MARK + sql.slice(open.end, end).trim()
-    text += `${sql.slice(copied, name.end)}."${native.replaceAll('"', '""')}"`
+    const native = MARK + sql.slice(token.end, end).trim()
+    text += `${sql.slice(copied, database.end)}."${native.replaceAll('"', '""')}"`
     copied = end + 1
-    next = found.next(copied)
+    at = copied
   }
-  return text + sql.slice(copied)
 }
 
 /** Returns the statement as written, with the SQL in place of such names. */
@@ -77,32 +80,6 @@ const BEGINS_QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|
 
 /** Look for the start of a query in this many characters. */
 const QUERY_CHARS = 1000
-
-interface Candidate {
-  readonly name: Token
-  readonly open: Token
-}
-
-/** One by one, because the text in the parentheses may not be tokenizable here. */
-function* candidates(sql: string): Generator<Candidate, void, number | undefined> {
-  let before: Token | undefined
-  let name: Token | undefined
-  for (let at = 0; ; ) {
-    const token = readToken(sql, at, name)
-    if (token === null) return
-    const isAfterFrom = /^(?:from|join|lateral|,)$/i.test(before?.text ?? '')
-    if (name !== undefined && token.text === '(' && isAfterFrom && isName(name)) {
-      const end = yield { name, open: token }
-      if (end !== undefined) {
-        at = end
-        continue
-      }
-    }
-    before = name
-    name = token
-    at = token.end
-  }
-}
 
 function isName({ kind }: Token): boolean {
   return kind === 'word' || kind === 'name'

@@ -75,25 +75,18 @@ function kindOfType(type: string): ColumnKind | undefined {
   if (precision !== undefined) {
     return { kind: 'decimal', precision: Number(precision), scale: Number(scale) }
   }
-  switch (type) {
-    case 'DOUBLE':
-      return { kind: 'double' }
-    case 'VARCHAR':
-      return { kind: 'text' }
-    case 'BOOLEAN':
-      return { kind: 'truth' }
-    case 'DATE':
-      return { kind: 'date' }
-    case 'TIMESTAMP':
-      return { kind: 'timestamp' }
-    case 'TIMESTAMP WITH TIME ZONE':
-    case 'TIMESTAMPTZ':
-      return { kind: 'timestamptz' }
-    case 'UUID':
-      return { kind: 'uuid' }
-    default:
-      return undefined
-  }
+  return PLAIN_KINDS[type]
+}
+
+const PLAIN_KINDS: Readonly<Record<string, ColumnKind | undefined>> = {
+  DOUBLE: { kind: 'double' },
+  VARCHAR: { kind: 'text' },
+  BOOLEAN: { kind: 'truth' },
+  DATE: { kind: 'date' },
+  TIMESTAMP: { kind: 'timestamp' },
+  'TIMESTAMP WITH TIME ZONE': { kind: 'timestamptz' },
+  TIMESTAMPTZ: { kind: 'timestamptz' },
+  UUID: { kind: 'uuid' },
 }
 
 /** Whether the source's type equals DuckDB's, so that values are not rounded in transfer. */

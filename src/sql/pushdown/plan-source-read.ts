@@ -17,7 +17,7 @@ import {
   treeNumber,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { isAggregateFunction } from '../guard/function-lists.ts'
+import { isAggregate } from '../guard/function-lists.ts'
 import { type UnnamedItem, unnamedItems } from '../guard/limit-steps.ts'
 import { type ColumnKind, columnKind } from './column-kinds.ts'
 import { type NeededSlice, type OuterNeeds, sliceUnder } from './outer-needs.ts'
@@ -162,11 +162,7 @@ function sliceOf(
   for (const { expression, type, null_order: nulls } of slice.order) {
     const column = columnOf(expression)
     if (column === undefined) return null
-    order.push({
-      column,
-      isDescending: type === 'DESCENDING',
-      nullsFirst: nulls === 'NULLS FIRST',
-    })
+    order.push({ column, isDescending: type === 'DESCENDING', nullsFirst: nulls === 'NULLS FIRST' })
   }
   const [limit, offset] = [slice.limit, slice.offset].map((node) => operandOf(node ?? undefined))
   if (slice.limit !== null && limit === undefined) return null
@@ -200,7 +196,7 @@ function groupedReadOf(
   const aliases = new Set(nodesOf(select.select_list).map(({ alias }) => nameKey(textValue(alias))))
   for (const node of walkExpression(shown)) {
     if (NOT_HERE.has(textValue(node.class))) return null
-    if (node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))) {
+    if (isAggregate(node)) {
       const total = totalOf(node, columnOf, engine)
       if (total === null) return null
       calls.push({ node, total })
@@ -237,13 +233,9 @@ function hasSeveralSets({ group_sets: sets }: TreeNode): boolean {
   return Array.isArray(sets) && sets.length > 1
 }
 
-const NOT_HERE: ReadonlySet<string> = new Set([
-  'WINDOW',
-  'SUBQUERY',
-  'STAR',
-  'POSITIONAL_REFERENCE',
-  'LAMBDA',
-])
+const NOT_HERE: ReadonlySet<string> = new Set(
+  'WINDOW SUBQUERY STAR POSITIONAL_REFERENCE LAMBDA'.split(' '),
+)
 
 /** Equal totals share a name, so that each is requested once. */
 function totalName({ kind, column, isDistinct }: SourceTotal): string {
@@ -276,10 +268,6 @@ function keysOf(select: TreeNode, columnOf: ColumnOf): readonly SourceColumn[] |
   })
   const isPlain = isAll || select.aggregate_handling === 'STANDARD_HANDLING'
   return isPlain && keys.every((key) => key !== undefined) ? [...new Set(keys)] : null
-}
-
-function isAggregate(node: TreeNode): boolean {
-  return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
 }
 
 const KEYS: ReadonlySet<string> = new Set(['integer', 'decimal', 'truth', 'uuid', 'text'])
@@ -328,8 +316,13 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   }
 }
 
-function plainTotal(part: SourceTotal): TotalCall {
-  return { parts: [part], value: ([value]) => value ?? columnNode('') }
+/** @param type DuckDB's, if the source's own differs */
+function plainTotal(part: SourceTotal, type?: string): TotalCall {
+  return {
+    parts: [part],
+    value: ([value = columnNode('')]) =>
+      type === undefined ? value : castNode(value, type, false),
+  }
 }
 
 function isCounted({ kind }: ColumnKind, isDistinct: boolean, engine: DataSourceEngine): boolean {
@@ -344,12 +337,7 @@ function leastOrGreatest(
   engine: DataSourceEngine,
 ): TotalCall | null {
   const part: SourceTotal = { kind, column, isDistinct: false }
-  if (type === 'integer') {
-    return {
-      parts: [part],
-      value: ([value = columnNode('')]) => castNode(value, column.type, false),
-    }
-  }
+  if (type === 'integer') return plainTotal(part, column.type)
   const isMoment = MOMENTS.has(type) && engine !== 'mysql'
   return type === 'decimal' || isMoment ? plainTotal(part) : null
 }
@@ -357,8 +345,7 @@ function leastOrGreatest(
 function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
   const part: SourceTotal = { kind: 'sum', column, isDistinct: false }
   if (kind === 'decimal') return plainTotal(part)
-  if (kind !== 'integer') return null
-  return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
+  return kind === 'integer' ? plainTotal(part, 'HUGEINT') : null
 }
 
 /** The most decimal places, because DuckDB divides the sum without its decimal point. */

@@ -204,10 +204,7 @@ function listedCondition(
   const exactness = exactnessOf(kind, operator, rendering)
   // NaN matches none of these values, and arrives here as NULL.
   const isWide = isNegated && text.engine === 'postgres' && kind.kind === 'decimal'
-  return {
-    sql: `${name} ${not}IN (${items.join(', ')})`,
-    exactness: isWide ? 'wide' : exactness,
-  }
+  return { sql: `${name} ${not}IN (${items.join(', ')})`, exactness: isWide ? 'wide' : exactness }
 }
 
 function isNull(

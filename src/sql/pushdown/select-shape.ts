@@ -18,8 +18,13 @@ import {
 import { isAggregateFunction, isScalarFunction } from '../guard/function-lists.ts'
 
 /** With a sample or renamed columns, all rows are read. */
-export function isPlainReference({ sample = null, column_name_alias: aliases }: TreeNode): boolean {
-  return sample === null && textsOf(aliases).length === 0
+export function isPlainReference(ref: TreeNode): boolean {
+  return (ref.sample ?? null) === null && !isRenaming(ref)
+}
+
+/** Recognizes `FROM t AS t (a, b)`, which renames the columns. */
+export function isRenaming(ref: TreeValue | undefined): boolean {
+  return isNode(ref) && textsOf(ref.column_name_alias).length > 0
 }
 
 /** Names that differ only in case are different columns in the source, but not here. */

@@ -101,20 +101,6 @@ export function conjunctionOf([first, ...others]: readonly TreeNode[]): TreeNode
   return { class: 'CONJUNCTION', type: 'CONJUNCTION_AND', alias: '', children }
 }
 
-const FARTHER: Readonly<Record<string, Threshold['column']>> = {
-  COMPARE_GREATERTHAN: 'relevance',
-  COMPARE_GREATERTHANOREQUALTO: 'relevance',
-  COMPARE_LESSTHAN: 'distance',
-  COMPARE_LESSTHANOREQUALTO: 'distance',
-}
-
-const FLIPPED: Readonly<Record<string, string>> = {
-  COMPARE_GREATERTHAN: 'COMPARE_LESSTHAN',
-  COMPARE_GREATERTHANOREQUALTO: 'COMPARE_LESSTHANOREQUALTO',
-  COMPARE_LESSTHAN: 'COMPARE_GREATERTHAN',
-  COMPARE_LESSTHANOREQUALTO: 'COMPARE_GREATERTHANOREQUALTO',
-}
-
 /** A condition such as `relevance >= 0.5`, which only cuts off the end of the ranking. */
 export interface Threshold {
   readonly column: 'relevance' | 'distance'
@@ -122,12 +108,14 @@ export interface Threshold {
   readonly value: number | { readonly parameter: string }
 }
 
-const SIGNS: Readonly<Record<string, Threshold['comparison']>> = {
-  COMPARE_GREATERTHAN: '>',
-  COMPARE_GREATERTHANOREQUALTO: '>=',
-  COMPARE_LESSTHAN: '<',
-  COMPARE_LESSTHANOREQUALTO: '<=',
-}
+/** The comparison that cuts off the end, if its column is on the left, and on the right. */
+const SIGNS: Readonly<Record<string, readonly [Threshold['comparison'], Threshold['comparison']]>> =
+  {
+    COMPARE_GREATERTHAN: ['>', '<'],
+    COMPARE_GREATERTHANOREQUALTO: ['>=', '<='],
+    COMPARE_LESSTHAN: ['<', '>'],
+    COMPARE_LESSTHANOREQUALTO: ['<=', '>='],
+  }
 
 /** Null if it is not a threshold. */
 export function thresholdOf(condition: TreeNode, alias: string): Threshold | null {
@@ -138,11 +126,9 @@ export function thresholdOf(condition: TreeNode, alias: string): Threshold | nul
   const given = value.class === 'PARAMETER' ? { parameter: textValue(value.identifier) } : undefined
   const fixed = given ?? constantNumber(value)
   if (!isColumn(column) || fixed === undefined) return null
-  const written = textValue(condition.type)
-  const type = isFlipped ? (FLIPPED[written] ?? '') : written
-  const cutsBy = FARTHER[type]
-  const comparison = SIGNS[type]
-  if (cutsBy === undefined || comparison === undefined) return null
+  const comparison = SIGNS[textValue(condition.type)]?.[isFlipped ? 1 : 0]
+  if (comparison === undefined) return null
+  const cutsBy = comparison.startsWith('>') ? 'relevance' : 'distance'
   if (cutsBy !== ownColumnName(column, { alias, isOnly: true })) return null
   return { column: cutsBy, comparison, value: fixed }
 }

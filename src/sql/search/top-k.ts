@@ -15,7 +15,7 @@ import {
   textValue,
   walkExpression,
 } from '../ast/select-ast.ts'
-import { isAggregateFunction } from '../guard/function-lists.ts'
+import { isAggregate, isAggregateFunction } from '../guard/function-lists.ts'
 import { isMany } from '../guard/limit-steps.ts'
 
 /** Whether a SELECT is the statement itself, or part of it (CTE, subquery, side of a UNION). */
@@ -192,18 +192,15 @@ function isDistinct({ type }: TreeNode): boolean {
 }
 
 function hasAggregate(select: TreeNode): boolean {
-  return [select.select_list, select.modifiers].some((part) => {
-    return [...walkExpression(part ?? null)].some((node) => {
-      return node.class === 'FUNCTION' && isAggregateFunction(textValue(node.function_name))
-    })
-  })
+  return shownNodes(select).some(isAggregate)
 }
 
 function hasWindow(select: TreeNode): boolean {
-  if (isNode(select.qualify)) return true
-  return [select.select_list, select.modifiers].some((part) => {
-    return [...walkExpression(part ?? null)].some((node) => node.class === 'WINDOW')
-  })
+  return isNode(select.qualify) || shownNodes(select).some((node) => node.class === 'WINDOW')
+}
+
+function shownNodes(select: TreeNode): readonly TreeNode[] {
+  return [...walkExpression([select.select_list ?? null, select.modifiers ?? null])]
 }
 
 function hasSubquery(expression: TreeNode[keyof TreeNode]): boolean {

@@ -4,6 +4,7 @@
  */
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import {
+  callNode,
   castNode,
   columnNames,
   columnNode,
@@ -53,20 +54,7 @@ function metadataAt(names: readonly string[], source: SearchSource): number | un
 
 function jsonText(alias: string, keys: readonly string[]): TreeNode {
   const path = `$${keys.map((key) => `."${key.replaceAll('"', '\\"')}"`).join('')}`
-  return {
-    ...columnNode(),
-    class: 'FUNCTION',
-    type: 'FUNCTION',
-    function_name: 'json_extract_string',
-    schema: '',
-    children: [columnNode(alias, 'metadata'), textNode(path)],
-    filter: null,
-    order_bys: { type: 'ORDER_MODIFIER', orders: [] },
-    distinct: false,
-    is_operator: false,
-    export_state: false,
-    catalog: '',
-  }
+  return callNode('json_extract_string', columnNode(alias, 'metadata'), textNode(path))
 }
 
 /** Hides helper columns from `*` and `alias.*`. */

@@ -11,6 +11,7 @@ import {
   type TreeNode,
   textValue,
 } from '../ast/select-ast.ts'
+import { isPlainStar, isRenaming } from '../pushdown/select-shape.ts'
 import { wordOf } from '../search/memory-condition.ts'
 import type { DocumentAnswer, PlainAnswer, PlainColumn } from '../search/plan-inputs.ts'
 import { type Threshold, thresholdOf } from '../search/predicate-pushdown.ts'
@@ -30,13 +31,11 @@ export function plainAnswerOf(
 ): PlainAnswer | null {
   const limit = countedLimitOf(select)
   const hasCtes = isNode(select.cte_map) && nodesOf(select.cte_map.map).length > 0
-  const names = source.ref.column_name_alias
-  const isRenamed = Array.isArray(names) && names.length > 0
-  if (limit === null || hasCtes || isRenamed) return null
+  if (limit === null || hasCtes || isRenaming(source.ref)) return null
   const metadataColumns: string[] = []
   const columns: PlainColumn[] = []
   for (const item of nodesOf(select.select_list)) {
-    const shown = isPlainStar(item, source.alias)
+    const shown = isOwnStar(item, source.alias)
       ? KNOWLEDGE_BASE_COLUMNS
       : plainColumn(item, source, metadataColumns)
     if (shown === null) return null
@@ -57,24 +56,10 @@ const FIXED: ReadonlyMap<string, PlainColumn> = new Map([
 ])
 
 /** Recognizes `*` and `alias.*` without modifiers. */
-function isPlainStar(item: TreeNode, alias: string): boolean {
-  if (item.class !== 'STAR' || item.type !== 'STAR') return false
-  const relation = textValue(item.relation_name)
-  if (relation !== '' && relation.toLowerCase() !== alias.toLowerCase()) return false
-  return Object.entries(item).every(([field, value]) => {
-    if (STAR_FIELDS.has(field)) return true
-    const isEmptyList = Array.isArray(value) && value.length === 0
-    return value === null || value === false || value === '' || isEmptyList
-  })
+function isOwnStar(item: TreeNode, alias: string): boolean {
+  const relation = textValue(item.relation_name).toLowerCase()
+  return isPlainStar(item) && (relation === '' || relation === alias.toLowerCase())
 }
-
-/** Fields of a star that do not affect which columns it shows, or that are checked separately. */
-const STAR_FIELDS: ReadonlySet<string> = new Set([
-  'class',
-  'type',
-  'query_location',
-  'relation_name',
-])
 
 function plainColumn(
   item: TreeNode,

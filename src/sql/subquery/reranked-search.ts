@@ -16,6 +16,7 @@ import {
   walk,
   walkExpression,
 } from '../ast/select-ast.ts'
+import { isRenaming } from '../pushdown/select-shape.ts'
 import type { Surroundings } from '../search/lateral-search.ts'
 import { BOUND, type PlanInputs, type RerankedSearch } from '../search/plan-inputs.ts'
 import { conjunctionOf } from '../search/predicate-pushdown.ts'
@@ -62,8 +63,7 @@ export function rerankedSearchOf(
   const { knowledgeBase: kb, search } = source
   if (kb.rerankingModel === null || !search.isReranked || !inputs.reranks) return null
   if (source.count === 0 || source.count > RERANKED_ROWS_MAX) return null
-  const from = around.select.from_table ?? null
-  const where = around.select.where_clause ?? null
+  const { from_table: from, where_clause: where = null } = around.select
   if (isRenaming(from) || !canCheckAlone(select.where_clause ?? null, source)) return null
   const parts = conjunctsOf(where)
   if (parts.some((part) => columnsIn(part).has('relevance') && columnsIn(part).has('content'))) {
@@ -174,11 +174,4 @@ function canCheckAlone(
 function columnsIn(condition: TreeNode): ReadonlySet<string> {
   const columns = [...walk(condition)].filter(isColumn)
   return new Set(columns.map((column) => columnNames(column).at(-1)?.toLowerCase() ?? ''))
-}
-
-/** Recognizes `FROM kb AS k (a, b)`, which renames the columns. */
-function isRenaming(from: TreeValue): boolean {
-  if (typeof from !== 'object' || from === null || !('column_name_alias' in from)) return false
-  const { column_name_alias: names } = from
-  return Array.isArray(names) && names.length > 0
 }

@@ -165,11 +165,7 @@ function visitCtes(query: TreeNode, outer: Scope, rewriter: Rewriter): Scope {
 /** The sources of one FROM. They are replaced after the surrounding SELECT was examined. */
 interface Sources {
   readonly knowledgeBases: Omit<KnowledgeBaseSource, 'isOnly'>[]
-  readonly agents: {
-    readonly ref: TreeNode
-    readonly alias: string
-    readonly agent: Agent
-  }[]
+  readonly agents: { readonly ref: TreeNode; readonly alias: string; readonly agent: Agent }[]
   /** Tables of remote databases. */
   readonly references: (Omit<SourceReference, 'ref'> & { readonly ref: TreeNode })[]
 }

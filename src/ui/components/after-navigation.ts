@@ -59,19 +59,25 @@ export function keepScrolled(): void {
   const places = new Map<string, number>()
   let address = here()
   let [at, wanted]: [string, number | undefined] = [address, undefined]
+  const want = (top: number | undefined) => {
+    wanted = top
+    // Otherwise, the browser scrolls too when something appears above.
+    document.documentElement.style.overflowAnchor = top === undefined ? '' : 'none'
+  }
   const follow = () => {
     if (wanted === undefined || at !== here()) return
     // A view that is further down has scrolled itself, such as to an answer that grows.
-    if (scrollY > wanted + 1) wanted = undefined
+    if (scrollY > wanted + 1) want(undefined)
     else scrollTo({ top: wanted })
   }
   const [left = '', top] = draftAt(SCROLLED).split('\n')
-  if (left === address) wanted = Number(top)
+  if (left === address) want(Number(top))
   addEventListener('popstate', () => {
     const isSame = address === here()
     address = here()
     if (isSame) return
-    ;[at, wanted] = [address, places.get(address) ?? 0]
+    at = address
+    want(places.get(address) ?? 0)
     scrollTo({ top: 0 })
     requestAnimationFrame(follow)
   })
@@ -80,7 +86,7 @@ export function keepScrolled(): void {
     address = here()
     places.set(address, scrollY)
   })
-  for (const action of ACTIONS) addEventListener(action, () => (wanted = undefined), true)
+  for (const action of ACTIONS) addEventListener(action, () => want(undefined), true)
   addEventListener('pagehide', () => keepDraft(SCROLLED, `${here()}\n${scrollY}`))
   new ResizeObserver(follow).observe(document.body)
 }

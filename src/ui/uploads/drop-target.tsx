@@ -1,7 +1,7 @@
 /** Asks what to do with files dropped on a view that does not use them. */
 import { useEffect, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
-import { DEFAULT_PROJECT, quote } from '../../core/domain/names.ts'
+import { DEFAULT_PROJECT, NAME_CHARS_MAX, quote } from '../../core/domain/names.ts'
 import { ensureAgent } from '../api/agents.ts'
 import { projects, refreshCatalog, SAMPLE_NAME } from '../api/catalog.ts'
 import { sendFile } from '../api/files.ts'
@@ -189,7 +189,8 @@ async function agentOver({ project, name }: KnowledgeBaseName) {
   const known = agents.find(({ data }) => {
     return data.knowledge_bases?.join() === reads && (data.tables ?? []).length === 0
   })
-  const agent = { project, name: known?.name ?? `${name}_agent` }
+  const made = `${name.slice(0, NAME_CHARS_MAX - '_agent'.length)}_agent`
+  const agent = { project, name: known?.name ?? made }
   if (known === undefined) {
     await ensureAgent(agent, { knowledge_bases: [reads] })
     await refreshCatalog().catch(() => {})

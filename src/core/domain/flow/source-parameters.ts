@@ -56,25 +56,19 @@ export const SOURCE_PARAMETERS: Readonly<Record<DataSourceEngine, readonly Sourc
     }),
     USER,
     PASSWORD,
-    parameter('database', 'Database name; default: the user name', {
-      aliases: ['dbname', 'db'],
-    }),
+    parameter('database', 'Database name; default: the user name', { aliases: ['dbname', 'db'] }),
     parameter('schema', 'Schemas to search first, separated by commas', {
       aliases: ['search_path'],
     }),
     parameter(
       'numeric_as',
       "How to read numeric without a precision: 'decimal(38,10)' or 'text'; default DOUBLE",
-      {
-        kind: 'numeric',
-      },
+      { kind: 'numeric' },
     ),
     parameter(
       'storage',
       'true: knowledge bases can be stored here; otherwise, nothing is written',
-      {
-        kind: 'boolean',
-      },
+      { kind: 'boolean' },
     ),
     parameter('sslmode', 'How the connection is encrypted; default prefer', {
       aliases: ['ssl_mode'],

@@ -37,7 +37,7 @@ export function NewKnowledgeBaseView() {
     <>
       <PageHeader title="New knowledge base" above={[{ label: 'Home', href: '/' }]} />
       <Form class="panel stack add-form" verb="Create" onSend={create}>
-        <Inputs {...inputs} fields={NAME} />
+        <Inputs {...inputs} class="stack" fields={NAME} />
         {choices.length > 1 && (
           <SelectField label="Project" value={project} onChoose={setProject} options={choices} />
         )}

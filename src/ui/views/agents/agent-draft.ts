@@ -55,12 +55,12 @@ export function keyedProviderOf(agent: Agent | undefined): string | undefined {
 /**
  * The form's content after `sent` was saved: input typed since then, otherwise the server's state.
  */
-export function draftAfter(saved: Agent, sent: AgentDraft, latest: AgentDraft): AgentDraft {
+export function draftAfter(saved: AgentDraft, sent: AgentDraft, latest: AgentDraft): AgentDraft {
   const before = new Map<string, unknown>(Object.entries(sent))
   const typed = Object.entries(latest).filter(([key, value]) => {
     return JSON.stringify(value) !== JSON.stringify(before.get(key))
   })
-  return { ...draftOf(saved), ...Object.fromEntries(typed) }
+  return { ...saved, ...Object.fromEntries(typed) }
 }
 
 /** The agent as the API expects it. Settings without a field in the form stay unchanged. */

@@ -101,7 +101,7 @@ function ModelFields(props: {
   return (
     <fieldset>
       <legend>Model</legend>
-      <Inputs fields={fields} values={values} onChange={change} />
+      <Inputs class="stack" fields={fields} values={values} onChange={change} />
     </fieldset>
   )
 }

@@ -2,10 +2,12 @@
 import { useRef, useState } from 'preact/hooks'
 import { useLocation } from 'preact-iso/router'
 import { DEFAULT_PROJECT } from '../../../core/domain/names.ts'
+import { parsedArguments } from '../../../core/json.ts'
 import type { AgentName } from '../../api/agents.ts'
 import { projects, refreshCatalog } from '../../api/catalog.ts'
 import type { Agent, AgentProbe, SavedAgent } from '../../api/records.ts'
 import { path, request } from '../../api/request.ts'
+import { draftAt, keepDraft } from '../../components/browser-storage.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmButton, TryButton } from '../../components/dialog.tsx'
 import { SelectField } from '../../components/form/field.tsx'
@@ -18,6 +20,7 @@ import { useRequest } from '../../components/resource.ts'
 import { addressOf } from '../../shell/addresses.ts'
 import { tellDone, tellFailed } from '../../shell/notices.tsx'
 import {
+  type AgentDraft,
   definitionOf,
   draftAfter,
   draftOf,
@@ -62,7 +65,7 @@ function Settings(props: { readonly at: string; readonly agent: Agent; readonly 
     const saved = await request<SavedAgent>(at, { method: 'PUT', json: { agent: changes } })
     const known = withoutKey(saved)
     setBase(known)
-    setDraft(draftAfter(known, draft, latest.current))
+    setDraft(draftAfter(draftOf(known, project), draft, latest.current))
     tellDone('Saved')
     for (const warning of saved.warnings) tellFailed(new Error(warning))
     void refreshCatalog().catch(() => {})
@@ -118,17 +121,26 @@ function Probe({ address, json = {} }: { readonly address: string; readonly json
   return <TryButton label="Try the model" attempt={probe} />
 }
 
+/** Where the input of a new agent is kept while the user looks at other views. */
+const NEW = 'eider.new-agent'
+
 export function NewAgentView() {
   const { route, query } = useLocation()
   const [chosen, setProject] = useState(query.project)
   // Some users may use only other projects, which are known shortly after the page opens.
   const project = chosen ?? projects.value?.[0]?.name ?? DEFAULT_PROJECT
-  const [draft, setDraft] = useState(() => draftOf())
+  const [draft, setDraft] = useState(() => ({ ...draftOf(), ...parsedArguments(draftAt(NEW)) }))
+  const change = (next: AgentDraft) => {
+    setDraft(next)
+    // The page must not keep the key.
+    keepDraft(NEW, JSON.stringify({ ...next, apiKey: '' }))
+  }
   const create = async () => {
     const json = { agent: definitionOf(draft) }
     const address = path`/api/projects/${project}/agents`
     const { name, warnings } = await request<SavedAgent>(address, { method: 'POST', json })
     for (const warning of warnings) tellFailed(new Error(warning))
+    keepDraft(NEW, '')
     await refreshCatalog()
     route(addressOf.agent(project, name))
   }
@@ -156,7 +168,7 @@ export function NewAgentView() {
           onChoose={setProject}
           options={projectChoices(project)}
         />
-        <AgentForm draft={draft} onChange={setDraft} />
+        <AgentForm draft={draft} onChange={change} />
       </Form>
     </>
   )

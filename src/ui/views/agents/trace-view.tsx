@@ -149,7 +149,7 @@ interface CallProps {
 }
 
 function ShownCall({ call, wholeMs, project }: CallProps) {
-  const { label, tookMs, turn } = call
+  const { label, startMs, tookMs, turn } = call
   return (
     <li>
       <Details
@@ -158,7 +158,9 @@ function ShownCall({ call, wholeMs, project }: CallProps) {
             <span class="one-line mono">{label}</span>
             <Bar call={call} wholeMs={wholeMs} />
             <span class="small quiet">
-              {turn?.usage && <span class="wide-words">{usageOf(turn.usage)} · </span>}
+              <span class="wide-words">
+                {turn?.usage && `${usageOf(turn.usage)} · `}after {shownDuration(startMs)} ·{' '}
+              </span>
               {shownDuration(tookMs)}
             </span>
           </summary>

@@ -202,7 +202,7 @@ function Activity() {
               {words} <a href="/operations">Operations</a>
             </p>
           ))}
-          <JobEntries jobs={failed} />
+          {failed.length > 0 && <JobEntries jobs={failed} />}
         </Section>
       )}
       {done.length > 0 && (
@@ -214,20 +214,28 @@ function Activity() {
   )
 }
 
-/** Jobs that are over. */
+/** Jobs that are over, each on one line. The list of all jobs can continue those that failed. */
 function JobEntries({ jobs }: { readonly jobs: readonly Job[] }) {
   return (
-    <>
-      {jobs.map((job) => (
-        <JobProgress key={job.id} job={job} about={shownAge(job.created_at, Date.now())}>
-          {job.knowledge_base !== null && (
-            <a class="button small" href={addressOf.knowledgeBase(job.project, job.knowledge_base)}>
-              Open
-            </a>
-          )}
-        </JobProgress>
+    <ul class="home-entries wide">
+      {jobs.map(({ id, project, knowledge_base: name, title, error, ...job }) => (
+        <HomeEntry
+          key={id}
+          icon={job.state === 'failed' ? 'warning' : 'check'}
+          name={title}
+          href={name === null ? '/operations/jobs' : addressOf.knowledgeBase(project, name)}
+        >
+          <span class="home-about small quiet">
+            {job.documents > 0 && <span>{counted(job.documents, 'document')}</span>}
+            <span>{shownAge(job.finished_at ?? job.created_at, Date.now())}</span>
+            {job.error_count > 0 && (
+              <span class="bad">{counted(job.error_count, 'item')} left out</span>
+            )}
+            {error !== null && <span class="bad one-line">{error}</span>}
+          </span>
+        </HomeEntry>
       ))}
-    </>
+    </ul>
   )
 }
 

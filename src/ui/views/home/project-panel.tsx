@@ -59,7 +59,7 @@ export function ProjectPanel(props: {
               name={agent.name}
               href={addressOf.agent(name, agent.name)}
             >
-              <span class="grow small quiet one-line">{wordsOfData(agent, name)}</span>
+              <span class="home-about small quiet one-line">{wordsOfData(agent, name)}</span>
             </HomeEntry>
           )}
         </EntryList>
@@ -72,7 +72,7 @@ export function ProjectPanel(props: {
         <EntryList title="Scheduled jobs" all={schedules}>
           {({ id, name: job, schedule_str: rhythm, next_run_at: next }) => (
             <HomeEntry key={id} icon="clock" name={job} href="/operations/jobs">
-              <span class="grow small quiet" title={next === null ? undefined : shownTime(next)}>
+              <span class="home-about small quiet" title={next ? shownTime(next) : undefined}>
                 {rhythm ?? 'once'}, {next === null ? 'ended' : `next ${shownAge(next, Date.now())}`}
               </span>
             </HomeEntry>
