@@ -100,7 +100,7 @@ describe('a run', () => {
     const { body } = await fixture.app.send('GET', `/api/jobs/${id}`)
     expect(body).toMatchObject({
       state: 'failed',
-      error: expect.stringMatching(/docs does not exist|of the source files was dropped$/),
+      error: expect.stringMatching(/docs does not exist|of files was dropped$/),
     })
   })
 

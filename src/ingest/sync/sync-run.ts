@@ -57,8 +57,7 @@ const OF_ITEM: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['insert_failed', 'di
 export function knowledgeBaseOf(source: SyncSource, { snapshot }: SyncDeps): KnowledgeBase {
   const kb = snapshot().knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
   if (kb !== undefined) return kb
-  const message = `The knowledge base of the source ${source.name} was dropped`
-  throw new AppError('knowledge_base_not_found', message)
+  throw new AppError('knowledge_base_not_found', `The knowledge base of ${source.name} was dropped`)
 }
 
 /** Records what an item may have before storing it, so an interrupted one is read again. */
