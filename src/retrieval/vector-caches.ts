@@ -62,26 +62,23 @@ export interface VectorCachesOptions {
   readonly onTaking?: (bytes: number) => void
 }
 
-type Entry =
-  | (OfVectors & {
+type Entry = { readonly vectorsNumber: number } & (
+  | {
       readonly kind: 'loading'
       readonly cache: VectorCache
       readonly loaded: Promise<void>
-    })
+    }
   | CachedEntry
   | RefusedEntry
-
-interface OfVectors {
-  readonly vectorsNumber: number
-}
+)
 
 /** A cache that did not fit. It is not tried again until another one is released. */
-interface RefusedEntry extends OfVectors {
+interface RefusedEntry {
   readonly kind: 'refused'
   readonly reason: string
 }
 
-interface CachedEntry extends OfVectors {
+interface CachedEntry {
   readonly kind: 'cached'
   readonly cache: VectorCache
   /** The accelerator's definition as JSON. */
@@ -355,10 +352,7 @@ export class VectorCaches implements NearestChunks, KnownChunks, CommitListener 
   }
 }
 
-type Loaded =
-  | Omit<CachedEntry, 'vectorsNumber'>
-  | Omit<RefusedEntry, 'vectorsNumber'>
-  | { readonly kind: 'missed' }
+type Loaded = CachedEntry | RefusedEntry | { readonly kind: 'missed' }
 
 /** Recommends an index, with its statement, if none was chosen and one would be much faster. */
 function adviceFor(kb: KnowledgeBase, entry: Entry | undefined): string {

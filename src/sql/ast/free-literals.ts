@@ -16,14 +16,7 @@ const SEARCH_COLUMN =
   /^(?:content|relevance|distance|rank|reranking|fusion|feedback|mode|min_relevance|per_document|allow_partial|group_by|hybrid\w*)$/i
 
 /** Kinds of expressions in which changing a value affects nothing else. */
-const EXPRESSIONS = new Set([
-  'COMPARISON',
-  'BETWEEN',
-  'CONJUNCTION',
-  'CASE',
-  'OPERATOR',
-  'SUBQUERY',
-])
+const EXPRESSIONS = new Set('COMPARISON BETWEEN CONJUNCTION CASE OPERATOR SUBQUERY'.split(' '))
 const FREE_FUNCTIONS = new Set(['+', '-', '*', '/', '%', 'sum', 'count', 'avg', 'min', 'max'])
 const OPERATORS = /^(?:COMPARE_(?:NOT_)?IN|OPERATOR_(?:NOT|IS_NULL|IS_NOT_NULL|COALESCE))$/
 

@@ -171,15 +171,9 @@ function isJob([first, second]: readonly Token[]): boolean {
 }
 
 /** First words of queries, which DuckDB parses. */
-export const QUERY_WORDS: ReadonlySet<string> = new Set([
-  'select',
-  'with',
-  'from',
-  'values',
-  'pivot',
-  'unpivot',
-  'table',
-])
+export const QUERY_WORDS: ReadonlySet<string> = new Set(
+  'select with from values pivot unpivot table'.split(' '),
+)
 
 const WRITING_WORDS = new Set(
   'insert update delete create alter drop truncate copy attach detach set reset evaluate refresh merge'.split(

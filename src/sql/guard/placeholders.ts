@@ -12,12 +12,9 @@ import {
 import type { UnnamedItem } from './limit-steps.ts'
 
 /** Functions that return the request's database, under all the names that clients use. */
-const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set([
-  'database',
-  'schema',
-  'current_database',
-  'current_schema',
-])
+const DATABASE_FUNCTIONS: ReadonlySet<string> = new Set(
+  'database schema current_database current_schema'.split(' '),
+)
 
 export const DATABASE_PARAMETER = variableParameter('system', 'database')
 

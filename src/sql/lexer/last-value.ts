@@ -85,17 +85,7 @@ function columnStartOf(tokens: readonly Token[], end: number): number | undefine
   return start
 }
 
-const AFTER_WHERE = [
-  'group',
-  'having',
-  'window',
-  'qualify',
-  'order',
-  'union',
-  'except',
-  'intersect',
-  'using',
-]
+const AFTER_WHERE = 'group having window qualify order union except intersect using'.split(' ')
 
 /** Returns the FROM and WHERE of the SELECT whose WHERE contains this position. */
 function sourceAround(tokens: readonly Token[], at: number, length: number) {

@@ -233,13 +233,9 @@ function hasSeveralSets({ group_sets: sets }: TreeNode): boolean {
   return Array.isArray(sets) && sets.length > 1
 }
 
-const NOT_HERE: ReadonlySet<string> = new Set([
-  'WINDOW',
-  'SUBQUERY',
-  'STAR',
-  'POSITIONAL_REFERENCE',
-  'LAMBDA',
-])
+const NOT_HERE: ReadonlySet<string> = new Set(
+  'WINDOW SUBQUERY STAR POSITIONAL_REFERENCE LAMBDA'.split(' '),
+)
 
 /** Equal totals share a name, so that each is requested once. */
 function totalName({ kind, column, isDistinct }: SourceTotal): string {
@@ -320,8 +316,13 @@ function totalOf(node: TreeNode, columnOf: ColumnOf, engine: DataSourceEngine): 
   }
 }
 
-function plainTotal(part: SourceTotal): TotalCall {
-  return { parts: [part], value: ([value]) => value ?? columnNode('') }
+/** @param type DuckDB's, if the source's own differs */
+function plainTotal(part: SourceTotal, type?: string): TotalCall {
+  return {
+    parts: [part],
+    value: ([value = columnNode('')]) =>
+      type === undefined ? value : castNode(value, type, false),
+  }
 }
 
 function isCounted({ kind }: ColumnKind, isDistinct: boolean, engine: DataSourceEngine): boolean {
@@ -336,12 +337,7 @@ function leastOrGreatest(
   engine: DataSourceEngine,
 ): TotalCall | null {
   const part: SourceTotal = { kind, column, isDistinct: false }
-  if (type === 'integer') {
-    return {
-      parts: [part],
-      value: ([value = columnNode('')]) => castNode(value, column.type, false),
-    }
-  }
+  if (type === 'integer') return plainTotal(part, column.type)
   const isMoment = MOMENTS.has(type) && engine !== 'mysql'
   return type === 'decimal' || isMoment ? plainTotal(part) : null
 }
@@ -349,8 +345,7 @@ function leastOrGreatest(
 function sumOf(column: SourceColumn, { kind }: ColumnKind): TotalCall | null {
   const part: SourceTotal = { kind: 'sum', column, isDistinct: false }
   if (kind === 'decimal') return plainTotal(part)
-  if (kind !== 'integer') return null
-  return { parts: [part], value: ([value = columnNode('')]) => castNode(value, 'HUGEINT', false) }
+  return kind === 'integer' ? plainTotal(part, 'HUGEINT') : null
 }
 
 /** The most decimal places, because DuckDB divides the sum without its decimal point. */

@@ -56,6 +56,10 @@ export function optionalUrl(text: string): string | undefined {
   throw new BadValue('expected an http or https address')
 }
 
+export const MB = 1024 ** 2
+export const GB = 1024 ** 3
+export const TB = 1024 ** 4
+
 const ZERO = '0'
 
 export function memorySize(text: string): string {
@@ -134,22 +138,23 @@ export interface Setting<T> {
 }
 
 interface SettingInit {
-  /** If missing, the setting is unset by default. */
-  readonly default?: string
   readonly help: string
   readonly isSecret?: boolean
 }
 
+/** @param usual the default; if empty, the setting is unset by default */
 export function setting<T>(
   name: string,
-  init: SettingInit & Pick<Setting<T>, 'parse'>,
+  usual: string | number,
+  parse: (text: string) => T,
+  init: SettingInit,
 ): Setting<T> {
-  return { name, default: '', isSecret: false, ...init }
+  return { name, default: String(usual), parse, isSecret: false, ...init }
 }
 
 /** A string setting without a default. */
 export function textSetting(name: string, init: SettingInit): Setting<string | undefined> {
-  return setting(name, { ...init, parse: (text) => (text === '' ? undefined : text) })
+  return setting(name, '', (text) => (text === '' ? undefined : text), init)
 }
 
 export function providerKey(name: string, provider: string): Setting<string | undefined> {

@@ -9,8 +9,10 @@ import { ACCESS_SETTINGS, AGENT_SETTINGS } from './agent-settings.ts'
 import {
   BadValue,
   byteSize,
+  GB,
   integer,
   list,
+  MB,
   memorySize,
   nonEmptyText,
   oneOf,
@@ -18,6 +20,7 @@ import {
   optionalSchedule,
   type Setting,
   setting,
+  TB,
   textSetting,
   truth,
 } from './setting-values.ts'
@@ -25,19 +28,14 @@ import {
 const DAY_SECONDS = 86_400
 
 export const SETTINGS = {
-  host: setting('EIDER_HOST', {
-    default: '127.0.0.1',
+  host: setting('EIDER_HOST', '127.0.0.1', nonEmptyText, {
     help: 'Address to listen on; any address but loopback needs a login or EIDER_ALLOW_OPEN=1',
-    parse: nonEmptyText,
   }),
-  port: setting('EIDER_PORT', {
-    default: '47334',
+  port: setting('EIDER_PORT', 47_334, integer(0, 65_535), {
     help: 'Port to listen on; 0 for any free port',
-    parse: integer(0, 65_535),
   }),
-  pgPort: setting('EIDER_PG_PORT', {
+  pgPort: setting('EIDER_PG_PORT', '', optionalPort, {
     help: 'Port for psql, BI tools and database drivers (PostgreSQL protocol), such as 47335; off if not set',
-    parse: optionalPort,
   }),
   pgTlsCert: textSetting('EIDER_PG_TLS_CERT', {
     help: "PEM file with the PostgreSQL port's certificate; requires EIDER_PG_TLS_KEY",
@@ -45,27 +43,20 @@ export const SETTINGS = {
   pgTlsKey: textSetting('EIDER_PG_TLS_KEY', {
     help: 'PEM file with the private key of that certificate',
   }),
-  dataDirectory: setting('EIDER_DATA_DIR', {
-    default: './data',
+  dataDirectory: setting('EIDER_DATA_DIR', './data', nonEmptyText, {
     help: 'Folder for all stored data',
-    parse: nonEmptyText,
   }),
   backupDirectory: textSetting('EIDER_BACKUP_DIR', {
     help: 'Folder for backups; by default, backups in the data folder',
   }),
-  backupSchedule: setting('EIDER_BACKUP_SCHEDULE', {
+  backupSchedule: setting('EIDER_BACKUP_SCHEDULE', '', optionalSchedule, {
     help: "Schedule of automatic backups: a cron expression in the machine's time zone, such as 0 3 * * *",
-    parse: optionalSchedule,
   }),
-  backupKeys: setting('EIDER_BACKUP_KEYS', {
-    default: '1',
+  backupKeys: setting('EIDER_BACKUP_KEYS', '1', truth, {
     help: '0: leave the key files out of backups; restoring secrets then needs the original key files',
-    parse: truth,
   }),
-  backupKeep: setting('EIDER_BACKUP_KEEP', {
-    default: '7',
+  backupKeep: setting('EIDER_BACKUP_KEEP', 7, integer(1, 100_000), {
     help: 'Number of backups of this data folder to keep; a new backup deletes older ones',
-    parse: integer(1, 100_000),
   }),
   username: textSetting('EIDER_USERNAME', {
     help: 'Username of the login; requires EIDER_PASSWORD',
@@ -74,152 +65,100 @@ export const SETTINGS = {
     isSecret: true,
     help: 'Password of the login; requires EIDER_USERNAME',
   }),
-  allowOpen: setting('EIDER_ALLOW_OPEN', {
-    default: '0',
+  allowOpen: setting('EIDER_ALLOW_OPEN', '0', truth, {
     help: '1: allow listening on any address without a login',
-    parse: truth,
   }),
-  tokenTtlSeconds: setting('EIDER_TOKEN_TTL_SECONDS', {
-    default: String(30 * DAY_SECONDS),
-    help: 'Seconds until a login expires',
-    parse: integer(1, 3650 * DAY_SECONDS),
-  }),
-  crawlAllow: setting('EIDER_CRAWL_ALLOW', {
+  tokenTtlSeconds: setting(
+    'EIDER_TOKEN_TTL_SECONDS',
+    30 * DAY_SECONDS,
+    integer(1, 3650 * DAY_SECONDS),
+    { help: 'Seconds until a login expires' },
+  ),
+  crawlAllow: setting('EIDER_CRAWL_ALLOW', '', list, {
     help: 'Private hosts, addresses and CIDR blocks that the crawler may read, separated by commas',
-    parse: list,
   }),
-  networkAllow: setting('EIDER_NETWORK_ALLOW', {
+  networkAllow: setting('EIDER_NETWORK_ALLOW', '', list, {
     help: 'Private hosts, addresses and CIDR blocks that models and data sources may use, separated by commas; not needed on loopback without a login',
-    parse: list,
   }),
   sourcesDirectory: textSetting('EIDER_SOURCES_DIR', {
     help: 'Folder of SQLite and DuckDB files that can be data sources; none if not set',
   }),
-  folders: setting('EIDER_FOLDERS_DIR', {
+  folders: setting('EIDER_FOLDERS_DIR', '', list, {
     help: 'Folders, with their subfolders, that knowledge bases can sync with, separated by commas',
-    parse: list,
   }),
-  crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', {
-    default: '1000',
+  crawlPagesMax: setting('EIDER_CRAWL_PAGES_MAX', 1000, integer(1, 1_000_000), {
     help: 'Maximum number of pages per crawl',
-    parse: integer(1, 1_000_000),
   }),
-  bodyBytesMax: setting('EIDER_BODY_BYTES_MAX', {
-    default: String(64 * 1024 * 1024),
+  bodyBytesMax: setting('EIDER_BODY_BYTES_MAX', 64 * MB, integer(1024, 16 * GB), {
     help: 'Maximum size of a request body in bytes, except uploads',
-    parse: integer(1024, 16 * 1024 * 1024 * 1024),
   }),
-  fileBytesMax: setting('EIDER_FILE_BYTES_MAX', {
-    default: String(2 * 1024 * 1024 * 1024),
+  fileBytesMax: setting('EIDER_FILE_BYTES_MAX', 2 * GB, integer(1024, TB), {
     help: "Maximum size in bytes of an upload, a downloaded file or a ZIP's contents",
-    parse: integer(1024, 1024 * 1024 * 1024 * 1024),
   }),
-  queryMs: setting('EIDER_QUERY_MS', {
-    default: '60000',
+  queryMs: setting('EIDER_QUERY_MS', 60_000, integer(1, 86_400_000), {
     help: 'Time limit of an SQL statement in milliseconds',
-    parse: integer(1, 86_400_000),
   }),
-  statementBytesMax: setting('EIDER_STATEMENT_BYTES_MAX', {
-    default: String(1024 * 1024),
+  statementBytesMax: setting('EIDER_STATEMENT_BYTES_MAX', MB, integer(1024, 64 * MB), {
     help: 'Maximum size of an SQL statement in bytes; send values as params',
-    parse: integer(1024, 64 * 1024 * 1024),
   }),
-  stuckMs: setting('EIDER_STUCK_MS', {
-    default: '2000',
+  stuckMs: setting('EIDER_STUCK_MS', 2000, integer(100, 86_400_000), {
     help: 'Milliseconds that DuckDB may take to stop a cancelled statement before the server is replaced',
-    parse: integer(100, 86_400_000),
   }),
-  memoryLimit: setting('EIDER_MEMORY_LIMIT', {
-    default: '60%',
+  memoryLimit: setting('EIDER_MEMORY_LIMIT', '60%', memorySize, {
     help: 'Memory limit of the SQL engine: a size such as 512MB or 4GB, or a share of the machine',
-    parse: memorySize,
   }),
-  readingMemory: setting('EIDER_READING_MEMORY', {
-    default: '1GB',
+  readingMemory: setting('EIDER_READING_MEMORY', '1GB', memorySize, {
     help: 'Memory limit of each process that reads files, pages and database files',
-    parse: memorySize,
   }),
-  diskReserve: setting('EIDER_DISK_RESERVE', {
-    default: '256MB',
+  diskReserve: setting('EIDER_DISK_RESERVE', '256MB', byteSize, {
     help: 'Disk space to keep free; with less, writes get 507 and searches continue',
-    parse: byteSize,
   }),
-  vectorMemory: setting('EIDER_VECTOR_MEMORY', {
-    default: '20%',
+  vectorMemory: setting('EIDER_VECTOR_MEMORY', '20%', memorySize, {
     help: 'Memory for the vector cache, at most 4 GiB; vectors that do not fit are scanned on disk. 0MB turns it off',
-    parse: memorySize,
   }),
-  rowMemory: setting('EIDER_ROW_MEMORY', {
-    default: '256MB',
+  rowMemory: setting('EIDER_ROW_MEMORY', '256MB', memorySize, {
     help: 'Memory for chunks that searches return; others are read from the database. 0MB turns it off',
-    parse: memorySize,
   }),
-  extensionDirectory: setting('EIDER_EXTENSION_DIR', {
-    default: './extensions',
+  extensionDirectory: setting('EIDER_EXTENSION_DIR', './extensions', nonEmptyText, {
     help: "Folder of DuckDB's vss extension, for HNSW indexes; npm run extensions downloads it",
-    parse: nonEmptyText,
   }),
-  extensionInstall: setting('EIDER_EXTENSION_INSTALL', {
-    default: '0',
+  extensionInstall: setting('EIDER_EXTENSION_INSTALL', '0', truth, {
     help: "1: download a missing vss extension from DuckDB's site",
-    parse: truth,
   }),
-  threads: setting('EIDER_THREADS', {
-    default: '0',
+  threads: setting('EIDER_THREADS', 0, integer(0, 1024), {
     help: 'Threads of the SQL engine; 0 for one per core',
-    parse: integer(0, 1024),
   }),
   ...ACCESS_SETTINGS,
   ...AGENT_SETTINGS,
-  insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', {
-    default: '50',
+  insertWaitSeconds: setting('EIDER_INSERT_WAIT_SECONDS', 50, integer(0, DAY_SECONDS), {
     help: 'Seconds until a waiting insert becomes a job; 0 for never',
-    parse: integer(0, DAY_SECONDS),
   }),
-  jobsMax: setting('EIDER_JOBS_MAX', {
-    default: '4',
+  jobsMax: setting('EIDER_JOBS_MAX', 4, integer(1, 100), {
     help: 'Maximum number of jobs running at once, one per knowledge base',
-    parse: integer(1, 100),
   }),
-  schedulesMax: setting('EIDER_SCHEDULES_MAX', {
-    default: '100',
+  schedulesMax: setting('EIDER_SCHEDULES_MAX', 100, integer(0, 10_000), {
     help: 'Maximum number of scheduled jobs (CREATE JOB)',
-    parse: integer(0, 10_000),
   }),
-  scheduleSecondsMin: setting('EIDER_SCHEDULE_SECONDS_MIN', {
-    default: '60',
+  scheduleSecondsMin: setting('EIDER_SCHEDULE_SECONDS_MIN', 60, integer(1, DAY_SECONDS), {
     help: 'Minimum seconds between two runs of a scheduled job',
-    parse: integer(1, DAY_SECONDS),
   }),
-  scheduleRunsKeep: setting('EIDER_SCHEDULE_RUNS_KEEP', {
-    default: '100',
+  scheduleRunsKeep: setting('EIDER_SCHEDULE_RUNS_KEEP', 100, integer(1, 100_000), {
     help: 'Number of runs of each scheduled job to keep',
-    parse: integer(1, 100_000),
   }),
-  crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', {
-    default: '600',
+  crashRefuseSeconds: setting('EIDER_CRASH_REFUSE_SECONDS', 600, integer(0, DAY_SECONDS), {
     help: 'Seconds to refuse a SELECT that was running when the server crashed; 0 for never',
-    parse: integer(0, DAY_SECONDS),
   }),
-  shutdownMs: setting('EIDER_SHUTDOWN_MS', {
-    default: '10000',
+  shutdownMs: setting('EIDER_SHUTDOWN_MS', 10_000, integer(0, 3_600_000), {
     help: 'Milliseconds that running requests get to finish after SIGTERM',
-    parse: integer(0, 3_600_000),
   }),
-  metricsOpen: setting('EIDER_METRICS_OPEN', {
-    default: '0',
+  metricsOpen: setting('EIDER_METRICS_OPEN', '0', truth, {
     help: '1: open /metrics to everyone who can reach the server; otherwise, with a login, it needs the scope admin',
-    parse: truth,
   }),
-  logLevel: setting('EIDER_LOG_LEVEL', {
-    default: 'info',
+  logLevel: setting('EIDER_LOG_LEVEL', 'info', oneOf('debug', 'info', 'warn', 'error', 'silent'), {
     help: 'Log level: debug, info, warn, error or silent',
-    parse: oneOf('debug', 'info', 'warn', 'error', 'silent'),
   }),
-  logFormat: setting('EIDER_LOG_FORMAT', {
-    default: 'auto',
+  logFormat: setting('EIDER_LOG_FORMAT', 'auto', oneOf('auto', 'json', 'text'), {
     help: 'Log format: json (one object per line), text (for people), auto (text on a terminal, otherwise json)',
-    parse: oneOf('auto', 'json', 'text'),
   }),
 } as const
 
