@@ -32,6 +32,7 @@ test.each([
     'A checkpoint (of the log) is a point at which all changes are in the files.',
   ],
   ['What does Checkpoint mean?', '**checkpoint**\n\nAll changes are in the files from here on.'],
+  ['Was ist ein Schiebedach?', 'Ein Schiebedach ist ein Dach, das sich öffnen lässt.'],
   ['What is WAL?', '*Write-Ahead Logging* (WAL) is a way of keeping changes.'],
 ])('a text that defines it is found and quoted: %s %s', async (question, definition) => {
   const { answer, sql } = await answerTo(question, SETTINGS, definition)
@@ -47,6 +48,7 @@ test.each([
 test.each([
   'What is the default of checkpoint_timeout?',
   'How long does a checkpoint take?',
+  'What is it?',
   'What is the fastest way to write all changes to the files?',
 ])('no definition is searched for: %s', async (question) => {
   const { sql } = await answerTo(question, SETTINGS)

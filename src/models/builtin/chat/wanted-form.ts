@@ -287,14 +287,15 @@ const DEFINES_MANY =
  */
 export function definingForm(question: string) {
   const subject = subjectWords(question)
+  if (subject === null || keywords(subject).length === 0) return null
   // `the default of …` is a fact about something else.
-  if (subject === null || /\s(?:of|for|von|für)\s/i.test(question)) return null
+  if (/\s(?:of|for|von|für)\s/i.test(question)) return null
   const name = subject.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const start = `(^|\\n|[.:] )[*_\`]*(an? |the )?${name}s?[*_\`]*( \\(.*\\)[*_\`]*)?`
+  const start = `(^|\\n|[.:] )[*_\`]*(an? |the |eine? |der |die |das )?${name}(s|e|en)?[*_\`]*( \\(.*\\)[*_\`]*)?`
   const [longest = ''] = subject.split(/\s+/).sort((a, b) => b.length - a.length)
   // The first letter may be small or a capital.
   const part = longest.length < NAME_CHARS ? longest : longest.slice(1)
-  return { form: `${start}( is | are | ?\\n)|\\(${name}\\) is `, part }
+  return { form: `${start}( is | are | ist | sind | ?\\n)|\\(${name}\\) ist? `, part }
 }
 
 /** Matches definitions such as `X is a …`, `X - a …`, `Xs are …`, `Extended Xylophone (X) is …`. */
