@@ -23,6 +23,14 @@ export function millisOf(timestamp: string): number {
   return Date.parse(`${timestamp.replace(' ', 'T')}Z`)
 }
 
+/** Whether the text is an existing day from year 1 on, as `YYYY-MM-DD`. */
+export function isDate(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text) || text.startsWith('0000')) return false
+  const date = new Date(`${text}T00:00:00Z`)
+  // For a date such as 30 February, the result is another day or invalid.
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
+}
+
 /** From DuckDB or `timestampOf`: fractions without trailing zeros, BC at the end. */
 export function postgresMoment(text: string, zone = ''): string {
   if (text.endsWith('infinity')) return text

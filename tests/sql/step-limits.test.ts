@@ -55,6 +55,9 @@ describe('a statement whose functions take too many steps at a time is refused',
   }
 })
 
+/** Of more than 100 characters, as for the words of a question. */
+const LONG_PATTERN = Array.from({ length: 12 }, (_, at) => `(?:word|term)${at}{0,1}`).join('|')
+
 /** Normal uses, each with its first value. */
 const FINE: readonly (readonly [string, unknown])[] = [
   [`SELECT len(repeat('x', 1000000))`, 1_000_000],
@@ -75,6 +78,10 @@ const FINE: readonly (readonly [string, unknown])[] = [
   [`SELECT levenshtein(repeat('a', 3000), repeat('b', 3000))`, 3000],
   [`SELECT max(levenshtein(name, 'Anna')) FROM files.people, range(3000)`, 4],
   [`SELECT lpad(id::VARCHAR, 5, '0') FROM files.people ORDER BY id`, '00001'],
+  [
+    `SELECT count(*) FROM range(3000) t(i) WHERE regexp_matches(repeat('some words ', 80) || i, '${LONG_PATTERN}')`,
+    3000,
+  ],
   [`SELECT list_transform([1, 2], x -> 'n' || x)[1]`, 'n1'],
   [`SELECT list_transform(range(3), x -> repeat('ab', x))[3]`, 'abab'],
   [`SELECT list_reduce(range(1000), (x, y) -> x + y)`, 499_500],

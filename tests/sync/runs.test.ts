@@ -87,6 +87,23 @@ describe('a run', () => {
     expect(Object.keys(await fixture.documents())).toHaveLength(600)
   })
 
+  test('whose knowledge base is dropped ends and says so', async () => {
+    const model = new WatchedModel()
+    fixture = await syncFixture({ embedders: model.registry() })
+    const rows = "SELECT i AS id, 'slow tea ' || i AS content FROM range(600) t(i)"
+    await fixture.addSource({ name: 'files', kind: 'query', query: rows })
+    const id = await begun()
+    await model.reached.promise
+    await fixture.app.send('DELETE', RUN.replace('/sources/files/run', ''))
+    model.open()
+    await ended(fixture.app, id)
+    const { body } = await fixture.app.send('GET', `/api/jobs/${id}`)
+    expect(body).toMatchObject({
+      state: 'failed',
+      error: expect.stringMatching(/docs does not exist|of files was dropped$/),
+    })
+  })
+
   test('that stops after storing a text does not take it for the previous version', async () => {
     fixture = await syncFixture()
     await fixture.write('green.md', 'Steamed leaves.')

@@ -8,30 +8,20 @@ export interface NativeDialect {
   readonly hasBackslashes: boolean
   readonly hasNestedComments: boolean
   /** Whether `[a name]` is a quoted name. */
-  readonly hasBracketNames?: boolean
+  readonly hasBracketNames: boolean
 }
 
-export const POSTGRES_DIALECT: NativeDialect = {
-  hasDollarQuotes: true,
-  hasBackslashes: false,
-  hasNestedComments: true,
+const PLAIN: NativeDialect = {
+  ...{ hasDollarQuotes: false, hasBackslashes: false },
+  ...{ hasNestedComments: false, hasBracketNames: false },
 }
 
-export const MYSQL_DIALECT: NativeDialect = {
-  hasDollarQuotes: false,
-  hasBackslashes: true,
-  hasNestedComments: false,
-}
-
-export const SQLITE_DIALECT: NativeDialect = {
-  hasDollarQuotes: false,
-  hasBackslashes: false,
-  hasNestedComments: false,
-  hasBracketNames: true,
-}
+export const POSTGRES_DIALECT = { ...PLAIN, hasDollarQuotes: true, hasNestedComments: true }
+export const MYSQL_DIALECT = { ...PLAIN, hasBackslashes: true }
+export const SQLITE_DIALECT = { ...PLAIN, hasBracketNames: true }
 
 /** DuckDB uses PostgreSQL's parser. */
-export const DUCKDB_DIALECT: NativeDialect = POSTGRES_DIALECT
+export const DUCKDB_DIALECT = POSTGRES_DIALECT
 
 interface NativeToken {
   readonly kind: 'word' | 'name' | 'text' | 'placeholder' | 'sign'
@@ -120,7 +110,7 @@ function tokenAt(sql: string, at: number, dialect: NativeDialect): NativeToken {
     const end = quotedEnd(sql, at, dialect.hasBackslashes && char === '"')
     return token('name', end, sql.slice(at + 1, end - 1).replaceAll(char + char, char))
   }
-  if (char === '[' && dialect.hasBracketNames === true) {
+  if (char === '[' && dialect.hasBracketNames) {
     const end = sql.indexOf(']', at)
     if (end === -1) throw notClosed()
     return token('name', end + 1, sql.slice(at + 1, end))

@@ -1,7 +1,7 @@
 import type { Row } from '../../core/domain/document.ts'
 import type { SyncRun, SyncSource } from '../../core/domain/flow/sync-source.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import { hasCode, notFound } from '../../core/errors.ts'
+import { hasCode } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { pageAddress } from '../crawl/crawl-frontier.ts'
 import { crawledRows } from '../crawl/crawled-rows.ts'
@@ -13,7 +13,7 @@ import type { PageFetcher } from '../sources/guarded-fetch.ts'
 import type { CrawlRequest, InsertDeps } from '../sources/insert-request.ts'
 import { type FolderDeps, readFolder } from './folder-source.ts'
 import { CURSOR_ITEM, hashOf, readQuery } from './query-source.ts'
-import { type SyncDeps, type SyncProgressReport, SyncWork } from './sync-run.ts'
+import { knowledgeBaseOf, type SyncDeps, type SyncProgressReport, SyncWork } from './sync-run.ts'
 import type { SyncReach, SyncTask } from './sync-sink.ts'
 import { AddressReader, missPage, readAddress, type WebDeps } from './web-source.ts'
 
@@ -41,8 +41,7 @@ export async function runSource(
   signal: AbortSignal,
 ): Promise<EndedRun> {
   const { syncStore } = deps
-  const kb = deps.snapshot().knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
-  if (kb === undefined) throw notFound('knowledge_base', String(source.knowledgeBaseId))
+  const kb = knowledgeBaseOf(source, deps)
   // Fails before reading anything if the model cannot be called.
   deps.embedders.embedder(kb.embeddingModel)
   const known = await syncStore.items(source)

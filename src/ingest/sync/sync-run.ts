@@ -11,7 +11,7 @@ import type {
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { SyncStore } from '../../core/domain/ports/job-ports.ts'
 import type { ChunkStore } from '../../core/domain/ports/store-ports.ts'
-import { AppError, type ErrorCode, notFound, toAppError } from '../../core/errors.ts'
+import { AppError, type ErrorCode, toAppError } from '../../core/errors.ts'
 import { SerialQueue, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { storeRows } from '../pipeline/store-rows.ts'
 import { type InsertDeps, noCounts } from '../sources/insert-request.ts'
@@ -52,6 +52,13 @@ const ERRORS_MAX = 100
 
 /** Failures of a single item. All others end the run. */
 const OF_ITEM: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['insert_failed', 'dimension_mismatch'])
+
+/** @throws AppError `knowledge_base_not_found` if it was dropped */
+export function knowledgeBaseOf(source: SyncSource, { snapshot }: SyncDeps): KnowledgeBase {
+  const kb = snapshot().knowledgeBases.find(({ id }) => id === source.knowledgeBaseId)
+  if (kb !== undefined) return kb
+  throw new AppError('knowledge_base_not_found', `The knowledge base of ${source.name} was dropped`)
+}
 
 /** Records what an item may have before storing it, so an interrupted one is read again. */
 export class SyncWork implements SyncSink {
@@ -170,7 +177,7 @@ export class SyncWork implements SyncSink {
   /** Collects items until a batch is full. A large item is stored while it is read. */
   async #take(content: ItemContent & { readonly known: SyncItem | null }): Promise<void> {
     const { rows: source, item, hash, stamp, known } = content
-    const kb = this.#knowledgeBase()
+    const kb = knowledgeBaseOf(this.#source, this.#deps)
     const rows: IdentifiedRow[] = []
     let chars = 0
     const iterator = rowsFrom(source)
@@ -232,7 +239,8 @@ export class SyncWork implements SyncSink {
     if (ids.length === 0) return
     const kept = await this.#deps.syncStore.release(this.#source, ids)
     const own = ids.filter((id) => !kept.has(id) && !this.#held.has(id))
-    if (own.length > 0) await this.#deps.chunks.removeDocuments(this.#knowledgeBase(), own)
+    if (own.length > 0)
+      await this.#deps.chunks.removeDocuments(knowledgeBaseOf(this.#source, this.#deps), own)
   }
 
   async #flush(): Promise<void> {
@@ -343,7 +351,7 @@ export class SyncWork implements SyncSink {
     if (rows.length === 0) return
     const counts = noCounts()
     const target = {
-      kb: this.#knowledgeBase(),
+      kb: knowledgeBaseOf(this.#source, this.#deps),
       source: this.#source.name,
       rows,
       isUnbounded,
@@ -362,14 +370,6 @@ export class SyncWork implements SyncSink {
       this.#byHash = new Map(known.map(({ hash, documentIds }) => [hash ?? '', documentIds]))
     }
     return items.flatMap(({ hash }) => this.#byHash?.get(hash) ?? [])
-  }
-
-  /** @throws AppError `knowledge_base_not_found` */
-  #knowledgeBase(): KnowledgeBase {
-    const { knowledgeBases } = this.#deps.snapshot()
-    const kb = knowledgeBases.find(({ id }) => id === this.#source.knowledgeBaseId)
-    if (kb === undefined) throw notFound('knowledge_base', String(this.#source.knowledgeBaseId))
-    return kb
   }
 
   #miss(item: string, error: unknown): void {

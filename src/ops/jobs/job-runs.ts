@@ -147,11 +147,11 @@ const SHORTEST_MS = 500
 
 interface Sample {
   readonly atMs: number
-  readonly rows: number
+  rows: number
 }
 
 export class JobPace {
-  #samples: readonly Sample[]
+  readonly #samples: Sample[]
   embeddedChunks: number | null = null
 
   constructor({ rows }: JobProgress, nowMs: number) {
@@ -162,18 +162,12 @@ export class JobPace {
     const last = this.#samples.at(-1)
     // A few samples per second are enough.
     if (last !== undefined && this.#samples.length > 1 && nowMs - last.atMs < SHORTEST_MS) {
-      this.#samples = this.#samples.with(-1, { rows, atMs: last.atMs })
+      last.rows = rows
       return
     }
-    const recent = this.#samples.filter(({ atMs }, index) => {
-      // Keeps one sample before the window as its start.
-      const next = this.#samples[index + 1]
-      return atMs >= nowMs - WINDOW_MS || (next !== undefined && next.atMs >= nowMs - WINDOW_MS)
-    })
-    this.#samples = [
-      ...(recent.length === 0 ? this.#samples.slice(-1) : recent),
-      { rows, atMs: nowMs },
-    ]
+    this.#samples.push({ rows, atMs: nowMs })
+    // Keeps one sample before the window as its start.
+    while ((this.#samples[1]?.atMs ?? nowMs) < nowMs - WINDOW_MS) this.#samples.shift()
   }
 
   of({ rows, total }: JobProgress, nowMs: number): Pick<Job, 'rate' | 'remainingSeconds'> {

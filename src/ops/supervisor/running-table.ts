@@ -1,7 +1,7 @@
 /**
  * Records running work in a memory-mapped file, which the system keeps even if the process crashes.
- * It has 256 slots of 512 bytes; the first slot describes the process. Numbers are in the machine's
- * byte order.
+ * It has 256 slots; the first says whether the process is running, each other one holds a note as
+ * JSON that ends with a zero byte.
  */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
@@ -16,29 +16,18 @@ import {
   shownStatement,
 } from '../../core/domain/server-state.ts'
 import { AppError } from '../../core/errors.ts'
-import { isObject } from '../../core/json.ts'
+import { isObject, parsedJson } from '../../core/json.ts'
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import { timestampOfMillis } from '../../core/time.ts'
 import type { Restarts } from './restart-policy.ts'
 
 const FILE_NAME = 'eider.running'
-const SLOT_BYTES = 512
+/** A page. Any note fits, because JSON escapes a character in at most six bytes. */
+const SLOT_BYTES = 4096
 const SLOTS = 256
-const MAGIC = 0x45_49_44_31
+const IS_RUNNING = 1
 
-/** Offsets within a slot. A start time of 0 marks a free slot. */
-const START_AT = 0
-const HASH_AT = 8
-const FLAGS_AT = 16
-const WHAT_BYTES_AT = 18
-const STATEMENT_BYTES_AT = 20
-const TEXT_AT = 24
-const HAS_HASH = 1
-const HAS_ENDED_BEFORE = 2
-
-const IS_RUNNING_AT = 8
-
-const WHAT_BYTES_MAX = 160
+const WHAT_CHARS_MAX = 160
 const STATEMENT_CHARS_MAX = 200
 /** How many statements that have ended are remembered, at 64 bytes each. */
 const ENDED_MAX = 10_000
@@ -58,57 +47,49 @@ interface RunningNote {
 /** The table of one process. If no slot is free, a statement is not recorded. */
 class RunningTable {
   readonly #bytes: Uint8Array
-  readonly #view: DataView
   readonly #encoder = new TextEncoder()
   readonly #free = Array.from({ length: SLOTS - 1 }, (_, index) => SLOTS - 1 - index)
-  readonly #ended = new LruMap<bigint, true>({ sizeMax: ENDED_MAX })
+  readonly #ended = new LruMap<string, true>({ sizeMax: ENDED_MAX })
   readonly #now: () => number
 
   /** Replaces the table of the previous process. */
   constructor(directory: string, now: () => number) {
     this.#bytes = mappedFile(directory)
-    this.#view = viewOf(this.#bytes)
     this.#now = now
-    this.#view.setUint32(0, MAGIC)
-    this.#view.setUint8(IS_RUNNING_AT, 1)
+    this.#bytes[0] = IS_RUNNING
   }
 
   begin(what: string): RunningEntry {
     const slot = this.#free.pop()
     if (slot === undefined) return { statement: () => {}, end: () => {} }
-    const at = slot * SLOT_BYTES
-    const text = this.#bytes.subarray(at + TEXT_AT, at + TEXT_AT + WHAT_BYTES_MAX)
-    this.#view.setUint16(at + WHAT_BYTES_AT, this.#encoder.encodeInto(what, text).written)
-    this.#view.setUint16(at + STATEMENT_BYTES_AT, 0)
-    this.#view.setUint16(at + FLAGS_AT, 0)
-    this.#view.setFloat64(at + START_AT, this.#now())
-    let hash: bigint | null = null
+    const shown = what.slice(0, WHAT_CHARS_MAX).toWellFormed()
+    const unknown = { statement: null, hash: null, hasEndedBefore: false }
+    let note: RunningNote = { startedAt: this.#now(), what: shown, ...unknown }
+    this.#write(slot, JSON.stringify(note))
     return {
       statement: (sql) => {
-        hash = statementHash(sql)
-        this.#note(at, notedText(sql), hash)
+        const hash = statementHash(sql)
+        const hasEndedBefore = hash !== null && this.#ended.get(hash) === true
+        note = { ...note, statement: notedText(sql), hash, hasEndedBefore }
+        this.#write(slot, JSON.stringify(note))
       },
       end: () => {
-        this.#view.setFloat64(at + START_AT, 0)
+        this.#write(slot, '')
         this.#free.push(slot)
-        if (hash !== null) this.#ended.set(hash, true)
+        if (note.hash !== null) this.#ended.set(note.hash, true)
       },
     }
   }
 
-  #note(at: number, statement: string, hash: bigint | null): void {
-    const start = at + TEXT_AT + this.#view.getUint16(at + WHAT_BYTES_AT)
-    const text = this.#bytes.subarray(start, at + SLOT_BYTES)
-    this.#view.setUint16(at + STATEMENT_BYTES_AT, this.#encoder.encodeInto(statement, text).written)
-    if (hash === null) return
-    this.#view.setBigUint64(at + HASH_AT, hash)
-    const hasEnded = this.#ended.get(hash) === true ? HAS_ENDED_BEFORE : 0
-    this.#view.setUint16(at + FLAGS_AT, HAS_HASH | hasEnded)
+  #write(slot: number, note: string): void {
+    const at = slot * SLOT_BYTES
+    const room = this.#bytes.subarray(at, at + SLOT_BYTES - 1)
+    this.#bytes[at + this.#encoder.encodeInto(note, room).written] = 0
   }
 
   /** Records a normal end, so that it does not count as a crash. */
   endInOrder(): void {
-    this.#view.setUint8(IS_RUNNING_AT, 0)
+    this.#bytes[0] = 0
   }
 }
 
@@ -120,14 +101,16 @@ export function readRunning(directory: string): readonly RunningNote[] | null {
   } catch {
     return null
   }
-  const view = viewOf(bytes)
-  const isTable = bytes.length === SLOT_BYTES * SLOTS && view.getUint32(0) === MAGIC
-  if (!isTable || view.getUint8(IS_RUNNING_AT) === 0) return null
-  const slots = Array.from({ length: SLOTS - 1 }, (_, index) => (index + 1) * SLOT_BYTES)
-  return slots
-    .filter((at) => view.getFloat64(at + START_AT) !== 0)
-    .map((at) => noteAt(at, bytes, view))
+  if (bytes.length !== SLOT_BYTES * SLOTS || bytes[0] !== IS_RUNNING) return null
+  const starts = Array.from({ length: SLOTS - 1 }, (_, index) => (index + 1) * SLOT_BYTES)
+  return starts
+    .flatMap((at) => noteIn(bytes.subarray(at, bytes.indexOf(0, at))) ?? [])
     .sort((a, b) => a.startedAt - b.startedAt)
+}
+
+function noteIn(bytes: Uint8Array): RunningNote | undefined {
+  // This program wrote it. If it ended while writing, the text is not JSON.
+  return parsedJson(new TextDecoder().decode(bytes)) as RunningNote | undefined
 }
 
 export function requestsOf(notes: readonly RunningNote[]): readonly RunningRequest[] {
@@ -136,20 +119,6 @@ export function requestsOf(notes: readonly RunningNote[]): readonly RunningReque
     request: what,
     statement,
   }))
-}
-
-function noteAt(at: number, bytes: Uint8Array, view: DataView): RunningNote {
-  const flags = view.getUint16(at + FLAGS_AT)
-  const whatEnd = at + TEXT_AT + view.getUint16(at + WHAT_BYTES_AT)
-  const statementBytes = view.getUint16(at + STATEMENT_BYTES_AT)
-  const text = (start: number, end: number) => new TextDecoder().decode(bytes.subarray(start, end))
-  return {
-    startedAt: view.getFloat64(at + START_AT),
-    what: text(at + TEXT_AT, whatEnd),
-    statement: statementBytes === 0 ? null : text(whatEnd, whatEnd + statementBytes),
-    hash: (flags & HAS_HASH) === 0 ? null : view.getBigUint64(at + HASH_AT).toString(16),
-    hasEndedBefore: (flags & HAS_ENDED_BEFORE) !== 0,
-  }
 }
 
 /**
@@ -168,18 +137,14 @@ function mappedFile(directory: string): Uint8Array {
   }
 }
 
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
 const FIRST_WORDS = new RegExp(`${BEFORE_STATEMENT}([a-z_]+(?:\\s+[a-z_]+)?)`, 'i')
 /** Only this many characters are examined for the start of a statement, and for its hash. */
 const HEAD_CHARS = 4000
 const HASHED_CHARS = 100_000
 
 /** The hash of a SELECT; null for others, because only a SELECT is refused after a crash. */
-function statementHash(sql: string): bigint | null {
-  return isQuery(sql) ? BigInt(Bun.hash(statementShape(sql.slice(0, HASHED_CHARS)))) : null
+function statementHash(sql: string): string | null {
+  return isQuery(sql) ? Bun.hash(statementShape(sql.slice(0, HASHED_CHARS))).toString(16) : null
 }
 
 /**
@@ -263,7 +228,7 @@ export class CrashReports implements RunningWork {
   refuseSuspect(sql: string): void {
     // Crashes are rare, so statements are usually not even hashed.
     if (this.#suspects.size === 0) return
-    const suspect = this.#suspects.get(statementHash(sql)?.toString(16) ?? '')
+    const suspect = this.#suspects.get(statementHash(sql) ?? '')
     if (suspect === undefined) return
     const untilMs = suspect.at + this.#options.refuseMs
     if (this.#options.now() >= untilMs) return
@@ -280,8 +245,8 @@ export class CrashReports implements RunningWork {
 
   /** Records a statement that DuckDB cannot stop, so that this process must be replaced. */
   noteStuck(sql: string): void {
-    const hash = statementHash(sql)?.toString(16)
-    if (hash === undefined) return
+    const hash = statementHash(sql)
+    if (hash === null) return
     const { directory, refuseMs, now } = this.#options
     const at = now()
     this.#suspects.set(hash, { hash, at, reason: STUCK })

@@ -8,6 +8,7 @@ import type {
 } from '../../core/domain/flow/source-parameters.ts'
 import { quote } from '../../core/domain/names.ts'
 import type { SourceSelect, SourceValue } from '../../core/domain/ports/engine-ports.ts'
+import { isDate } from '../../core/time.ts'
 import { StagedCsv } from '../staged-csv.ts'
 import {
   type FileJob,
@@ -305,16 +306,8 @@ function fitsType(type: SqliteType, value: Exclude<SqliteValue, null>): boolean 
   }
 }
 
-const DATE_TEXT = /^\d{4}-\d\d-\d\d$/
 const MOMENT =
   /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d)(?::(\d\d)(?:\.(\d{1,6})0*)?)?)?(?:Z|[+]00:?00)?$/
-
-function isDate(text: string): boolean {
-  if (!DATE_TEXT.test(text) || text.startsWith('0000')) return false
-  const date = new Date(`${text}T00:00:00Z`)
-  // For a date such as 30 February, the result is another day or invalid.
-  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(text)
-}
 
 /** For example `2024-05-06 07:08:09.000000`, or null if SQLite may read the text differently. */
 function momentOf(text: string): string | null {

@@ -30,26 +30,19 @@ export type RowStatement =
       /** Options that only tables support. */
       readonly ofTable?: TableInsert
     }
-  | {
-      readonly kind: 'update'
-      readonly table: QualifiedName
-      readonly alias: string | null
-      readonly assignments: readonly Assignment[]
-      /** The condition as SQL. */
-      readonly where: string | null
-      /** `FROM` of an UPDATE, `USING` of a DELETE. Only tables support these. */
-      readonly from: string | null
-      readonly returning: string | null
-    }
-  | {
-      readonly kind: 'delete'
-      readonly table: QualifiedName
-      readonly alias: string | null
-      readonly where: string | null
-      readonly from: string | null
-      readonly returning: string | null
-    }
+  | (ChangedRows & { readonly kind: 'update'; readonly assignments: readonly Assignment[] })
+  | (ChangedRows & { readonly kind: 'delete' })
   | { readonly kind: 'truncate'; readonly table: QualifiedName }
+
+interface ChangedRows {
+  readonly table: QualifiedName
+  readonly alias: string | null
+  /** The condition as SQL. */
+  readonly where: string | null
+  /** `FROM` of an UPDATE, `USING` of a DELETE. Only tables support these. */
+  readonly from: string | null
+  readonly returning: string | null
+}
 
 interface TableInsert {
   readonly alias: string | null

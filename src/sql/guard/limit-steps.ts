@@ -266,16 +266,18 @@ const listAggregate: Steps = (args) => {
 
 const twoLists: Steps = (args) => times(500, callNode('+', length(args, 0), length(args, 1)))
 
-/** Compiling a pattern counts like matching this many bytes of text. */
+/** Compiling a pattern, once for each row, counts like matching this many bytes of text. */
 const PATTERN_BYTES = 2000
 
 const pattern: Steps = (args) => {
   const written = constantText(args[1])
-  const states = written === undefined ? null : patternStates(written)
+  if (written === undefined) {
+    const texts = callNode('+', bytes(args, 0), integerNode(PATTERN_BYTES))
+    return callNode('*', times(2, bytes(args, 1)), texts)
+  }
+  const states = patternStates(written)
   // One pass, like any other function that reads a text.
-  if (states === 1) return null
-  const each = states === null ? times(2, bytes(args, 1)) : double(integerNode(states))
-  return callNode('*', each, callNode('+', bytes(args, 0), integerNode(PATTERN_BYTES)))
+  return states === 1 ? null : times(states, bytes(args, 0))
 }
 
 /** RE2 takes one or two steps per byte for a simple pattern, and one per state for a hard one. */

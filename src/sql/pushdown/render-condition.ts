@@ -3,6 +3,7 @@
  * left out, so too many rows may arrive, but never too few.
  */
 import type { SourceColumn } from '../../core/domain/flow/source-parameters.ts'
+import { isDate } from '../../core/time.ts'
 import { parameterOf } from '../guard/placeholders.ts'
 import { type ColumnKind, columnKind, isSameDecimal, type SourceText } from './column-kinds.ts'
 import type { CompareOperator, Operand, SourceCondition } from './source-read.ts'
@@ -308,7 +309,6 @@ function doubleOf(given: Given, text: SourceText): string | null {
   return text.double(Number(given.digits))
 }
 
-const DATE_LITERAL = /^(\d{4})-(\d\d)-(\d\d)$/
 const TIMESTAMP_TEXT = /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d(?:\.\d{1,6})?))?$/
 
 /** Returns a date or time that every source reads alike. Time zones are UTC. */
@@ -319,13 +319,6 @@ function momentOf(kind: 'date' | 'timestamp' | 'timestamptz', given: Given): str
   const [, date = '', time = '00:00:00'] = TIMESTAMP_TEXT.exec(given.text) ?? []
   if (!isDate(date) || !isTime(time)) return null
   return kind === 'timestamptz' ? `${date} ${time}+00` : `${date} ${time}`
-}
-
-function isDate(text: string): boolean {
-  const [, year = '0', month = '0', day = '0'] = DATE_LITERAL.exec(text) ?? []
-  if (Number(year) < 1) return false
-  const date = new Date(`${text}T00:00:00Z`)
-  return date.getUTCMonth() + 1 === Number(month) && date.getUTCDate() === Number(day)
 }
 
 function isTime(text: string): boolean {

@@ -23,18 +23,18 @@ const README_LIMITS = { filesMax: 1000, charsMax: 12_000 }
  */
 const FLOORS: Readonly<Record<QuestionClass, readonly [all: number, sample: number]>> = {
   definition: [25, 3],
-  option: [25, 4],
-  number: [21, 2],
+  option: [27, 4],
+  number: [23, 3],
   'yes or no': [26, 3],
   'how-to': [25, 4],
   list: [25, 4],
-  licence: [22, 3],
-  comparison: [23, 4],
+  licence: [24, 3],
+  comparison: [25, 4],
   'follow-up': [24, 2],
-  count: [22, 3],
+  count: [27, 4],
 }
-/** Of the sample, which gives 42 of 50. */
-const SAMPLE_FLOOR = 40
+/** Of the sample, which gives 44 of 50. */
+const SAMPLE_FLOOR = 42
 
 let t: TestApp
 let questions: readonly ClassQuestion[] = []
@@ -126,8 +126,8 @@ const UNTOLD = [
   'Is X certified for medical devices?',
   'How long does X take to learn?',
 ]
-/** 9 % of them get `answer` with all documents. */
-const CONFIDENT_SHARE_MAX = 0.25
+/** 4 % of them get `answer` with all documents. */
+const CONFIDENT_SHARE_MAX = 0.15
 
 test('what a README that the question names does not tell is rarely claimed to be found', async () => {
   const named = [...new Set(questions.flatMap(({ expected }) => expected[0]?.document ?? []))]

@@ -94,7 +94,12 @@ function missingNames({ question, passages, documents }: Findings): readonly str
   if (!new RegExp(`(?<![\\p{L}\\p{N}])${program}`, 'iu').test(told)) return [program]
   const text = bare(told)
   const names = [...question.matchAll(NAMED_THING)].flatMap(([, one, other]) => one ?? other ?? [])
-  return [...new Set(names)].filter((name) => bare(name) !== '' && !text.includes(bare(name)))
+  // `source of` does not mention the CEO.
+  const isTold = (name: string) => {
+    if (!/^\p{Lu}+$/u.test(name)) return text.includes(bare(name))
+    return told.includes(name) || new RegExp(`(?<!\\p{L})${name}`, 'iu').test(told)
+  }
+  return [...new Set(names)].filter((name) => bare(name) !== '' && !isTold(name))
 }
 
 function nothingToSearch({ names }: Findings): string {

@@ -18,6 +18,7 @@ import {
   type WrittenAnswer,
   writtenAnswer,
 } from './extractive-answer.ts'
+import { keywords } from './keywords.ts'
 import { type BaseFailure, type Choice, choiceOf, SEARCH_ID } from './many-bases.ts'
 import {
   AROUND_ID,
@@ -30,8 +31,17 @@ import {
   withNeighbours,
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
-import { rankedUnits } from './unit-ranking.ts'
-import { bare, documentNames, filesIn, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
+import { rankedUnits, withoutNames } from './unit-ranking.ts'
+import {
+  bare,
+  COMPARES,
+  definingForm,
+  documentNames,
+  filesIn,
+  idsIn,
+  numberedForms,
+  optionsIn,
+} from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 
@@ -43,11 +53,15 @@ const ROWS_ID = 'rows'
 /** For chunks with an option or number from the question, and within documents that it names. */
 const OPTION_ID = 'option-'
 const NUMBER_ID = 'number-'
+const DEFINING_ID = 'defining-'
+const COMPARED_ID = 'compared-'
 const FILE_ID = 'file-'
 const NAMED_ID = 'named-'
-const FURTHER_IDS = new RegExp(`^(?:${OPTION_ID}|${NUMBER_ID}|${FILE_ID}|${NAMED_ID})`)
+const FURTHER_IDS = new RegExp(
+  `^(?:${OPTION_ID}|${NUMBER_ID}|${DEFINING_ID}|${COMPARED_ID}|${FILE_ID}|${NAMED_ID})`,
+)
 /** Ids of the calls in the last turn before the answer. */
-const LAST_IDS = new RegExp(`^(?:${NAMED_ID}|${AROUND_ID})`)
+const LAST_IDS = new RegExp(`^(?:${NAMED_ID}|${COMPARED_ID}|${AROUND_ID})`)
 
 /** Lists knowledge bases, searches each, and quotes the sentences that match best. */
 export function extractiveChat(embed: Embedder['embed']): ChatModel {
@@ -158,7 +172,8 @@ function nextCalls(turn: Turn): readonly ToolCall[] {
   }
   if (isAsked || calls.some(({ id }) => LAST_IDS.test(id))) return []
   const found = foundBy(turn)
-  return [...namedCalls(turn, found), ...callsAround(found.flatMap(({ passages }) => passages))]
+  const around = callsAround(found.flatMap(({ passages }) => passages))
+  return [...namedCalls(turn, found), ...comparedCalls(turn, found), ...around]
 }
 
 function foundBy({ choice, searches }: Turn): readonly Found[] {
@@ -183,11 +198,13 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
   const [option] = optionsIn(question)
   const files = filesIn(question)
   const numbered = numberedForms(question)
+  const defining = definingForm(question)
   const inFiles = files.map((word) => `id LIKE ${literal(`%${word}%`)}`)
   const conditions = [
     [SEARCH_ID, ''],
     ...(option === undefined ? [] : [[OPTION_ID, holding(option)]]),
     ...(numbered === null ? [] : [[NUMBER_ID, matching(numbered.byNoun, numbered.byLabel)]]),
+    ...(defining === null ? [] : [[DEFINING_ID, defined(defining)]]),
     ...(files.length === 0 ? [] : [[FILE_ID, ` AND (${inFiles.join(' OR ')})`]]),
   ]
   // The further searches come last, because the number of tool calls is limited.
@@ -196,6 +213,18 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
       const input = searchOf(question, name, condition)
       return { id: `${id}${index + 1}`, name: QUERY_TOOL, input }
     })
+  })
+}
+
+/** Searches for a compared thing that no passage mentions. */
+function comparedCalls({ question, choice }: Turn, found: readonly Found[]): readonly ToolCall[] {
+  const [, ...things] = COMPARES.exec(question) ?? []
+  return found.flatMap(({ passages }, index) => {
+    const told = bare(passages.map((one) => `${one.documentId} ${one.text}`).join(' '))
+    const missing = things.find((thing) => !told.includes(bare(thing)))
+    if (missing === undefined) return []
+    const input = searchOf(missing, choice.chosen[index] ?? '')
+    return [{ id: `${COMPARED_ID}${index + 1}`, name: QUERY_TOOL, input }]
   })
 }
 
@@ -210,7 +239,10 @@ function namedCalls({ question, choice }: Turn, found: readonly Found[]): readon
     const ids = new Set(ofNamed(question, passages).map(({ documentId }) => documentId))
     if (ids.size === 0) return []
     const condition = ` AND id IN (${[...ids].map(literal).join(', ')})${held}`
-    const input = searchOf(question, choice.chosen[index] ?? '', condition)
+    // All of them mention the document's name.
+    const rest = withoutNames(question, passages)
+    const text = keywords(rest).length > 0 ? rest : question
+    const input = searchOf(text, choice.chosen[index] ?? '', condition)
     return [{ id: `${NAMED_ID}${index + 1}`, name: QUERY_TOOL, input }]
   })
 }
@@ -235,6 +267,11 @@ function holding(option: string): string {
 
 function matching(...forms: readonly string[]): string {
   return ` AND regexp_matches(chunk_content, ${literal(forms.join('|'))}, 'i')`
+}
+
+/** Most chunks do not contain the part, so the slower expression is tried on few. */
+function defined({ form, part }: NonNullable<ReturnType<typeof definingForm>>): string {
+  return ` AND contains(chunk_content, ${literal(part)})${matching(form)}`
 }
 
 function hasForm(form: string, { heading, text }: Passage): boolean {

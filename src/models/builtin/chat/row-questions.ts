@@ -219,6 +219,10 @@ const COMPARISONS: readonly (readonly [RegExp, string])[] = [
   [/at most|hochstens/, '<='],
 ]
 
+/** A value of several words at the end, such as `MIT OR Apache-2.0` or `New York`. */
+const LONG_VALUE =
+  /(\p{L}+)\s+(\(?\p{Lu}[^\s?]*(?:\s+(?:of|the|\(?\p{Lu}[^\s?]*))+)(?=\?|[.!\s]*$)/u
+
 /** A condition such as `license = 'MIT'`, if the value is quoted or next to the column's name. */
 function columnCondition(
   question: string,
@@ -229,11 +233,13 @@ function columnCondition(
     ([word]) => word,
   )
   const at = words.findIndex((word) => used.has(folded(word).replace(/[.]+$/, '')))
-  const quoted = words.find((word) => /^["'“]/.test(word))
   const isSkipped = (word: string) =>
     /^(is|are|of|equals?|the|a|ist|von|than|over|under|above|below|more|less|at|least|most|after|before)$/i.test(
       word,
     )
+  const [, near = '', long] = LONG_VALUE.exec(question) ?? []
+  const isLong = used.has(folded(near)) || isSkipped(near)
+  const quoted = words.find((word) => /^["'“]/.test(word)) ?? (isLong ? long : undefined)
   const after = words.slice(at + 1).find((word) => !isSkipped(word))
   const before = words[at - 1]
   const isValue = (word: string | undefined): word is string => {

@@ -129,7 +129,7 @@ function judgement(
 const NAMED_CHARS_MIN = 400
 
 /** The question without the names of documents that passages come from, if they are long enough. */
-function withoutNames(question: string, passages: readonly Passage[]): string {
+export function withoutNames(question: string, passages: readonly Passage[]): string {
   const documents = [...Map.groupBy(passages, ({ documentId }) => documentId).values()]
   const long = documents.filter((those) => {
     return those.reduce((sum, { text }) => sum + text.length, 0) >= NAMED_CHARS_MIN
@@ -179,7 +179,7 @@ function judgementOf(
 
 /** Capitalized words after the first word: in English, names of people, places and products. */
 const NAMES =
-  /(?<=[^\s.!?:]\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}]+(?: \p{Lu}[\p{L}\p{M}]+)*(?![-\p{N}])/gu
+  /(?<=[^\s.!?:]\s+[\p{Pi}\p{Ps}"']?)\p{Lu}[\p{L}\p{M}]+(?: \p{Lu}[\p{L}\p{M}]+)*(?![-\p{L}\p{M}\p{N}])/gu
 /** In a title, all words are capitalized. */
 const TITLE = /\s(?:Is|Are|Was|Were|Do|Does|Did|Can|The|Of|To|In|For)\s/
 /** Whom the question is addressed to, as in `Hello Claude, …`. */
@@ -200,7 +200,11 @@ function unknownNamesOf(
     return word.length >= NAME_LETTERS && !told.includes(begin)
   }
   const names = question.replace(ADDRESSEE, '').match(NAMES) ?? []
-  const unknown = names.map((name) => name.split(' ').filter(isUnknown).join(' '))
+  const unknown = names.map((name) => {
+    const words = name.split(' ')
+    const long = words.filter((word) => word.length >= NAME_LETTERS)
+    return long.length > 0 && long.every(isUnknown) ? name : words.filter(isUnknown).join(' ')
+  })
   return [...new Set(unknown)].filter((name) => name !== '')
 }
 
@@ -220,13 +224,17 @@ const ASKS_PRICE =
 const PRICE =
   /\p{Sc}\s?\d|\d\s?(?:\p{Sc}|,-|(?:chf|franken|fr|kr)\b)|\b(?:prices?|preise?|fees?)\b\D{0,60}\d|\bcosts?\b\W{1,20}\d|\b(?:free|gratis|kosten(?:los|frei)|umsonst|dollars?|euros?|pounds?|cents?|usd|eur)\b/iu
 
-/** If there is no price, date, number or name, whichever is asked for, near the best sentence. */
+const ASKS_PHONE = /\b(?:(?:tele)?phone|fax) number\b|\btelefonnummer\b/i
+const PHONE = /\+?\d(?:[ ()/.-]?\d){5,}/
+
+/** If there is no price, phone number, date, number or name, whichever is asked for, near the best sentence. */
 function lacksWanted(question: string, asked: QuestionKind, best: ScoredUnit | undefined): boolean {
   if (best === undefined) return false
   const { kind, stretch, span } = best.unit.site
   const start = Math.max(0, span.start - AROUND_CHARS)
   const around = stretch.text.slice(start, span.end + AROUND_CHARS)
   if (ASKS_PRICE.test(question)) return kind === 'code' || !PRICE.test(around)
+  if (ASKS_PHONE.test(question)) return !PHONE.test(around)
   const wanted = wantedKind(question)
   if (wanted === null || !MISSED[asked].includes(wanted)) return false
   if (wanted !== 'person') return !holdsKind(wanted, around, question)

@@ -45,7 +45,8 @@ export class WantedForm {
   /** Call this in text order, so that the first sentence below a heading is recognized. */
   worthOf(unit: AnswerUnit): number {
     const label = this.#subjects.length > 0 ? '' : (LABEL.exec(unit.text)?.[1] ?? '')
-    const isHeaded = this.#isAsked(unit.site.heading, unit) || this.#isAsked(label, unit)
+    const isLabelled = this.#isAsked(label, unit)
+    const isHeaded = this.#isAsked(unit.site.heading, unit) || isLabelled || this.#isCell(unit)
     // A title, a single word or half a sentence explains less than an equally good whole sentence.
     const cost = unit.isFragment && !isHeaded ? WORTH.fragment : 0
     const names = documentNames(unit.passage)
@@ -54,13 +55,23 @@ export class WantedForm {
     const named = isFile ? WORTH.file : isNamed ? WORTH.named : 0
     const isFirst = this.#isFirst(unit)
     const headed = isHeaded ? WORTH.headed + Number(isFirst) : 0
+    const labelled = isLabelled && SHORT_LABEL.test(label) ? WORTH.labelled : 0
     const list = this.#worthOfList(unit, isHeaded)
     const form = this.#worthOfOption(unit) + this.#worthOfDefinition(unit, isFirst)
     const isShown = this.#asksHow && unit.site.kind === 'code'
     // Below a question, the first sentence answers.
     const isCommand = isHeaded && !isQuestion(unit.site.heading)
     const shown = isShown ? WORTH.shown + (isCommand ? WORTH.commands : 0) : 0
-    return form + this.#worthOfCode(unit) + named + headed + list + shown - cost
+    return form + this.#worthOfCode(unit) + named + headed + labelled + list + shown - cost
+  }
+
+  /** Whether a row is about what the question names, and a column about what it asks for. */
+  #isCell(unit: AnswerUnit): boolean {
+    const { kind, lead, stretch } = unit.site
+    if (kind !== 'row' || lead === null) return false
+    const [, first = ''] = FIRST_CELL.exec(unit.text) ?? []
+    const columns = keywords(stretch.text.slice(lead.start, lead.end))
+    return this.#isAsked(first, unit) && columns.some((word) => this.#asked.has(word))
   }
 
   /** Whether a heading or label names what the question asks for, ignoring the document's name. */
@@ -174,7 +185,13 @@ const SECTION_NUMBER = /^(?:§\s*)?\d{1,3}(?:\.\d{1,3})*[.)]?\s+/
 const FOUR_WORDS = /(?:\S+\s+){3}\S/
 
 /** Matches a label such as `License: MIT`. */
-const LABEL = /^[\s*_`-]*([\p{L}][\p{L} -]{1,30})[*_`]*:/u
+const LABEL = /^[\s*_`-]*([\p{L}][\p{L} -]{1,30})[*_`]*:(?=\s)/u
+
+/** Longer ones begin a sentence, and `no-renames` is the name of an option. */
+const SHORT_LABEL = /^\p{L}+(?: \p{L}+)?$/u
+
+/** Matches what a row of a table is about. */
+const FIRST_CELL = /^\|([^|]{1,60})\|/
 
 /** On the same scale as the other parts of a unit's score. */
 const WORTH = {
@@ -183,6 +200,7 @@ const WORTH = {
     named: 4,
     file: 12,
     headed: 3,
+    labelled: 4,
     list: 12,
     mixed: 1,
     code: 3,
@@ -192,6 +210,8 @@ const WORTH = {
   },
 } as const
 const SUBJECT_WORDS_MAX = 3
+/** Shorter names are abbreviations, whose case is always the same. */
+const NAME_CHARS = 5
 
 const WHAT_IS =
   /^(?:what(?: is|'s| are| was| were)|was (?:ist|sind)|what (?:does|did)|was macht)\s+(?:an? |the |der |die |das |eine? )?/i
@@ -204,8 +224,8 @@ export const COMPARES =
 function subjectsOf(question: string): readonly string[] {
   const [, one, other] = COMPARES.exec(question) ?? []
   if (one !== undefined && other !== undefined) return [bare(one), bare(other)]
-  const subject = subjectOf(question)
-  return subject === null ? [] : [subject]
+  const subject = subjectWords(question)
+  return subject === null ? [] : [bare(subject)]
 }
 
 const ASKS_FOR_ALL =
@@ -244,28 +264,49 @@ export function idsIn(question: string): readonly string[] {
   return [...new Set(ids.flatMap((word) => [word, word.toLowerCase()]))].slice(0, NAMES_MAX)
 }
 
-function subjectOf(question: string): string | null {
+/** `transport` for `What is a transport in pino?` */
+function subjectWords(question: string): string | null {
   if (!WHAT_IS.test(question)) return null
-  const rest = question
+  const words = question
     .replace(WHAT_IS, '')
     .replace(/^.*?["“„`]([^"”“`]+)["”“`].*$/, '$1')
     .replace(/\s+(?:in|for|of|bei|von|do|mean|used for)\b.*$/i, '')
     .replace(/[?!.\s]+$/, '')
-  const subject = bare(rest)
-  return subject === '' || rest.split(/\s+/).length > SUBJECT_WORDS_MAX ? null : subject
+  return bare(words) === '' || words.split(/\s+/).length > SUBJECT_WORDS_MAX ? null : words
 }
 
 const DEFINES =
   /^(.{2,60}?)(?:\s+(?:(?:is|are|was|were|ist|sind)\s+(?:an?|the|one|your|ein|eine|der|die|das)|means|provides)\s|\s+[-–—]+\s|:\s|\s*\n)/isu
+/** `Checkpoints are points in …`, but not `Checkpoints are made …`. */
+const DEFINES_MANY =
+  /^(.{2,60}?s)[*_`]*\s+are\s+(?!(?:\w+(?:ed|en|ing|ly)|not|made|run|set|always|also|often)\b)/isu
 
-/** Matches definitions such as `X is a …`, `X - a …`. */
+/**
+ * How texts define the subject of "What is a checkpoint?", as a regular expression for DuckDB, and a
+ * part of it that is quickly found. Null for other questions.
+ */
+export function definingForm(question: string) {
+  const subject = subjectWords(question)
+  if (subject === null || keywords(subject).length === 0) return null
+  // `the default of …` is a fact about something else.
+  if (/\s(?:of|for|von|für)\s/i.test(question)) return null
+  const name = subject.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  const start = `(^|\\n|[.:] )[*_\`]*(an? |the |eine? |der |die |das )?${name}(s|e|en)?[*_\`]*( \\(.*\\)[*_\`]*)?`
+  const [longest = ''] = subject.split(/\s+/).sort((a, b) => b.length - a.length)
+  // The first letter may be small or a capital.
+  const part = longest.length < NAME_CHARS ? longest : longest.slice(1)
+  return { form: `${start}( is | are | ist | sind | ?\\n)|\\(${name}\\) ist? `, part }
+}
+
+/** Matches definitions such as `X is a …`, `X - a …`, `Xs are …`, `Extended Xylophone (X) is …`. */
 function definesIt(text: string, subject: string): boolean {
-  const start = DEFINES.exec(text)?.[1]
-  if (start === undefined) return false
-  const named = bare(
-    start.replace(/^\W*(?:an?|the|der|die|das|eine?)\s/i, '').replace(/\s(?:for|of|in)\s.*/is, ''),
-  )
-  return named === subject
+  const start = (DEFINES.exec(text) ?? DEFINES_MANY.exec(text))?.[1]
+  if (start === undefined || OPTION_NAME.test(start)) return false
+  const [name = '', abbreviation = ''] = start.split('(')
+  const plain = name
+    .replace(/^\W*(?:an?|the|der|die|das|eine?)\s/i, '')
+    .replace(/\s(?:for|of|in)\s.*/is, '')
+  return [plain, abbreviation].map(bare).some((one) => one === subject || one === `${subject}s`)
 }
 
 /** Matches `pino-abstract-transport`, `invoice_2024.pdf`. */
