@@ -267,22 +267,12 @@ class ConditionCheck {
     const values = this.#valuesOf(column)
     if (values === null || limit === null) return null
     const [holds, fails] = isNegated ? [FALSE, TRUE] : [TRUE, FALSE]
+    const below = kind === '=' ? fails : holds
+    const equal = kind === '<' ? fails : holds
     const truths = new Uint8Array(values.length)
-    if (kind === '=') {
-      for (let place = 0; place < truths.length; place += 1) {
-        const one = values[place] ?? Number.NaN
-        truths[place] = one === limit ? holds : Number.isNaN(one) ? UNKNOWN : fails
-      }
-    } else if (kind === '<') {
-      for (let place = 0; place < truths.length; place += 1) {
-        const one = values[place] ?? Number.NaN
-        truths[place] = one < limit ? holds : one >= limit ? fails : UNKNOWN
-      }
-    } else {
-      for (let place = 0; place < truths.length; place += 1) {
-        const one = values[place] ?? Number.NaN
-        truths[place] = one <= limit ? holds : one > limit ? fails : UNKNOWN
-      }
+    for (let place = 0; place < truths.length; place += 1) {
+      const one = values[place] ?? Number.NaN
+      truths[place] = one < limit ? below : one > limit ? fails : one === limit ? equal : UNKNOWN
     }
     return truths
   }

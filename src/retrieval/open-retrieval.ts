@@ -2,7 +2,6 @@ import type { CatalogSnapshot } from '../core/domain/access/catalog-snapshot.ts'
 import type {
   IndexPossibility,
   IndexReport,
-  VectorIndexState,
   VectorIndexType,
 } from '../core/domain/index-definition.ts'
 import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
@@ -45,7 +44,7 @@ export interface Retrieval {
   readonly vectorCaches: VectorCaches
   readonly rowCaches: RowCaches
   readonly commits: CommitWatch
-  readonly indexStates: IndexStates
+  readonly indexStates: VectorIndexStates
   readonly ports: {
     readonly nearest: NearestChunks
     readonly known: KnownChunks
@@ -68,7 +67,7 @@ export function openRetrieval(
   const rowCaches = new RowCaches({ reader, snapshot }, { bytesMax: options.rowBytesMax })
   const commits = new CommitWatch(snapshot)
   store.setListener(allTold([commits, vectorCaches, rowCaches], follower))
-  const indexStates = new IndexStates({ vectorCaches, hnsw, snapshot })
+  const indexStates = indexStatesOf({ vectorCaches, hnsw, snapshot })
   const searched = { nearest: vectorCaches, known: vectorCaches, rows: rowCaches }
   const ports = { ...searched, commits, indexes: indexStates }
   return { vectorCaches, rowCaches, commits, indexStates, ports }
@@ -93,38 +92,18 @@ function allTold(
   }
 }
 
-interface IndexStatesDeps {
+function indexStatesOf(given: {
   readonly vectorCaches: Pick<VectorCaches, 'access' | 'reportOf'>
   readonly hnsw: Pick<AcceleratorFactory, 'possibility'>
   snapshot(): CatalogSnapshot
-}
-
-class IndexStates implements VectorIndexStates {
-  readonly #deps: IndexStatesDeps
-
-  constructor(deps: IndexStatesDeps) {
-    this.#deps = deps
+}): VectorIndexStates {
+  const { vectorCaches, hnsw, snapshot } = given
+  const possible = (): Readonly<Record<VectorIndexType, IndexPossibility>> => {
+    return { exact: { possible: true }, ivf: { possible: true }, hnsw: hnsw.possibility() }
   }
-
-  possible(): Readonly<Record<VectorIndexType, IndexPossibility>> {
-    const hnsw = this.#deps.hnsw.possibility()
-    return { exact: { possible: true }, ivf: { possible: true }, hnsw }
-  }
-
-  states(): readonly VectorIndexState[] {
-    const { knowledgeBases } = this.#deps.snapshot()
-    return knowledgeBases.map((kb) => ({
-      project: kb.projectName,
-      knowledgeBase: kb.name,
-      type: kb.vectorIndex?.type ?? 'auto',
-      ...this.#reportOf(kb),
-    }))
-  }
-
-  #reportOf(kb: KnowledgeBase): IndexReport {
-    const { vectorCaches } = this.#deps
+  const reportOf = (kb: KnowledgeBase): IndexReport => {
     const type = kb.vectorIndex?.type
-    const possibility = type === undefined ? null : this.possible()[type]
+    const possibility = type === undefined ? null : possible()[type]
     if (possibility?.possible === false) {
       const detail = `${possibility.reason}; all vectors are compared meanwhile`
       return { state: 'unavailable', vectorCount: null, detail }
@@ -133,6 +112,15 @@ class IndexStates implements VectorIndexStates {
     if (report !== null) return report
     return { state: 'exact', vectorCount: null, detail: vectorCaches.access(kb).detail }
   }
+  const states = () => {
+    return snapshot().knowledgeBases.map((kb) => ({
+      project: kb.projectName,
+      knowledgeBase: kb.name,
+      type: kb.vectorIndex?.type ?? ('auto' as const),
+      ...reportOf(kb),
+    }))
+  }
+  return { possible, states }
 }
 
 interface Commits {

@@ -10,8 +10,15 @@ import type {
   VectorSource,
 } from '../../core/domain/ports/retrieval-ports.ts'
 import type { ChunkMap, MapProgress } from '../../core/domain/ports/search-ports.ts'
+import { onAbort } from '../../core/runtime/cancellation.ts'
 import { WorkerHost } from '../../core/runtime/worker-host.ts'
-import { type FromMapThread, type ToMapThread, WAY, type WantedTexts } from './map-protocol.ts'
+import {
+  type FromMapThread,
+  rowsAt,
+  type ToMapThread,
+  WAY,
+  type WantedTexts,
+} from './map-protocol.ts'
 import type { RegionText } from './region-words.ts'
 
 /** If there are more chunks, this many are sampled evenly. */
@@ -131,11 +138,7 @@ function chosenRows(
 ) {
   const rows = [...keys.keys()].filter(isWanted)
   if (rows.length === keys.length) return { keys: keys.slice(), values: vectors.slice() }
-  const values = new Float32Array(rows.length * dimensions)
-  for (const [to, at] of rows.entries()) {
-    values.set(vectors.subarray(at * dimensions, (at + 1) * dimensions), to * dimensions)
-  }
-  return { keys: BigInt64Array.from(rows, (at) => keys[at] ?? 0n), values }
+  return rowsAt(rows, { keys, values: vectors }, dimensions)
 }
 
 async function regionTexts(
@@ -168,7 +171,7 @@ function unexpected({ kind }: FromMapThread): Error {
 class MapWorker {
   readonly #host: WorkerHost
   readonly #signal: AbortSignal
-  readonly #stop: () => void
+  readonly #stopListening: () => void
   #waiting: PromiseWithResolvers<FromMapThread> | null = null
   #end: Error | null = null
 
@@ -180,8 +183,7 @@ class MapWorker {
       onMessage: (data) => this.#heard(data as FromMapThread, onProgress),
       onEnd: (cause) => this.#fail(new Error('the thread of a map ended', { cause })),
     })
-    this.#stop = () => this.#fail(signal.reason)
-    signal.addEventListener('abort', this.#stop)
+    this.#stopListening = onAbort(signal, () => this.#fail(signal.reason))
   }
 
   async ask(
@@ -199,7 +201,7 @@ class MapWorker {
   }
 
   async close(): Promise<void> {
-    this.#signal.removeEventListener('abort', this.#stop)
+    this.#stopListening()
     await this.#host.terminate()
   }
 

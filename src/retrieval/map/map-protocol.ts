@@ -31,6 +31,19 @@ export type FromMapThread =
   | ({ readonly kind: 'placed' } & WantedTexts)
   | ({ readonly kind: 'named' } & PlacedMap)
 
+/** Copies these rows with their keys. @param values row by row */
+export function rowsAt(
+  places: readonly number[] | Uint32Array,
+  { keys, values }: { readonly keys: BigInt64Array; readonly values: Float32Array },
+  dimensions: number,
+) {
+  const taken = new Float32Array(places.length * dimensions)
+  for (const [to, at] of places.entries()) {
+    taken.set(values.subarray(at * dimensions, (at + 1) * dimensions), to * dimensions)
+  }
+  return { keys: BigInt64Array.from(places, (at) => keys[at] ?? 0n), values: taken }
+}
+
 /** The progress at which each stage starts and ends, in proportion to its duration. */
 export const WAY: Readonly<Record<MapProgress['stage'], readonly [number, number]>> = {
   waiting: [0, 0],

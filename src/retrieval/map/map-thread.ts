@@ -13,6 +13,7 @@ import {
 import {
   type FromMapThread,
   type PlacedMap,
+  rowsAt,
   type ToMapThread,
   WAY,
   type WantedTexts,
@@ -131,11 +132,7 @@ function byKey(keys: BigInt64Array, values: Float32Array, dimensions: number) {
   if (isSorted) return { keys: keys.slice(), values: values.subarray(0, keys.length * dimensions) }
   const order = Uint32Array.from(keys, (_, at) => at)
   order.sort((a, b) => Number((keys[a] ?? 0n) - (keys[b] ?? 0n)))
-  const sorted = new Float32Array(keys.length * dimensions)
-  for (const [to, from] of order.entries()) {
-    sorted.set(values.subarray(from * dimensions, (from + 1) * dimensions), to * dimensions)
-  }
-  return { keys: BigInt64Array.from(order, (from) => keys[from] ?? 0n), values: sorted }
+  return rowsAt(order, { keys, values }, dimensions)
 }
 
 /** Same scale in both directions. @param places x, y in any unit @returns `scaled` likewise */

@@ -1,3 +1,4 @@
+import { KeyRows } from '../vectors/row-table.ts'
 import { RecordRow, recordKey, recordLength } from './row-records.ts'
 
 /** For rows written one by one. The first is small, because most knowledge bases are. */
@@ -8,43 +9,35 @@ const BLOCK_BYTES_MAX = 1024 * 1024
 export class RecordBlock {
   readonly bytes: Buffer
   readonly table: RecordTable
+  readonly number: number
   used = 0
   live = 0
   lastKey = 0
 
-  constructor(table: RecordTable, bytes: Buffer) {
+  constructor(table: RecordTable, number: number, bytes: Buffer) {
     this.table = table
+    this.number = number
     this.bytes = bytes
   }
 }
 
-interface Place {
-  readonly block: RecordBlock
-  readonly at: number
-}
-
-const KEYS_PER_PAGE = 256
-
-/** Keys come from a counter, so most keys of a page exist. */
-interface Page {
-  readonly blocks: (RecordBlock | null)[]
-  readonly places: Uint32Array
-  count: number
-}
-
 export class RecordTable {
-  readonly #pages = new Map<number, Page>()
-  readonly #blocks = new Set<RecordBlock>()
+  /** By number. */
+  readonly #blocks = new Map<number, RecordBlock>()
+  #blockCount = 0
+  /** The number of each key's block, and the position of its record in that. */
+  readonly #numbers = new KeyRows()
+  readonly #places = new KeyRows()
   #open: RecordBlock | null = null
 
-  get blocks(): ReadonlySet<RecordBlock> {
-    return this.#blocks
+  get blocks(): Iterable<RecordBlock> {
+    return this.#blocks.values()
   }
 
   /** @param places see `RecordRow` */
   get(key: number, places: readonly number[]): RecordRow | undefined {
-    const place = this.#placeOf(key)
-    return place && new RecordRow(place.block.bytes, place.at, places)
+    const block = this.#blockOf(key)
+    return block && new RecordRow(block.bytes, this.#places.get(key) ?? 0, places)
   }
 
   /** @returns the block created for it, or null if there was room in an existing one */
@@ -87,19 +80,20 @@ export class RecordTable {
 
   /** Frees a block with the records that are in use. */
   drop(block: RecordBlock): void {
-    if (!this.#blocks.delete(block)) return
+    if (!this.#blocks.has(block.number)) return
     if (this.#open === block) this.#open = null
-    const { bytes, used } = block
+    const { bytes, used, number } = block
     for (let at = 0; at < used; at += recordLength(bytes, at)) {
       const key = recordKey(bytes, at)
-      const place = this.#placeOf(key)
-      if (place?.block === block && place.at === at) this.#forget(key)
+      if (this.#numbers.get(key) === number && this.#places.get(key) === at) this.#forget(key)
     }
+    this.#blocks.delete(number)
   }
 
   #newBlock(bytes: Buffer): RecordBlock {
-    const block = new RecordBlock(this, bytes)
-    this.#blocks.add(block)
+    this.#blockCount += 1
+    const block = new RecordBlock(this, this.#blockCount, bytes)
+    this.#blocks.set(block.number, block)
     return block
   }
 
@@ -108,47 +102,28 @@ export class RecordTable {
     return block !== this.#open && block.live * 2 < block.used
   }
 
-  #placeOf(key: number): Place | undefined {
-    const number = Math.floor(key / KEYS_PER_PAGE)
-    const page = this.#pages.get(number)
-    const index = key - number * KEYS_PER_PAGE
-    const block = page?.blocks[index] ?? null
-    return block === null ? undefined : { block, at: page?.places[index] ?? 0 }
+  #blockOf(key: number): RecordBlock | undefined {
+    const number = this.#numbers.get(key)
+    return number === undefined ? undefined : this.#blocks.get(number)
   }
 
   #put(block: RecordBlock, at: number): void {
     const key = recordKey(block.bytes, at)
     this.#forget(key)
-    const number = Math.floor(key / KEYS_PER_PAGE)
-    let page = this.#pages.get(number)
-    if (page === undefined) {
-      page = {
-        blocks: new Array<RecordBlock | null>(KEYS_PER_PAGE).fill(null),
-        places: new Uint32Array(KEYS_PER_PAGE),
-        count: 0,
-      }
-      this.#pages.set(number, page)
-    }
-    const index = key - number * KEYS_PER_PAGE
-    page.blocks[index] = block
-    page.places[index] = at
-    page.count += 1
+    this.#numbers.set(key, block.number)
+    this.#places.set(key, at)
     block.live += recordLength(block.bytes, at)
     block.lastKey = Math.max(block.lastKey, key)
   }
 
   /** @returns the block that contained the key, or null */
   #forget(key: number): RecordBlock | null {
-    const place = this.#placeOf(key)
-    if (place === undefined) return null
-    const number = Math.floor(key / KEYS_PER_PAGE)
-    const page = this.#pages.get(number)
-    if (page !== undefined) {
-      page.blocks[key - number * KEYS_PER_PAGE] = null
-      page.count -= 1
-      if (page.count === 0) this.#pages.delete(number)
-    }
-    place.block.live -= recordLength(place.block.bytes, place.at)
-    return place.block
+    const block = this.#blockOf(key)
+    const at = this.#places.get(key)
+    if (block === undefined || at === undefined) return null
+    this.#numbers.delete(key)
+    this.#places.delete(key)
+    block.live -= recordLength(block.bytes, at)
+    return block
   }
 }

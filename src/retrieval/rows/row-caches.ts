@@ -69,9 +69,8 @@ export class RowCaches implements ChunkRows, CommitListener {
       readonly bytesMax: number
     },
   ) {
-    const { bytesMax } = given
     this.#deps = deps
-    this.#bytesMax = bytesMax
+    this.#bytesMax = given.bytesMax
   }
 
   get memoryBytes(): number {
