@@ -35,6 +35,18 @@ test.each([
   expect(answer).toContain(question.includes('move') ? '> **-m**\n>\n> **--move**' : '> **-d**')
 })
 
+const DOINGS = [
+  'When you sign a tag, the tag that you sign is shown as signed in the list of tags.',
+  '**-s**\n\n**--sign**\n\nUse the key of the user for it.',
+  '**--sign-off**\n\nAdd a line with the name of the user.',
+].join('\n\n')
+
+test('the option that is called like it answers how something is done', async () => {
+  const answer = await answerTo('How do I sign a tag?', DOINGS)
+  expect(answer).toContain('> **--sign**')
+  expect(answer).toContain('**Use the key of the user for it.**')
+})
+
 const SETTINGS = [
   '**pack.auto**\n\nWith more loose objects than this, `tool pack --auto` packs them. The default value is 6700.',
   '**pack.autoLimit**\n\nWith more packs than this, they become one. The default value is 50. A `pack.auto` of 0 disables it.',

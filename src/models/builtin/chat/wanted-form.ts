@@ -123,7 +123,15 @@ export class WantedForm {
   #worthOfOption(unit: AnswerUnit): number {
     if (this.explainsOption(unit))
       return WORTH.option + (OPTION_NAME.test(unit.text) ? WORTH.entry : 0)
-    return this.#options.some((option) => option.test(unit.text)) ? WORTH.mention : 0
+    if (this.#options.some((option) => option.test(unit.text))) return WORTH.mention
+    // `--sign` for "How do I sign a tag?"
+    const isDoing = this.#asksHow && namesAtStart(unit.text).some((name) => this.#does(name))
+    return isDoing ? WORTH.doing : 0
+  }
+
+  #does(option: string): boolean {
+    const [, name = ''] = /--(\p{L}{3,})(?![\p{L}-])/u.exec(option) ?? []
+    return keywords(name).some((word) => this.#asked.has(word))
   }
 
   /** A setting is explained where a row, an item or a sentence begins with its name. */
@@ -201,6 +209,7 @@ const WORTH = {
     file: 12,
     headed: 3,
     labelled: 4,
+    doing: 4,
     list: 12,
     mixed: 1,
     code: 3,
