@@ -11,7 +11,13 @@ import type {
 import { AppError } from '../core/errors.ts'
 import { isObject, parsedJson } from '../core/json.ts'
 import { type ChatConfig, FeatureRefused } from './chat-stream.ts'
-import { toolArguments, toolCallCount, toolCallOf, toolSchema } from './tool-arguments.ts'
+import {
+  shortCallId,
+  toolArguments,
+  toolCallCount,
+  toolCallOf,
+  toolSchema,
+} from './tool-arguments.ts'
 
 /** @throws FeatureRefused for a feature that the server has not refused before */
 type PlainTurn = (
@@ -238,7 +244,7 @@ function parsedCall(json: string, request: ChatRequest): Found {
   if (spec === undefined) return broken(`There are these tools only: ${names.join(', ')}.`)
   const others = Object.keys(rest)
   if (others.length > 0) return broken(`A tool call has no member "${others[0]?.slice(0, 40)}".`)
-  const id = `call${String(toolCallCount(request) + 1).padStart(5, '0')}`
+  const id = shortCallId(toolCallCount(request) + 1)
   const argumentsJson = typeof input === 'string' ? input : JSON.stringify(input ?? {})
   const call = toolCallOf({ id, name: spec.name, argumentsJson }, spec)
   if (call.malformed === undefined) return { kind: 'call', call }

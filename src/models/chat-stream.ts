@@ -38,7 +38,7 @@ export interface ChatConfig {
   /** Other options in the model's definition: `temperature`, `max_tokens`, … */
   readonly options?: Readonly<Record<string, unknown>>
   /** Which features the server has refused; if unset, none so far. */
-  readonly features?: FeatureMemory
+  readonly features?: FeatureMemory | undefined
 }
 
 export type SpokenDelta = Extract<ChatDelta, { kind: 'text' | 'reasoning' }>
@@ -104,8 +104,8 @@ function typedFailure(failure: AppError): AppError {
     const wait = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
     return new AppError('provider_busy', message, { cause, ...wait })
   }
-  if (failure.code !== 'provider_refused' || !CONTENT_WORDS.test(failure.message)) return failure
-  return new AppError('content_refused', failure.message, { cause: failure.cause })
+  if (code !== 'provider_refused' || !CONTENT_WORDS.test(message)) return failure
+  return new AppError('content_refused', message, { cause })
 }
 
 /** A failure sent as the first event is handled like any other. */
@@ -233,6 +233,14 @@ export class FeatureRefused extends AppError {
     super(failure.code, failure.message, { cause: failure.cause })
     this.feature = feature
   }
+}
+
+export function featuresUsed(
+  uses: Partial<Readonly<Record<ModelFeature, boolean>>>,
+): ReadonlySet<ModelFeature> {
+  // All keys come from the table.
+  const features = Object.keys(uses) as ModelFeature[]
+  return new Set(features.filter((feature) => uses[feature]))
 }
 
 /** Words with which a server refuses a feature, as opposed to reporting a mistake. */

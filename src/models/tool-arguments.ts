@@ -122,6 +122,11 @@ export class CallsInTheMaking {
   }
 }
 
+/** An id of nine letters and digits, as Mistral's models require. */
+export function shortCallId(number: number): string {
+  return `call${String(number).padStart(5, '0')}`
+}
+
 export function toolCallCount({ messages }: ChatRequest): number {
   const count = (message: ChatMessage) => {
     return message.role === 'assistant' ? message.toolCalls.length : 0
@@ -129,16 +134,12 @@ export function toolCallCount({ messages }: ChatRequest): number {
   return messages.reduce((sum, message) => sum + count(message), 0)
 }
 
-/** Strict mode: no additional properties, and all properties required. */
-export function isStrictSchema(schema: JsonSchema): boolean {
-  return isStrict(schema, 0)
-}
-
 const SCHEMA_DEPTH_MAX = 32
 
-function isStrict(node: unknown, depth: number): boolean {
+/** Strict mode: no additional properties, and all properties required. */
+export function isStrictSchema(node: unknown, depth = 0): boolean {
   if (depth > SCHEMA_DEPTH_MAX) return false
-  if (Array.isArray(node)) return node.every((item) => isStrict(item, depth + 1))
+  if (Array.isArray(node)) return node.every((item) => isStrictSchema(item, depth + 1))
   if (!isObject(node)) return true
   const { properties, required, additionalProperties } = node
   if (typeof properties === 'object' && properties !== null) {
@@ -146,5 +147,5 @@ function isStrict(node: unknown, depth: number): boolean {
     const areAll = Object.keys(properties).every((name) => names.includes(name))
     if (additionalProperties !== false || !areAll) return false
   }
-  return Object.values(node).every((value) => isStrict(value, depth + 1))
+  return Object.values(node).every((value) => isStrictSchema(value, depth + 1))
 }

@@ -1,3 +1,4 @@
+import TABLE from '../../assets/reading/formats.json' with { type: 'json' }
 import type { ScanMediaType } from '../core/domain/ports/reading-ports.ts'
 import type { FileFormat } from '../core/domain/uploaded-file.ts'
 import { isObject, parsedJson } from '../core/json.ts'
@@ -6,27 +7,10 @@ import { languageOfName, languageOfShebang } from './programming-languages.ts'
 import { markedEncoding, wideEncoding } from './text-encoding.ts'
 import { beginsLikeZip, zipEntries, zipNames } from './zip-file.ts'
 
-const ENDINGS: readonly (readonly [FileFormat, string])[] = [
-  ['csv', 'csv tsv tab'],
-  ['json', 'json geojson'],
-  ['jsonl', 'jsonl ndjson'],
-  ['html', 'html htm xhtml'],
-  ['markdown', 'md markdown mdx mkd rmd qmd'],
-  ['asciidoc', 'adoc asciidoc asc'],
-  ['rst', 'rst rest'],
-  ['org', 'org'],
-  ['latex', 'tex latex ltx'],
-  ['subtitles', 'srt vtt'],
-  ['xml', 'xml rss atom svg xsd xsl xslt dbk docbook dita opml plist fodt fodp'],
-  ['eml', 'eml'],
-  ['mbox', 'mbox mbx'],
-  ['ipynb', 'ipynb'],
-  ['text', 'txt text log ics ical vcf vcard nfo'],
-]
-
-const FORMATS_BY_ENDING: ReadonlyMap<string, FileFormat> = new Map(
-  ENDINGS.flatMap(([format, endings]) => {
-    return endings.split(' ').map((ending) => [ending, format] as const)
+const FORMATS_BY_ENDING = new Map(
+  Object.entries(TABLE.endings).flatMap(([format, endings]) => {
+    // The table's keys are formats.
+    return endings.split(' ').map((ending) => [ending, format as FileFormat] as const)
   }),
 )
 
@@ -181,57 +165,17 @@ function looksLikeCsv(begin: string): boolean {
   })
 }
 
-/** Known first bytes of files, with advice for the client. */
-const FORMAT_KINDS: readonly (readonly [begin: string, at: number, sentence: string])[] = [
-  ...(
-    [
-      ['II*\0', 0],
-      ['MM\0*', 0],
-      ['ftypheic', 4],
-      ['ftypavif', 4],
-    ] as const
-  ).map(([begin, at]) => {
-    return [
-      begin,
-      at,
-      'The file is a picture in a format that is not read; save it as PNG or JPEG',
-    ] as const
-  }),
-  ...(['7z\xbc\xaf', 'Rar!', 'BZh', '\xfd7zXZ'] as const).map((begin) => {
-    return [begin, 0, 'The file is an archive; unpack it, or make a ZIP of its files'] as const
-  }),
-  ['ustar', 257, 'The file is a TAR archive; unpack it, or make a ZIP of its files'],
-  ['ID3', 0, 'The file is audio; transcribe it to text first'],
-  ['OggS', 0, 'The file is audio; transcribe it to text first'],
-  ['RIFF', 0, 'The file is audio or video; transcribe it to text first'],
-  ['ftyp', 4, 'The file is audio or video; transcribe it to text first'],
-  ['\x1aE\xdf\xa3', 0, 'The file is a video; transcribe it to text first'],
-  ['SQLite format 3', 0, 'The file is an SQLite database; export its tables as CSV or Parquet'],
-  ['\x7fELF', 0, 'The file is a program; it holds no text to read'],
-  ['MZ\x90', 0, 'The file is a program; it holds no text to read'],
-  ['ITOLITLS', 0, 'The file is a Microsoft Reader book; save it as EPUB'],
-  ['BOOKMOBI', 60, 'The file is a Kindle book; save it as EPUB'],
-  ['ITSF', 0, 'The file is Windows help (CHM); unpack it and send its HTML pages'],
-]
-
 const OLE = '\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1'
-
-/** Streams in the container of Office before 2007, and of files with a password. */
-const OLE_KINDS: readonly (readonly [stream: string, sentence: string])[] = [
-  ['EncryptedPackage', 'The file is locked by a password; save it without one'],
-  ['WordDocument', 'The file is Word 97-2003 (DOC); save it as DOCX'],
-  ['Workbook', 'The file is Excel 97-2003 (XLS); save it as XLSX'],
-  ['Book', 'The file is Excel 5 (XLS); save it as XLSX'],
-  ['PowerPoint Document', 'The file is PowerPoint 97-2003 (PPT); save it as PPTX'],
-  ['__substg1.0', 'The file is an Outlook message (MSG); save it as EML'],
-]
 
 /** Returns advice for a known but unreadable kind of file; null if unknown. */
 function unreadableKind(bytes: Uint8Array): string | null {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 512))
   if (isOle(bytes)) return oleKind(bytes)
   if (beginsLikeZip(bytes)) return zipKind(bytes)
-  return FORMAT_KINDS.find(([magic, at]) => begin.startsWith(toWindows1252(magic), at))?.[2] ?? null
+  const found = TABLE.unreadable.find(({ begins, at }) => {
+    return begins.some((magic) => begin.startsWith(toWindows1252(magic), at))
+  })
+  return found?.advice ?? null
 }
 
 function zipKind(bytes: Uint8Array): string {
@@ -240,9 +184,12 @@ function zipKind(bytes: Uint8Array): string {
   return 'The file is a ZIP of other files; send these, or all of them at once as a ZIP'
 }
 
+/** By its streams: the container of Office before 2007, and of files with a password. */
 function oleKind(bytes: Uint8Array): string {
-  const found = OLE_KINDS.find(([stream]) => Buffer.from(bytes).includes(stream, 0, 'utf16le'))
-  return found?.[1] ?? 'The file is an Office document from before 2007; save it in today’s format'
+  const found = TABLE.ole.find(({ stream }) => Buffer.from(bytes).includes(stream, 0, 'utf16le'))
+  return (
+    found?.advice ?? 'The file is an Office document from before 2007; save it in today’s format'
+  )
 }
 
 /** Whether it is an Office file from before 2007, or one with a password. */

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import TABLE from '../../assets/reading/encodings.json' with { type: 'json' }
 
 /**
  * By mark, declared encoding, valid UTF-8, or what looks most like a language. Ends lines in `\n`.
@@ -83,63 +84,21 @@ function hasIso2022Jp(bytes: Uint8Array): boolean {
 
 /** Tries every encoding in which the bytes are valid; the most language-like text wins. */
 
-interface Language {
-  /** Lower case beyond ASCII. For a separate script, frequent ones come before the space. */
-  readonly letters: string
-  readonly encodings: readonly Bun.Encoding[]
-}
-
-const WESTERN = ['windows-1252', 'macintosh', 'iso-8859-15'] as const
-const CENTRAL = ['windows-1250', 'iso-8859-2'] as const
-const BALTIC = ['windows-1257', 'iso-8859-13', 'iso-8859-4'] as const
-const CYRILLIC = ['windows-1251', 'koi8-u', 'iso-8859-5', 'ibm866', 'x-mac-cyrillic'] as const
-
-/** The order decides ties: the most common on the Web come first. */
-const ALPHABETS: readonly Language[] = [
-  { letters: 'äöüß', encodings: WESTERN },
-  { letters: 'éèàçêâîôûùëïœ', encodings: WESTERN },
-  { letters: 'áéíóúñü¿¡', encodings: WESTERN },
-  { letters: 'ãçáéíóúâêôõà', encodings: WESTERN },
-  { letters: 'àèéìòù', encodings: WESTERN },
-  { letters: 'åäöéæø', encodings: WESTERN },
-  { letters: 'éëïóöü', encodings: WESTERN },
-  { letters: 'áðéíóúýþæö', encodings: WESTERN },
-  { letters: 'àçéèíïóòúü·', encodings: WESTERN },
-  { letters: 'ąćęłńóśźż', encodings: CENTRAL },
-  { letters: 'áčďéěíňóřšťúůýž', encodings: CENTRAL },
-  { letters: 'áäčďéíĺľňóôŕšťúýž', encodings: CENTRAL },
-  { letters: 'áéíóöőúüű', encodings: CENTRAL },
-  { letters: 'čćđšž', encodings: CENTRAL },
-  { letters: 'ăâîșțşţ', encodings: CENTRAL },
-  { letters: 'çğıöşüâîİ', encodings: ['windows-1254'] },
-  { letters: 'āčēģīķļņšūž', encodings: BALTIC },
-  { letters: 'ąčęėįšųūž', encodings: BALTIC },
-  { letters: 'äõöüšž', encodings: BALTIC },
-  { letters: 'оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё ', encodings: CYRILLIC },
-  { letters: 'оаинвіерстклумдпязьбгчйхїжцшєюфґщ ', encodings: CYRILLIC },
-  { letters: 'аоиеунрстјвкдпмлгзбшчцњжћхљђфџ ', encodings: ['windows-1251', 'iso-8859-5'] },
-  { letters: 'αοιεντσρηκπλμυςγδάίόέωθήύώχφβξζψϊϋΐΰ ', encodings: ['windows-1253', 'iso-8859-7'] },
-  { letters: 'יוהלארתבמשנםדקעפחכגסטזןץךף ', encodings: ['windows-1255', 'iso-8859-8'] },
-  { letters: 'اليمنورتبعدسفكهحجقأةشصطخضذثزىئءإغظآؤ،؟ ', encodings: ['windows-1256', 'iso-8859-6'] },
-  { letters: 'ากนรอเมงสลยดทวตคบปแ่้ัีิืุูไะหพจชขโำผใถศธณซญภฟ็์ึฉฐฝษฎฏฒฆฬฮฑฌฤๆ ', encodings: ['windows-874'] },
-  { letters: 'ăâđêôơưáàảãạéèíìóòúùý\u0300\u0301\u0303\u0309\u0323', encodings: ['windows-1258'] },
-]
-
-const HAN_SIMPLIFIED =
-  '的一是不了在人有我他这中大来上个国到说们为子和你地出道也时年得就那要下以生会自着去之过家学对可她里后小么心多天而能好都然没日于起还发成事只作当想看文无开手十用主行方又如前所本见经头面公同三已老从动两长知民样现分将外但身些与高意进把法此实回二理美点月明其种声全工己话儿者向情部正名定女问力机给等几很业最间新什打便位因重被走电四第门相次东政海口使教西再平真听世气信北少关并内加化由却代军产入先山五太水万市眼体别处总才场师书比住员九笑性通目华报立马命张活难神数件安表原车白应路期叫死常提感金何更反合放做系计或司利受光王果亲界及今京务制解各任至清物台象记边共风战干接它许八特觉望直服毛林题建南度统色字请交爱让认算论百吃义科怎元社术结六功指思非流每青管夫连远资队跟带花快条院变联权往展该领传近留红治决周保达办运武半候七必城父强步完革深区即求品士转量空甚众技轻程告江语英基派满式李息写呢识极令黄德收脸钱党倒未持取设始版双历越史商千片容研像找友孩站广改议形委早房音火际则首单据导影失拿网香似斯专石若兵弟谁校读志飞观争究包组造落视济喜离虽坏兴切'
-const HAN_TRADITIONAL =
-  '的一是不了在人有我他這中大來上個國到說們為子和你地出道也時年得就那要下以生會自著去之過家學對可她裡後小麼心多天而能好都然沒日於起還發成事只作當想看文無開手十用主行方又如前所本見經頭面公同三已老從動兩長知民樣現分將外但身些與高意進把法此實回二理美點月明其種聲全工己話兒者向情部正名定女問力機給等幾很業最間新什打便位因重被走電四第門相次東政海口使教西再平真聽世氣信北少關並內加化由卻代軍產入先山五太水萬市眼體別處總才場師書比住員九笑性通目華報立馬命張活難神數件安表原車白應路期叫死常提感金何更反合放做系計或司利受光王果親界及今京務制解各任至清物台象記邊共風戰幹接它許八特覺望直服毛林題建南度統色字請交愛讓認算論百吃義科怎元社術結六功指思非流每青管夫連遠資隊跟帶花快條院變聯權往展該領傳近留紅治決周保達辦運武半候七必城父強步完革深區即求品士轉量空甚眾技輕程告江語英基派滿式李息寫呢識極令黃德收臉錢黨倒未持取設始版雙歷越史商千片容研像找友孩站廣改議形委早房音火際則首單據導影失拿網香似斯專石若兵弟誰校讀志飛觀爭究包組造落視濟喜離雖壞興切臺灣灣縣號'
-const HAN_JAPANESE =
-  '日一国人年大十二本中長出三時行見月後前生五間上東四今金九入学高円子外八六下来気小七山話女北午百書先名川千水半男西電校語土木聞食車何南万毎白天母火右読友左休父雨会同事自社発者地業方新場員立開手力問代明動京目通言理体田主題意不作用度強公持野以思家世多正安院心界教文元重近考画海売知道集別物使品計死特私始朝運終台広住真有口少町料工建空急止送切転研足究楽起着店病質待試族銀早映親験英医仕去味写字答夜音注帰古歌買悪図週室歩風紙黒花春赤青館屋色走秋夏習駅洋旅服夕借曜飲肉貸堂鳥飯勉冬昼茶弟牛魚兄犬妹姉漢都県市区村府郡州島民部内相定合回性的要当現全対実連最政議経市関法員表戦決取軍各次信氏面向報約原川治加格由利件期調引投説支第点記組数米価保変産総能果点番号株式資産税済済価額約協機経営成化島藤村松井佐伊加鈴渡斎橋林清森池石原阿福岡崎神奈川埼玉千葉愛媛'
-const HANGUL =
-  '이다는을의에가고하지를은로한기사자도으인대어시아그리서나들수있부제정만보해라전일것구원상주관적동공성장국여과비경스조유모게신년소세연우안없미선인면무교생실당분방개결물위치문학중요었각산심청울남북광역강박김최월화목금토권업법본계후체통외할민터명'
+/**
+ * Lower-case letters beyond ASCII. For a separate script, frequent ones come before the space. The
+ * order decides ties: the most common on the Web come first.
+ */
+const ALPHABETS = TABLE.alphabets.map(({ letters, encodings }) => {
+  // The table has only names that `TextDecoder` knows.
+  return { letters, encodings: encodings as readonly Bun.Encoding[] }
+})
 
 const MULTI_BYTE: readonly { encoding: Bun.Encoding; frequent: ReadonlySet<string> }[] = [
-  { encoding: 'gb18030', frequent: new Set(HAN_SIMPLIFIED) },
-  { encoding: 'shift_jis', frequent: new Set(HAN_JAPANESE) },
-  { encoding: 'big5', frequent: new Set(HAN_TRADITIONAL) },
-  { encoding: 'euc-kr', frequent: new Set(HANGUL) },
-  { encoding: 'euc-jp', frequent: new Set(HAN_JAPANESE) },
+  { encoding: 'gb18030', frequent: new Set(TABLE.frequent.simplified) },
+  { encoding: 'shift_jis', frequent: new Set(TABLE.frequent.japanese) },
+  { encoding: 'big5', frequent: new Set(TABLE.frequent.traditional) },
+  { encoding: 'euc-kr', frequent: new Set(TABLE.frequent.hangul) },
+  { encoding: 'euc-jp', frequent: new Set(TABLE.frequent.japanese) },
 ]
 
 /** A multi-byte encoding is rarely valid by chance, so a text with this score is accepted. */
@@ -153,8 +112,9 @@ export function guessedEncoding(bytes: Uint8Array): Bun.Encoding {
   if (multi.score >= MULTI_BYTE_SCORE_MIN) return multi.encoding
   const scores: (readonly [Bun.Encoding, number])[] = []
   for (const { letters, encodings } of ALPHABETS) {
-    for (const encoding of encodings)
-      scores.push([encoding, alphabetScore(sample, encoding, letters)])
+    for (const alphabet of letters) {
+      for (const one of encodings) scores.push([one, alphabetScore(sample, one, alphabet)])
+    }
   }
   const single = best(scores)
   if (single.score <= 0) return 'windows-1252'

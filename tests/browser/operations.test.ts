@@ -1,5 +1,5 @@
 import { expect } from 'bun:test'
-import { browserOver, browserTest } from './browser-fixture.ts'
+import { browserOver, browserTest, expectNoSidewaysScroll } from './browser-fixture.ts'
 
 const browser = browserOver()
 
@@ -88,6 +88,8 @@ browserTest(
       await failed.getByText('out of tea').waitFor()
       await page.getByRole('region', { name: 'New' }).getByText('1 document').waitFor()
       expect(await page.getByRole('button', { name: 'Start over' }).count()).toBe(0)
+      await page.setViewportSize({ width: 390, height: 844 })
+      await expectNoSidewaysScroll(page)
       await failed.getByRole('link', { name: 'All jobs' }).click()
       const again = page.getByRole('button', { name: 'Start over' })
       await again.waitFor()

@@ -9,6 +9,24 @@ const link = (sql: string, more: Readonly<Record<string, string>> = {}) => {
   return `/sql?${new URLSearchParams({ q: sql, run: '1', ...more })}`
 }
 
+browserTest('the editor does not move when the tables arrive', async () => {
+  await browser.visit('/', {}, async ({ page }) => {
+    await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
+    const arrived = Promise.withResolvers<void>()
+    await page.route('**/api/sql/**', async (route) => {
+      await arrived.promise
+      await route.continue()
+    })
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'SQL' }).click()
+    const place = async () => (await page.locator('.sql-editor').boundingBox())?.x
+    await page.getByText('Loading the tables').waitFor()
+    const before = await place()
+    arrived.resolve()
+    await page.getByText('No tables yet').waitFor()
+    expect(await place()).toBe(before)
+  })
+})
+
 /** Replaces the text without the editor's automatic additions. */
 async function write(page: Page, sql: string): Promise<void> {
   await page.locator('.cm-content').click()

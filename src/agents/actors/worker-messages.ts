@@ -222,14 +222,10 @@ export type FromThread =
 
 /** Validates a thread's message, which may be anything; undefined if it is invalid. */
 export function parseFromThread(data: unknown): FromThread | undefined {
-  if (typeof data !== 'object' || data === null || !('kind' in data)) return undefined
-  if (data.kind === 'pong') {
-    const heapBytes = 'heapBytes' in data ? data.heapBytes : undefined
-    return typeof heapBytes === 'number' ? { kind: 'pong', heapBytes } : undefined
-  }
-  if (!('run' in data) || typeof data.run !== 'number') return undefined
-  const { run } = data
-  if (data.kind === 'done') return { kind: 'done', run }
-  if (data.kind === 'run' && 'message' in data) return { kind: 'run', run, message: data.message }
-  return undefined
+  if (!isObject(data)) return undefined
+  const { kind, run, heapBytes, message } = data
+  if (kind === 'pong') return typeof heapBytes === 'number' ? { kind, heapBytes } : undefined
+  if (typeof run !== 'number') return undefined
+  if (kind === 'done') return { kind, run }
+  return kind === 'run' && 'message' in data ? { kind, run, message } : undefined
 }

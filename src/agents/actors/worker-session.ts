@@ -3,12 +3,13 @@ import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import type { ChatModel, Embedder, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { answer } from '../loop/loop.ts'
-import type { FromThread, ToThread } from './worker-messages.ts'
 import {
   type AgentTask,
   errorOf,
+  type FromThread,
   type FromWorker,
   failureToSend,
+  type ToThread,
   type ToWorker,
   type WorkerRequest,
 } from './worker-messages.ts'

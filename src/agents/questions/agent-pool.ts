@@ -4,11 +4,11 @@ import type {
   CompletionEvent,
   RunStart,
 } from '../../core/domain/agents/completion-event.ts'
-import type { ModelFeature } from '../../core/domain/model-ref.ts'
 import {
   BUILTIN_CHAT_MODEL,
   BUILTIN_PROVIDER,
   type ChatDefaults,
+  type ModelFeature,
   type ModelRef,
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
@@ -40,8 +40,12 @@ import {
 import { type Answer, outputEvent, startEvent } from './completion-stream.ts'
 import { foreignToolsOf, NO_FOREIGN_TOOLS } from './foreign-tools.ts'
 import { systemPrompt } from './prompt.ts'
-import type { RunningQuestion } from './running-questions.ts'
-import { type Admitted, type PlaceLimits, QuestionPlaces } from './running-questions.ts'
+import {
+  type Admitted,
+  type PlaceLimits,
+  QuestionPlaces,
+  type RunningQuestion,
+} from './running-questions.ts'
 
 export interface AgentDeps extends ThreadServices {
   readonly catalog: Pick<Catalog, 'snapshot'>

@@ -1,5 +1,4 @@
 import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
-import type { FinishReason } from '../../core/domain/agents/completion-event.ts'
 import {
   type ActionsEvent,
   type AnswerEvidence,
@@ -9,6 +8,7 @@ import {
   type ErrorEvent,
   FAILURE_TYPES,
   type FailureType,
+  type FinishReason,
   type OutputEvent,
   type StartEvent,
   type StepsEvent,

@@ -83,7 +83,7 @@ export class ToolHost {
       signal.throwIfAborted()
       const isTold = error instanceof AppError && !FATAL_CODES.includes(error.code)
       if (!isTold) throw error
-      return firstBytes(FAILURES[name](error.message), this.#options.observationBytesMax)
+      return firstBytes(failureText(name, error.message), this.#options.observationBytesMax)
     }
   }
 
@@ -207,21 +207,10 @@ export class ToolHost {
   }
 }
 
-const kbFailure = (message: string) =>
-  `Error executing knowledge base query: ${message}. ` +
-  'Please check that the knowledge base exists and your query syntax is correct.'
-const failure = (message: string) => `Error: ${message}`
-
-const FAILURES: Readonly<Record<ToolName, (message: string) => string>> = {
-  kb_list_tool: failure,
-  kb_info_tool: failure,
-  kb_query_tool: kbFailure,
-  sql_db_list_tables: failure,
-  sql_db_schema: failure,
-  sql_db_query: failure,
-  metadata_values_tool: failure,
-  read_document_tool: failure,
-  chart_tool: failure,
+function failureText(name: ToolName, message: string): string {
+  if (name !== 'kb_query_tool') return `Error: ${message}`
+  const next = 'Please check that the knowledge base exists and your query syntax is correct.'
+  return `Error executing knowledge base query: ${message}. ${next}`
 }
 
 /** Warns that `content LIKE` does not filter, which people who know SQL do not expect. */

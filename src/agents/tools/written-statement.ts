@@ -1,5 +1,6 @@
 /** Parses statements as models write them, and adds hints to errors. */
 
+import FUNCTIONS from '../../../assets/prompts/sql-functions.json' with { type: 'json' }
 import { nameMeant } from '../../core/domain/agents/agent.ts'
 import { AGENT_LIMITS } from '../../core/domain/agents/agent-limits.ts'
 import { KNOWLEDGE_BASE_COLUMNS } from '../../core/domain/knowledge-base.ts'
@@ -58,33 +59,7 @@ function textOfJson(input: string): string | null {
 }
 
 /** Functions of other databases, and their DuckDB equivalents. */
-const FUNCTIONS_HERE: Readonly<Record<string, string>> = {
-  date_format: "strftime(column, '%Y-%m')",
-  to_char: "strftime(column, '%Y-%m')",
-  str_to_date: "strptime(text, '%Y-%m-%d')",
-  to_date: 'CAST(text AS DATE)',
-  curdate: 'current_date',
-  getdate: 'now()',
-  sysdate: 'now()',
-  unix_timestamp: 'epoch(column)',
-  from_unixtime: 'to_timestamp(number)',
-  dateadd: 'column + INTERVAL 1 DAY',
-  date_add: 'column + INTERVAL 1 DAY',
-  substring_index: "split_part(text, ',', 1)",
-  find_in_set: "list_contains(string_split(text, ','), value)",
-  charindex: 'instr(text, part)',
-  locate: 'instr(text, part)',
-  nvl: 'coalesce(column, value)',
-  isnull: 'column IS NULL, or coalesce(column, value)',
-  iif: 'CASE WHEN … THEN … ELSE … END',
-  json_value: "metadata->>'key'",
-  json_unquote: "metadata->>'key'",
-  rlike: "regexp_matches(text, 'pattern')",
-  regexp_like: "regexp_matches(text, 'pattern')",
-  match: "content = 'text' in WHERE, which searches a knowledge base",
-  contains_text: "chunk_content LIKE '%text%'",
-  datediff: "date_diff('day', start, end)",
-}
+const FUNCTIONS_HERE: Readonly<Record<string, string>> = FUNCTIONS
 
 const FUNCTION_NAMED = /function "?(\w+)"? |name (\w+) does not exist/i
 
@@ -116,7 +91,7 @@ function plainHint(message: string, sql: string): string | null {
     return 'the tools kb_list_tool and sql_db_list_tables list what you may read, kb_info_tool and sql_db_schema describe it'
   }
   if (/\bselect\s+top\s+\d/i.test(sql)) return 'write LIMIT at the end instead of TOP'
-  if (/\bmatch\s*\(/i.test(sql)) return `write ${FUNCTIONS_HERE.match}`
+  if (/\bmatch\s*\(/i.test(sql)) return `write ${FUNCTIONS.match}`
   if (/Only one statement/.test(message)) return 'make one call for each statement'
   return null
 }

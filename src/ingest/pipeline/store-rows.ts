@@ -9,12 +9,12 @@ import { TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { type ChunkedDocument, type ChunkingTarget, chunkDocuments } from '../chunking/chunker.ts'
 import { columnMappingOf, contentId, documentOfRow } from '../sources/document-of-row.ts'
 import { SERVER_FAILURES } from '../sources/file-rows.ts'
+import type { EmbedDeps } from './contextual.ts'
 import { rememberingEmbedder } from './embed-documents.ts'
 import {
   type Batch,
   BatchPipeline,
   type RowsToStore,
-  type StoreDeps,
   type StoringOptions,
   StoringStages,
 } from './storing-stages.ts'
@@ -22,7 +22,7 @@ import {
 /** Of rows with the same id, the last counts. @throws AppError with what was stored */
 export async function storeRows(
   target: RowsToStore,
-  deps: StoreDeps,
+  deps: EmbedDeps,
   signal: AbortSignal,
   options: StoringOptions = {},
 ): Promise<void> {
@@ -37,7 +37,7 @@ export async function storeRows(
   }
 }
 
-function withModels(deps: StoreDeps, target: RowsToStore, options: StoringOptions): StoreDeps {
+function withModels(deps: EmbedDeps, target: RowsToStore, options: StoringOptions): EmbedDeps {
   const onEmbedded = (chunkCount: number) => {
     target.counts.embeddedChunks = (target.counts.embeddedChunks ?? 0) + chunkCount
     options.onEmbedded?.(chunkCount)
@@ -65,7 +65,7 @@ function withModels(deps: StoreDeps, target: RowsToStore, options: StoringOption
 
 async function storeInBatches(
   target: RowsToStore,
-  deps: StoreDeps,
+  deps: EmbedDeps,
   signal: AbortSignal,
   options: StoringOptions,
 ): Promise<void> {

@@ -57,8 +57,6 @@ export interface StoringOptions {
   } | null
 }
 
-export type StoreDeps = EmbedDeps
-
 export interface Batch {
   readonly documents: readonly ChunkedDocument[]
   /** Rows up to the end of the batch, which are stored, skipped or left out with it. */
@@ -76,14 +74,14 @@ interface ReadyBatch extends Batch {
 
 export class StoringStages implements BatchStages<Batch, ReadyBatch> {
   readonly #target: RowsToStore
-  readonly #deps: StoreDeps
+  readonly #deps: EmbedDeps
   readonly #signal: AbortSignal
   readonly #options: StoringOptions
   #inForce: KnowledgeBase
   /** The ids of the previous batch, which may still be running. */
   #formerIds: ReadonlySet<string> = new Set()
 
-  constructor(target: RowsToStore, deps: StoreDeps, signal: AbortSignal, options: StoringOptions) {
+  constructor(target: RowsToStore, deps: EmbedDeps, signal: AbortSignal, options: StoringOptions) {
     this.#target = target
     this.#deps = deps
     this.#signal = signal
@@ -259,7 +257,7 @@ const SKIPPED_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 async function changedSince(
   firstKey: bigint,
   { kb, documents }: { readonly kb: KnowledgeBase; readonly documents: readonly ChunkedDocument[] },
-  { chunks }: StoreDeps,
+  { chunks }: EmbedDeps,
 ): Promise<readonly ChunkedDocument[]> {
   const textsOf = new Map<string, string[]>()
   const ids = idsOf(documents)
@@ -282,7 +280,7 @@ async function changedSince(
 async function unstored(
   kb: KnowledgeBase,
   documents: readonly ChunkedDocument[],
-  { chunks }: StoreDeps,
+  { chunks }: EmbedDeps,
 ): Promise<readonly ChunkedDocument[]> {
   const ids = idsOf(documents)
   const stored = new Set<string>()

@@ -102,7 +102,7 @@ function downloadFile<T>(
       validators: validatorsOf(response),
       contentType: response.headers.get('content-type'),
       contentDisposition: response.headers.get('content-disposition'),
-      content: response.body ?? NO_CONTENT,
+      content: response.body ?? noContent(),
     })
   }
   const slow = { ...options, pageMs: INGEST_LIMITS.downloadMs }
@@ -111,8 +111,7 @@ function downloadFile<T>(
   })
 }
 
-async function* NO_PIECES(): AsyncGenerator<Uint8Array> {}
-const NO_CONTENT: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => NO_PIECES() }
+async function* noContent(): AsyncGenerator<Uint8Array> {}
 
 /** Returns the caller's headers and Eider's own. Secret ones are sent only to their own host. */
 function headersTo(

@@ -163,8 +163,6 @@ const GONE = /answered (?:404|410)$/
 /** Handles a failed page among many: reports it as removed if the answer says so. */
 export function missPage(task: SyncTask, url: string, error: unknown): void {
   if (!isOfPage(error)) throw error
-  if (GONE.test(error.message)) {
-    if (task.known.has(url)) task.sink.gone(url)
-    else task.sink.failed({ item: url, message: error.message })
-  } else task.sink.failed({ item: url, message: error.message })
+  if (GONE.test(error.message) && task.known.has(url)) task.sink.gone(url)
+  else task.sink.failed({ item: url, message: error.message })
 }

@@ -155,10 +155,6 @@ class MiniLm {
     if (!(hidden instanceof Float32Array)) throw new Error('The model gave no last_hidden_state')
     return pooled(hidden)
   }
-
-  async close(): Promise<void> {
-    await this.#session.release()
-  }
 }
 
 /** The mean of the tokens' states, scaled to length 1. */

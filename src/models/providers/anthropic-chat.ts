@@ -13,7 +13,13 @@ import type {
 } from '../../core/domain/ports/model-ports.ts'
 import type { AppError } from '../../core/errors.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
+import {
+  type ChatConfig,
+  chatDeltas,
+  featuresUsed,
+  type ProviderCall,
+  streamPieces,
+} from '../chat-stream.ts'
 import { ANTHROPIC_PUBLIC_URL, anthropicBaseUrl, type Endpoint } from '../endpoint.ts'
 import { member, providerFetch } from '../provider-answer.ts'
 import { givenOptions, refusalWithin } from '../provider-call.ts'
@@ -65,16 +71,13 @@ export function anthropicChat(config: ChatConfig): ChatModel {
 
 /** Anthropic's own server refuses none; compatible ones support less. */
 function usedFeatures(body: MessageCreateParams): ReadonlySet<ModelFeature> {
-  const uses: Partial<Readonly<Record<ModelFeature, boolean>>> = {
+  return featuresUsed({
     streaming: body.stream === true,
     tools: body.tools !== undefined,
     response_format: body.output_config !== undefined,
     caching: Array.isArray(body.system),
     sampling: ANTHROPIC_SAMPLING.some((name) => name in body),
-  }
-  // All keys come from the table.
-  const used = Object.entries(uses).filter(([, isUsed]) => isUsed) as [ModelFeature, boolean][]
-  return new Set(used.map(([feature]) => feature))
+  })
 }
 
 /** The library (1.11) sends a bearer token. Compatible servers get the key in both headers. */

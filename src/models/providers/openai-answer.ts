@@ -2,7 +2,7 @@ import type { FinishReason, TokenUsage } from '../../core/domain/agents/completi
 import type { ChatRequest, ToolCall } from '../../core/domain/ports/model-ports.ts'
 import type { PartialAnswer, SpokenDelta } from '../chat-stream.ts'
 import { type AnswerEnd, answerEnd, member, tokenCount } from '../provider-answer.ts'
-import { type CallInTheMaking, CallsInTheMaking } from '../tool-arguments.ts'
+import { type CallInTheMaking, CallsInTheMaking, shortCallId } from '../tool-arguments.ts'
 
 /** Untrusted: `index` may be missing (Gemini) or reused, a call whole (Ollama), `choices` empty. */
 export class OpenaiAnswer implements PartialAnswer {
@@ -44,7 +44,7 @@ export class OpenaiAnswer implements PartialAnswer {
   }
 
   toolCalls(): readonly ToolCall[] {
-    return this.#calls.made(this.#request, madeId, (...call) => this.#keptWith(...call))
+    return this.#calls.made(this.#request, shortCallId, (...call) => this.#keptWith(...call))
   }
 
   end(): AnswerEnd {
@@ -102,11 +102,6 @@ export class OpenaiAnswer implements PartialAnswer {
     const made = { id: '', name: '', argumentsJson: '', extraContent: undefined }
     return this.#calls.start({ index: index ?? this.#calls.all.length, ...made })
   }
-}
-
-/** An id of nine letters and digits, as Mistral's models require. */
-function madeId(number: number): string {
-  return `call${String(number).padStart(5, '0')}`
 }
 
 const FINISHES: Readonly<Record<string, FinishReason>> = {

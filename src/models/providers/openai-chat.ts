@@ -11,12 +11,19 @@ import type {
   ToolCall,
 } from '../../core/domain/ports/model-ports.ts'
 import { adaptiveChat } from '../adaptive-chat.ts'
-import { type ChatConfig, chatDeltas, type ProviderCall, streamPieces } from '../chat-stream.ts'
+import {
+  type ChatConfig,
+  chatDeltas,
+  featuresUsed,
+  type ProviderCall,
+  streamPieces,
+} from '../chat-stream.ts'
 import { OPENAI_PUBLIC_URL, openaiBaseUrl } from '../endpoint.ts'
 import { member } from '../provider-answer.ts'
 import { givenOptions } from '../provider-call.ts'
 import {
   isStrictSchema,
+  shortCallId,
   toolArguments,
   toolName,
   toolSchema,
@@ -111,7 +118,7 @@ const NEW_FIRST = ['max_completion_tokens', 'max_tokens'] as const
 
 function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeature> {
   const has = (test: (message: ChatCompletionMessageParam) => boolean) => body.messages.some(test)
-  const uses: Readonly<Record<ModelFeature, boolean>> = {
+  return featuresUsed({
     streaming: body.stream === true,
     usage: body.stream_options !== undefined,
     tools: body.tools !== undefined,
@@ -127,10 +134,7 @@ function usedFeatures(body: ChatCompletionCreateParams): ReadonlySet<ModelFeatur
     call_ids: has(({ role }) => role === 'tool'),
     reasoning_history: has((message) => 'reasoning_content' in message),
     caching: false,
-  }
-  // All keys come from the table.
-  const used = Object.entries(uses).filter(([, isUsed]) => isUsed) as [ModelFeature, boolean][]
-  return new Set(used.map(([feature]) => feature))
+  } satisfies Record<ModelFeature, boolean>)
 }
 
 function messageParam(
@@ -226,7 +230,7 @@ function resultsOf(message: ChatMessage, all: readonly ChatMessage[]): readonly 
 function withShortIds(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const short = new Map<string, string>()
   const shortId = (id: string): string => {
-    const known = short.get(id) ?? `call${String(short.size + 1).padStart(5, '0')}`
+    const known = short.get(id) ?? shortCallId(short.size + 1)
     short.set(id, known)
     return known
   }

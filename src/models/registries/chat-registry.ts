@@ -4,7 +4,6 @@ import {
   type ChatDefaults,
   type FeatureMemory,
   type ModelRef,
-  newFeatureMemory,
   unknownProvider,
 } from '../../core/domain/model-ref.ts'
 import type { ChatModel, Embedder } from '../../core/domain/ports/model-ports.ts'
@@ -36,8 +35,7 @@ export async function chatModelOf(
   }
   const endpoint = modelEndpoint(ref, { chat: defaults, guard, code: 'invalid_agent' })
   const { options } = ref
-  const known = features ?? newFeatureMemory()
-  const config = { endpoint, modelName: modelNameOf(ref), limits, options, features: known }
+  const config = { endpoint, modelName: modelNameOf(ref), limits, options, features }
   if (api === 'openai') {
     const { openaiChat } = await import('../providers/openai-chat.ts')
     return openaiChat(config)

@@ -22,12 +22,10 @@ import {
   openaiEmbedder,
 } from '../providers/openai-embedder.ts'
 
-interface EmbedderRegistryDeps {
+interface EmbedderRegistryDeps
+  extends Pick<ChatDefaults, 'openaiApiKey' | 'openaiBaseUrl' | 'serviceKeys'> {
   /** The caller starts and closes it. */
   readonly builtin: Embedder
-  readonly openaiApiKey?: string | undefined
-  readonly openaiBaseUrl?: string | undefined
-  readonly serviceKeys?: ChatDefaults['serviceKeys']
   readonly guard?: Guard | undefined
 }
 
@@ -76,11 +74,7 @@ function builtinProvider(builtin: Embedder): EmbeddingProvider {
 function openaiProvider(deps: EmbedderRegistryDeps): EmbeddingProvider {
   const clients = new EmbeddingClients()
   const endpointOf = (ref: ModelRef): Endpoint => {
-    return modelEndpoint(ref, {
-      chat: deps,
-      guard: deps.guard,
-      code: 'invalid_knowledge_base',
-    })
+    return modelEndpoint(ref, { chat: deps, guard: deps.guard, code: 'invalid_knowledge_base' })
   }
   const embedder = (ref: ModelRef, limits: EmbedLimits): Embedder => {
     if (ref.modelName === '') {

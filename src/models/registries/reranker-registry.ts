@@ -13,12 +13,10 @@ import { chosenEndpoint, modelEndpoint } from '../endpoint.ts'
 import { listwiseReranker, PointwiseReranker } from '../rerankers/chat-rerankers.ts'
 import { EndpointReranker } from '../rerankers/endpoint-reranker.ts'
 import { rerankOptionsOf } from '../rerankers/rerank-options.ts'
-import { RERANK_SERVERS, type RerankProvider } from '../rerankers/rerank-servers.ts'
+import { RERANK_SERVERS, type RerankServer } from '../rerankers/rerank-servers.ts'
 
-interface RerankerRegistryDeps {
-  readonly openaiApiKey?: string | undefined
-  readonly openaiBaseUrl?: string | undefined
-  readonly serviceKeys?: ChatDefaults['serviceKeys']
+interface RerankerRegistryDeps
+  extends Pick<ChatDefaults, 'openaiApiKey' | 'openaiBaseUrl' | 'serviceKeys'> {
   readonly guard?: Guard | undefined
   /** Milliseconds from any starting point, for the pause after a failure. */
   readonly nowMs: () => number
@@ -34,8 +32,8 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
       return [name, (ref: ModelRef) => chatReranker(ref, deps)] as const
     }),
     // Replaces the chat provider `vllm`, because vLLM has a rerank API.
-    ...serverProviders().map((provider) => {
-      return [provider, (ref: ModelRef) => endpointReranker(ref, provider, deps.guard)] as const
+    ...Object.entries(RERANK_SERVERS).map(([provider, server]) => {
+      return [provider, (ref: ModelRef) => endpointReranker(ref, server, deps.guard)] as const
     }),
   ])
   const rerankers = new LruMap<string, Reranker>({ sizeMax: RERANKERS_MAX })
@@ -55,11 +53,6 @@ export function rerankerRegistry(deps: RerankerRegistryDeps): RerankerRegistry {
   }
 }
 
-function serverProviders(): readonly RerankProvider[] {
-  // The table's keys match its type.
-  return Object.keys(RERANK_SERVERS) as RerankProvider[]
-}
-
 function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
   const terms = { chat: deps, guard: deps.guard, code: 'invalid_knowledge_base' as const }
   const endpoint = modelEndpoint(ref, terms)
@@ -68,12 +61,7 @@ function chatReranker(ref: ModelRef, deps: RerankerRegistryDeps): Reranker {
   return options.mode === 'listwise' ? listwiseReranker(config) : new PointwiseReranker(config)
 }
 
-function endpointReranker(
-  ref: ModelRef,
-  provider: RerankProvider,
-  guard: Guard | undefined,
-): Reranker {
-  const server = RERANK_SERVERS[provider]
+function endpointReranker(ref: ModelRef, server: RerankServer, guard: Guard | undefined): Reranker {
   const endpoint = chosenEndpoint({
     own: { baseUrl: ref.baseUrl, apiKey: ref.apiKey },
     defaults: {},

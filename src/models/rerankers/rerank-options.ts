@@ -31,16 +31,8 @@ const MODES: readonly RerankMode[] = ['pointwise', 'listwise']
  * @throws AppError `invalid_knowledge_base` naming the option and its valid values
  */
 export function rerankOptionsOf({ options }: ModelRef): RerankOptions {
-  checkIfGiven(options.filtering_threshold, (value) => {
-    numberOption({ filtering_threshold: value }, 'filtering_threshold', {
-      min: 0,
-      max: 1,
-      unset: 0,
-    })
-  })
-  checkIfGiven(options.num_docs_to_keep, (value) => {
-    wholeOf({ num_docs_to_keep: value }, 'num_docs_to_keep', { min: 1, max: 10_000, unset: 1 })
-  })
+  numberOption(options, 'filtering_threshold', { min: 0, max: 1, unset: 0 })
+  wholeOf(options, 'num_docs_to_keep', { min: 1, max: 10_000, unset: 1 })
   const hasLogprobs = booleanOf(options, 'logprobs', true)
   const method = knownOption(options, 'method', METHODS)
   const seconds = (name: string, range: Range) => 1000 * numberOption(options, name, range)
@@ -65,10 +57,6 @@ interface Range {
   readonly min: number
   readonly max: number
   readonly unset: number
-}
-
-function checkIfGiven(value: unknown, check: (value: unknown) => void): void {
-  if (value !== undefined && value !== null) check(value)
 }
 
 function numberOption(options: Options, name: string, range: Range): number {

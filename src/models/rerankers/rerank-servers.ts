@@ -13,7 +13,7 @@ export interface RerankServer {
   body(texts: ShownTexts, modelName: string): Readonly<Record<string, unknown>>
 }
 
-export type RerankProvider = 'cohere' | 'jina' | 'vllm' | 'tei' | 'rerank'
+type RerankProvider = 'cohere' | 'jina' | 'vllm' | 'tei' | 'rerank'
 
 /**
  * Cohere's API version 2 (docs.cohere.com/reference/rerank), Jina's (api.jina.ai/docs), vLLM's,

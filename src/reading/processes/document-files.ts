@@ -2,7 +2,7 @@
  * Transfers documents from a reader process: lines of JSON, with long contents in a separate file.
  */
 
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, openSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Row, TextParts, TextSyntax } from '../../core/domain/document.ts'
@@ -10,6 +10,7 @@ import type { ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import type { AppError } from '../../core/errors.ts'
 import { isCount, isObject, isShallow, parsedJson } from '../../core/json.ts'
 import { couldNotRead, unreadable } from '../document-format.ts'
+import { writeAll } from '../tables/plain-csv.ts'
 import { CONTENTS_FILE, DOCUMENTS_FILE } from './reading-messages.ts'
 
 /** A document's values besides its content, which are parsed in one step. */
@@ -81,10 +82,6 @@ export class DocumentWriter {
     }
     return bytes
   }
-}
-
-function writeAll(file: number, bytes: Uint8Array): void {
-  for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
 }
 
 function isHighSurrogate(unit: number): boolean {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { closeSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
@@ -16,6 +16,7 @@ import { couldNotRead, type ReadingNotes, unreadable } from '../document-format.
 import { shown } from '../tables/column-types.ts'
 import { readCsv } from '../tables/csv-table.ts'
 import { readJson } from '../tables/json-table.ts'
+import { writeAll } from '../tables/plain-csv.ts'
 import { odsSheets } from '../tables/workbooks/ods.ts'
 import { SheetTable } from '../tables/workbooks/sheet-table.ts'
 import { type SheetPart, xlsxSheets } from '../tables/workbooks/xlsx.ts'
@@ -225,9 +226,7 @@ function transcode(file: number, path: string, encoding: Bun.Encoding): number {
   const write = (text: string): void => {
     for (let at = text.indexOf('\ufffd'); at >= 0; at = text.indexOf('\ufffd', at + 1))
       replacedCount += 1
-    const bytes = encoder.encode(text)
-    let done = 0
-    while (done < bytes.length) done += writeSync(target, bytes, done)
+    writeAll(target, encoder.encode(text))
   }
   try {
     for (const block of blocksOf(file)) write(decoder.decode(block, { stream: true }))

@@ -85,7 +85,7 @@ export class BlockWriter {
   }
 }
 
-function writeAll(file: number, bytes: Uint8Array): void {
+export function writeAll(file: number, bytes: Uint8Array): void {
   let done = 0
   while (done < bytes.length) done += writeSync(file, bytes, done)
 }

@@ -41,7 +41,8 @@ export async function checkJsonShape(path: string): Promise<{
   let digits = 0
   let hasLongIntegers = false
   let hasLongFractions = false
-  for await (const bytes of fileBytes(path)) {
+  const file: AsyncIterable<Uint8Array> = createReadStream(path, { highWaterMark: BYTES_PER_READ })
+  for await (const bytes of file) {
     for (const byte of bytes) {
       if (isEscaped) isEscaped = false
       else if (isString) {
@@ -67,12 +68,4 @@ export async function checkJsonShape(path: string): Promise<{
     }
   }
   return { hasLongIntegers, hasLongFractions }
-}
-
-function fileBytes(path: string): AsyncIterable<Uint8Array> {
-  return createReadStream(path, { highWaterMark: BYTES_PER_READ })
-}
-
-export function tooManyColumns(): string {
-  return `a file has at most ${FILE_COLUMNS_MAX} columns`
 }

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { distinctNames, literal, quote } from '../../core/domain/names.ts'
 import type { ReadTable } from '../../core/domain/ports/reading-ports.ts'
 import { allRows } from '../../core/runtime/all-rows.ts'
-import { FILE_COLUMNS_MAX, tooManyColumns } from './table-shape.ts'
+import { FILE_COLUMNS_MAX } from './table-shape.ts'
 
 /**
  * Writes rows into a Parquet file for the server. Values that Parquet cannot hold exactly become
@@ -59,7 +59,9 @@ async function columnsOf(
 > {
   const described = await connection.prepare(`SELECT * FROM ${source}`)
   const { columnCount } = described
-  if (columnCount > FILE_COLUMNS_MAX) throw new Error(tooManyColumns())
+  if (columnCount > FILE_COLUMNS_MAX) {
+    throw new Error(`a file has at most ${FILE_COLUMNS_MAX} columns`)
+  }
   const found = Array.from({ length: columnCount }, (_, index) => ({
     name: described.columnName(index),
     type: described.columnType(index).toString(),

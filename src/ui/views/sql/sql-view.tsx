@@ -6,11 +6,11 @@ import { Button } from '../../components/button.tsx'
 import { CodeEditor } from '../../components/editor/code-editor.tsx'
 import type { EditorHandle, EditorMark } from '../../components/editor/code-mirror.ts'
 import { type Span, statementsOf } from '../../components/editor/sql-code.ts'
-import { EmptyState, Failure, Loading } from '../../components/failure.tsx'
+import { EmptyState } from '../../components/failure.tsx'
 import { SearchInput } from '../../components/form/field.tsx'
 import { shownCount } from '../../components/numbers.ts'
 import { PageHeader } from '../../components/page-header.tsx'
-import { Details, LISTED_MAX } from '../../components/record-list.tsx'
+import { Details, LISTED_MAX, Loaded } from '../../components/record-list.tsx'
 import { type Resource, useResource } from '../../components/resource.ts'
 import { ResultPane } from './result-pane.tsx'
 import { ParameterFields, placeIn, RunFailure, RunList, RunRow } from './run-row.tsx'
@@ -216,45 +216,53 @@ interface SchemaListProps {
 /** The tables that statements can name, with their columns. A click inserts a name. */
 function SchemaList({ of, onInsert, onPreview }: SchemaListProps) {
   const [typed, setTyped] = useState('')
-  const { data: tables, failure, reload } = of
-  if (failure && tables === undefined) return <Failure error={failure} onRetry={reload} />
-  if (tables === undefined) return <Loading what="the tables" />
-  const found = tables.filter(({ schema, name }) => {
+  const isFound = ({ schema, name }: NamedTable) => {
     return `${schema}.${name}`.toLowerCase().includes(typed.toLowerCase())
-  })
+  }
   return (
+    // Also while it loads, so that the editor does not move.
     <aside class="list side sql-schema" aria-label="Tables">
       <SearchInput label="Find a table" value={typed} onText={setTyped} />
-      {tables.length === 0 && (
-        <EmptyState icon="database" title="No tables yet">
-          <p class="small">
-            <a href="/">Load the sample or drop files</a> to see tables here.
-          </p>
-        </EmptyState>
-      )}
-      <ul class="list">
-        {found.slice(0, LISTED_MAX).map((table) => (
-          <li key={`${table.schema}.${table.name}`}>
-            <Details
-              head={
-                <summary class="one-line">
-                  <bdi title={`${table.schema}.${table.name}`}>
-                    <span class="quiet">{table.schema}.</span>
-                    {table.name}
-                  </bdi>
-                </summary>
-              }
-            >
-              <TableParts table={table} {...{ onInsert, onPreview }} />
-            </Details>
-          </li>
-        ))}
-      </ul>
-      {found.length > LISTED_MAX && (
-        <p class="small quiet">
-          The first {LISTED_MAX} of {shownCount(found.length)} are shown. Type part of a name.
-        </p>
-      )}
+      <Loaded of={of} what="the tables">
+        {(tables) => {
+          const found = tables.filter(isFound)
+          return (
+            <>
+              {tables.length === 0 && (
+                <EmptyState icon="database" title="No tables yet">
+                  <p class="small">
+                    <a href="/">Load the sample or drop files</a> to see tables here.
+                  </p>
+                </EmptyState>
+              )}
+              <ul class="list">
+                {found.slice(0, LISTED_MAX).map((table) => (
+                  <li key={`${table.schema}.${table.name}`}>
+                    <Details
+                      head={
+                        <summary class="one-line">
+                          <bdi title={`${table.schema}.${table.name}`}>
+                            <span class="quiet">{table.schema}.</span>
+                            {table.name}
+                          </bdi>
+                        </summary>
+                      }
+                    >
+                      <TableParts table={table} {...{ onInsert, onPreview }} />
+                    </Details>
+                  </li>
+                ))}
+              </ul>
+              {found.length > LISTED_MAX && (
+                <p class="small quiet">
+                  The first {LISTED_MAX} of {shownCount(found.length)} are shown. Type part of a
+                  name.
+                </p>
+              )}
+            </>
+          )
+        }}
+      </Loaded>
     </aside>
   )
 }
