@@ -229,13 +229,8 @@ export function secretsOfModel({ apiKey, baseUrl, options }: ModelRef): readonly
 export function secretsOfAddress(address: string): readonly string[] {
   if (!URL.canParse(address)) return []
   const { username, password, searchParams } = new URL(address)
-  const sent = [...searchParams.values()]
-  return [
-    username,
-    password,
-    uriDecoded(password),
-    ...sent.filter((text) => text.length >= LONG_CHARS),
-  ]
+  const sent = [...searchParams.values()].filter((text) => text.length >= LONG_CHARS)
+  return [username, password, uriDecoded(password), ...sent]
 }
 
 /** A shorter URL parameter is usually a version or something similar, not a secret. */
