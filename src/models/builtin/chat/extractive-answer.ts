@@ -2,10 +2,11 @@ import type { EvidenceLevel } from '../../../core/domain/agents/completion-event
 import { shortened } from '../../../core/short-text.ts'
 import { parseCsv } from '../../../core/text/csv.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
+import { bare } from './keywords.ts'
 import { csvIn } from './observed-passages.ts'
 import { quotesOf } from './quotes.ts'
 import type { RowAnswer } from './row-questions.ts'
-import { bare, optionPattern, optionsIn } from './wanted-form.ts'
+import { optionPattern, optionsIn } from './wanted-form.ts'
 
 export interface Findings {
   readonly question: string

@@ -11,6 +11,7 @@ import { sum } from '../../../core/json.ts'
 import { answerEnd } from '../../provider-answer.ts'
 import type { Passage } from './answer-unit.ts'
 import { conversationOf, type ObservedCall } from './asked-question.ts'
+import { COMPARES, definingForm } from './definitions.ts'
 import {
   agentAnswer,
   rowsAnswer,
@@ -18,7 +19,7 @@ import {
   type WrittenAnswer,
   writtenAnswer,
 } from './extractive-answer.ts'
-import { keywords } from './keywords.ts'
+import { bare, keywords } from './keywords.ts'
 import { type BaseFailure, type Choice, choiceOf, SEARCH_ID } from './many-bases.ts'
 import {
   AROUND_ID,
@@ -32,16 +33,7 @@ import {
 } from './observed-passages.ts'
 import { asksForRows, countAnswer, describedIn, rowAnswer } from './row-questions.ts'
 import { rankedUnits, withoutNames } from './unit-ranking.ts'
-import {
-  bare,
-  COMPARES,
-  definingForm,
-  documentNames,
-  filesIn,
-  idsIn,
-  numberedForms,
-  optionsIn,
-} from './wanted-form.ts'
+import { documentNames, filesIn, idsIn, numberedForms, optionsIn } from './wanted-form.ts'
 
 const CHUNKS_PER_SEARCH = 8
 

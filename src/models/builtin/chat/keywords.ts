@@ -29,3 +29,8 @@ function withoutEnding(word: string): string {
   // Without the last vowel, `configur(e)`, `configur(ed)` and `configur(ing)` match.
   return bare.length >= 5 ? bare.replace(/e$/, '') : bare
 }
+
+/** Removes everything but letters and digits, and their accents. */
+export function bare(text: string): string {
+  return withoutAccents(text.toLowerCase()).replace(/[^\p{L}\p{N}]+/gu, '')
+}

@@ -2,9 +2,9 @@
 import { pageAt } from '../../../core/domain/agents/completion-event.ts'
 import { type Span, sentenceSpans, trimmedSpan } from '../../../core/text/words.ts'
 import type { RankedUnit, StretchPiece, UnitSite } from './answer-unit.ts'
+import { COMPARES } from './definitions.ts'
 import { keywords } from './keywords.ts'
 import { hasThreeWords, isQuestion, POINTS_BACK, pieceOf, QUOTE_CHARS_MAX } from './units.ts'
-import { COMPARES } from './wanted-form.ts'
 
 interface Quote {
   readonly unit: RankedUnit

@@ -7,6 +7,8 @@ import type {
 } from '../../../core/domain/ports/model-ports.ts'
 import type { Passage, Ranking } from './answer-unit.ts'
 import { QUESTION_CHARS_MAX } from './asked-question.ts'
+import { COMPARES } from './definitions.ts'
+import { bare } from './keywords.ts'
 import { comparableRelevance } from './observed-passages.ts'
 import {
   type FeaturedUnit,
@@ -21,7 +23,7 @@ import {
   wantedKind,
   withCosines,
 } from './unit-features.ts'
-import { bare, COMPARES, documentNames, WantedForm } from './wanted-form.ts'
+import { documentNames, WantedForm } from './wanted-form.ts'
 
 /** How many units to embed, and how much of each. One takes 10 to 15 ms on one core. */
 const EMBEDDED_MAX = 10

@@ -1,8 +1,8 @@
 import WORDS from '../../../../assets/answers/words.json' with { type: 'json' }
-import { withoutAccents } from '../../../core/text/word-forms.ts'
 import { UNSPACED } from '../../../core/text/words.ts'
 import type { AnswerUnit, Passage } from './answer-unit.ts'
-import { keywords } from './keywords.ts'
+import { definesIt, OPTION_NAME, subjectsOf, WHAT_IS } from './definitions.ts'
+import { bare, keywords } from './keywords.ts'
 import { isQuestion } from './units.ts'
 
 /** Scores a unit by whether its position and form fit the question, regardless of its words. */
@@ -218,25 +218,6 @@ const WORTH = {
     commands: 8,
   },
 } as const
-const SUBJECT_WORDS_MAX = 3
-/** Shorter names are abbreviations, whose case is always the same. */
-const NAME_CHARS = 5
-
-const WHAT_IS =
-  /^(?:what(?: is|'s| are| was| were)|was (?:ist|sind)|what (?:does|did)|was macht)\s+(?:an? |the |der |die |das |eine? )?/i
-
-/** Matches questions about what two things have in common, or how they differ. */
-export const COMPARES =
-  /\b(?:differences? between|compare|unterschied\w* zwischen)\s+(.{1,80}?)\s+(?:and|with|to|und|mit)\s+([^?!]{1,80})/iu
-
-/** `What is a transport in pino?` → `transport`; both things for a comparison. */
-function subjectsOf(question: string): readonly string[] {
-  const [, one, other] = COMPARES.exec(question) ?? []
-  if (one !== undefined && other !== undefined) return [bare(one), bare(other)]
-  const subject = subjectWords(question)
-  return subject === null ? [] : [bare(subject)]
-}
-
 const ASKS_FOR_ALL =
   /^(?:what|which|list|name)\b.*\b(?:are|were|all)\b|^(?:which|what) \S+s (?:do|does|can|has|have)\b|^welche\b|^was sind\b/i
 
@@ -273,51 +254,6 @@ export function idsIn(question: string): readonly string[] {
   return [...new Set(ids.flatMap((word) => [word, word.toLowerCase()]))].slice(0, NAMES_MAX)
 }
 
-/** `transport` for `What is a transport in pino?` */
-function subjectWords(question: string): string | null {
-  if (!WHAT_IS.test(question)) return null
-  const words = question
-    .replace(WHAT_IS, '')
-    .replace(/^.*?["“„`]([^"”“`]+)["”“`].*$/, '$1')
-    .replace(/\s+(?:in|for|of|bei|von|do|mean|used for)\b.*$/i, '')
-    .replace(/[?!.\s]+$/, '')
-  return bare(words) === '' || words.split(/\s+/).length > SUBJECT_WORDS_MAX ? null : words
-}
-
-const DEFINES =
-  /^(.{2,60}?)(?:\s+(?:(?:is|are|was|were|ist|sind)\s+(?:an?|the|one|your|ein|eine|der|die|das)|means|provides)\s|\s+[-–—]+\s|:\s|\s*\n)/isu
-/** `Checkpoints are points in …`, but not `Checkpoints are made …`. */
-const DEFINES_MANY =
-  /^(.{2,60}?s)[*_`]*\s+are\s+(?!(?:\w+(?:ed|en|ing|ly)|not|made|run|set|always|also|often)\b)/isu
-
-/**
- * How texts define the subject of "What is a checkpoint?", as a regular expression for DuckDB, and a
- * part of it that is quickly found. Null for other questions.
- */
-export function definingForm(question: string) {
-  const subject = subjectWords(question)
-  if (subject === null || keywords(subject).length === 0) return null
-  // `the default of …` is a fact about something else.
-  if (/\s(?:of|for|von|für)\s/i.test(question)) return null
-  const name = subject.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
-  const start = `(^|\\n|[.:] )[*_\`]*(an? |the |eine? |der |die |das )?${name}(s|e|en)?[*_\`]*( \\(.*\\)[*_\`]*)?`
-  const [longest = ''] = subject.split(/\s+/).sort((a, b) => b.length - a.length)
-  // The first letter may be small or a capital.
-  const part = longest.length < NAME_CHARS ? longest : longest.slice(1)
-  return { form: `${start}( is | are | ist | sind | ?\\n)|\\(${name}\\) ist? `, part }
-}
-
-/** Matches definitions such as `X is a …`, `X - a …`, `Xs are …`, `Extended Xylophone (X) is …`. */
-function definesIt(text: string, subject: string): boolean {
-  const start = (DEFINES.exec(text) ?? DEFINES_MANY.exec(text))?.[1]
-  if (start === undefined || OPTION_NAME.test(start)) return false
-  const [name = '', abbreviation = ''] = start.split('(')
-  const plain = name
-    .replace(/^\W*(?:an?|the|der|die|das|eine?)\s/i, '')
-    .replace(/\s(?:for|of|in)\s.*/is, '')
-  return [plain, abbreviation].map(bare).some((one) => one === subject || one === `${subject}s`)
-}
-
 /** Matches `pino-abstract-transport`, `invoice_2024.pdf`. */
 const FILE_NAME = /^(?=(?:.*\p{L}){4})[\p{L}\p{N}@]+(?:[-_./]+[\p{L}\p{N}]+)+$/u
 
@@ -330,8 +266,6 @@ export function optionsIn(question: string): readonly string[] {
   const pattern = /(?<![\p{L}\p{N}-])-(?:[a-zA-Z0-9]|-[a-zA-Z0-9][\w-]*)(?![\p{L}\p{N}-])/gu
   return [...question.matchAll(pattern)].slice(0, NAMES_MAX).map(([option]) => option)
 }
-
-const OPTION_NAME = /^[`*]*-/
 
 /** The first line and others that hold names only, if they begin with an option's. */
 function namesAtStart(text: string): readonly string[] {
@@ -395,9 +329,4 @@ export function withNumber(question: string, number: string): string {
 
 function isNoun(word: string): boolean {
   return !(SMALL.has(word) || DATES.has(word) || UNSPACED.test(word))
-}
-
-/** Removes everything but letters and digits, and their accents. */
-export function bare(text: string): string {
-  return withoutAccents(text.toLowerCase()).replace(/[^\p{L}\p{N}]+/gu, '')
 }
