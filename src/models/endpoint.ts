@@ -48,19 +48,19 @@ export function modelEndpoint(
   const { chat, guard, code } = given
   const own = { baseUrl: nonBlank(ref.baseUrl), apiKey: ref.apiKey }
   const operators = operatorsAddress(ref.provider, chat)
+  /** A service with a public address, which every user may use. */
+  const service = (known: EndpointAddress, publicUrl: string | null) => {
+    const defaults = withOperators(known, operators)
+    return chosenEndpoint({ own, defaults, publicUrl, guard, code })
+  }
   if (ref.provider === 'anthropic') {
     const known = { baseUrl: chat.anthropicBaseUrl, apiKey: chat.anthropicApiKey }
-    const defaults = withOperators(known, operators)
-    return chosenEndpoint({ own, defaults, publicUrl: ANTHROPIC_PUBLIC_URL, guard, code })
+    return service(known, ANTHROPIC_PUBLIC_URL)
   }
   const server = compatibleServer(ref.provider)
   if (server === undefined) {
     const known = { baseUrl: chat.openaiBaseUrl, apiKey: chat.openaiApiKey }
-    const defaults = withOperators(known, operators)
-    return withAzure(
-      chosenEndpoint({ own, defaults, publicUrl: OPENAI_PUBLIC_URL, guard, code }),
-      ref,
-    )
+    return withAzure(service(known, OPENAI_PUBLIC_URL), ref)
   }
   if ((server.address ?? operators.baseUrl) == null && own.baseUrl === undefined) {
     const what = `"base_url" is required for provider ${ref.provider}`
@@ -68,30 +68,26 @@ export function modelEndpoint(
   }
   if (server.isPublic) {
     const known = { apiKey: chat.serviceKeys?.[keyNameOf(ref.provider)] }
-    const defaults = withOperators(known, operators)
-    return withAzure(chosenEndpoint({ own, defaults, publicUrl: server.address, guard, code }), ref)
+    return withAzure(service(known, server.address), ref)
   }
   // Only the operator's own provider skips the check: any other name may imply an address that
   // the user is not allowed to use.
-  const isOperators = own.baseUrl === undefined && chat.operatorProvider === ref.provider
-  const usual = operators.baseUrl ?? server.address ?? undefined
-  const address = {
-    baseUrl: own.baseUrl ?? usual,
-    apiKey: own.apiKey,
-  }
-  const allowed = isOperators ? undefined : guard
-  const isOperatorsProvider = chat.operatorProvider === ref.provider
-  const defaults = isOperatorsProvider ? { ...operators, baseUrl: usual } : {}
-  return chosenEndpoint({ own: address, defaults, publicUrl: null, guard: allowed, code })
+  const isOperators = chat.operatorProvider === ref.provider
+  const baseUrl = operators.baseUrl ?? server.address ?? undefined
+  return chosenEndpoint({
+    own: { baseUrl: own.baseUrl ?? baseUrl, apiKey: own.apiKey },
+    defaults: isOperators ? { ...operators, baseUrl } : {},
+    publicUrl: null,
+    guard: isOperators && own.baseUrl === undefined ? undefined : guard,
+    code,
+  })
 }
 
 /** The operator's address for the provider; empty for other providers. */
 function operatorsAddress(provider: string, chat: ChatDefaults): EndpointAddress {
   if (chat.operatorProvider !== provider) return {}
   const [baseUrl, apiKey] = [nonBlank(chat.operatorBaseUrl), nonBlank(chat.operatorApiKey)]
-  return {
-    ...definedFields({ baseUrl, apiKey }),
-  }
+  return definedFields({ baseUrl, apiKey })
 }
 
 /** If the operator configured another address, the service's own key is not sent there. */

@@ -33,6 +33,18 @@ export function wholeDocument(
   return { id: null, parts: null, columns: {}, links: [], ...found }
 }
 
+/** Joins the texts of pages, slides or chapters, and returns where each starts. */
+export function joinedParts(texts: readonly string[]) {
+  const starts: number[] = []
+  let content = ''
+  for (const text of texts) {
+    if (text !== '' && content !== '') content += '\n\n'
+    starts.push(content.length)
+    content += text
+  }
+  return { content, starts }
+}
+
 /** @param sentence says what the file is or contains, and what would help */
 export function unreadable(sentence: string, cause?: unknown): AppError {
   return new AppError('file_unreadable', sentence, cause === undefined ? {} : { cause })

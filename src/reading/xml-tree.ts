@@ -48,6 +48,10 @@ export function parseXml(bytes: Uint8Array): XmlElement {
   return root
 }
 
+export function parsedPart(bytes: Uint8Array | undefined): XmlElement | undefined {
+  return bytes === undefined ? undefined : parseXml(bytes)
+}
+
 function declaredEncoding(bytes: Uint8Array): string | null {
   const begin = new TextDecoder('latin1').decode(bytes.subarray(0, 200))
   return /^<\?xml[^>]{0,100}encoding\s*=\s*["']([\w-]{1,40})/.exec(begin)?.[1] ?? null

@@ -163,3 +163,13 @@ test('one of two values is not taken for the only one', () => {
   const question = 'How many documents have the license MIT or (MIT OR CC0-1.0)?'
   expect(rowAnswer(question, [PACKAGES])?.statement ?? null).toBeNull()
 })
+
+test('a sentence does not end within code', async () => {
+  const { answer } = await answerTo(
+    'What is HNSW?',
+    'Users ask for HNSW with `CREATE INDEX … WITH (hnsw)`, which is made. More follows.',
+  )
+  expect(answer).toContain(
+    '**Users ask for HNSW with `CREATE INDEX … WITH (hnsw)`, which is made.**',
+  )
+})

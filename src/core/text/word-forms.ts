@@ -168,7 +168,7 @@ export class WordForms {
     // In English, accents are optional. Stemmers for other languages need them.
     if (language === 'english') plain = withoutAccents(plain)
     else if (language === 'german') plain = withUmlauts(plain)
-    else if (ELIDING.has(language)) plain = withoutElision(plain)
+    else if (ELIDING.has(language)) plain = plain.replace(ELIDED, '')
     else if (language === 'turkish') plain = plain.replace(/'.*$/, '')
     if (this.#stopWords.has(plain) || this.#isPossessive(plain)) return ''
     const stem = this.#stemLatin(plain) || plain
@@ -353,9 +353,5 @@ const OTHER_LETTERS: Readonly<Record<string, string>> = {
 }
 
 /** `l'eau` → `eau`, `dell'acqua` → `acqua` */
-function withoutElision(word: string): string {
-  return word.replace(ELIDED, '')
-}
-
 const ELIDED =
   /^(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|all|agl|coll|dall|dell|nell|sull|un|gl)'(?=.)/

@@ -232,10 +232,21 @@ export function* sentenceSpans(text: string, span: Span): Generator<Span> {
   for (const { 0: sign, index } of part.matchAll(SENTENCE_END)) {
     const end = index + sign.length
     if (sign === '.' && SHORTENED.test(part.slice(Math.max(start, end - 12), end))) continue
+    if (isWithinCode(part, start, end)) continue
     yield* filledSpan(text, { start: span.start + start, end: span.start + end })
     start = end
   }
   yield* filledSpan(text, { start: span.start + start, end: span.end })
+}
+
+/** Code in a longer sentence is not looked for, so that many dots in one line take no longer. */
+const CODE_CHARS_MAX = 1000
+
+/** Whether a place is between two backticks of one line, as in `CREATE INDEX … WITH`. */
+function isWithinCode(text: string, start: number, at: number): boolean {
+  if (at - start > CODE_CHARS_MAX) return false
+  const isOpen = text.slice(start, at).split('`').length % 2 === 0
+  return isOpen && /^[^`\n]*`/.test(text.slice(at, at + CODE_CHARS_MAX))
 }
 
 function filledSpan(text: string, span: Span): readonly Span[] {

@@ -161,7 +161,7 @@ function checkDepth(value: RowValue, depth: number): void {
   for (const item of Object.values(value)) checkDepth(item, depth + 1)
 }
 
-function isList(value: RowValue): value is readonly RowValue[] {
+export function isList(value: unknown): value is readonly RowValue[] {
   return Array.isArray(value)
 }
 

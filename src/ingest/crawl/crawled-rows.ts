@@ -53,7 +53,8 @@ export async function* crawledRows(
   const scope = crawlScope(starts, crawl)
   const robots = new Robots(deps.pages)
   const plan = { scope, crawl, robots, leftOut, onFailedStart, depthMax: depthMaxOf(crawl) }
-  await refuseBadPatterns(crawl.patterns, deps, signal)
+  // Refuses bad patterns. They run in the reader thread, as they may take long.
+  if (crawl.patterns.length > 0) await deps.reader.matching([''], crawl.patterns, signal)
   let hasText = false
   for await (const page of crawledPages({ plan, starts }, deps, signal)) {
     if (page.documents.every(({ content }) => content.trim() === '')) {
@@ -217,13 +218,4 @@ function startOf(
 /** A client that sets only a number of pages wants that many, at any depth. */
 function depthMaxOf({ depth, pagesMax }: CrawlRequest): number {
   return depth ?? (pagesMax === undefined ? 0 : INGEST_LIMITS.depthByPagesMax)
-}
-
-/** Patterns run in the reader thread, as they may take long. @throws AppError `insert_failed` */
-async function refuseBadPatterns(
-  patterns: readonly string[],
-  { reader }: CrawlDeps,
-  signal: AbortSignal,
-): Promise<void> {
-  if (patterns.length > 0) await reader.matching([''], patterns, signal)
 }

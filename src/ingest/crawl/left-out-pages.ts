@@ -22,6 +22,12 @@ export function isOfPage(error: unknown): error is AppError {
   return error instanceof AppError && REASONS[error.code] !== undefined
 }
 
+/** The reader of an answer does not know its address. */
+export function ofAddress(error: unknown, url: string): unknown {
+  if (!(error instanceof AppError) || error.code !== 'file_unreadable') return error
+  return new AppError('file_unreadable', `${url}: ${error.message}`, { cause: error })
+}
+
 interface LeftOut {
   count: number
   readonly shown: string[]

@@ -14,7 +14,7 @@ import {
   siteOf,
   type Target,
 } from './crawl-frontier.ts'
-import { isOfPage, type LeftOutPages, PageError } from './left-out-pages.ts'
+import { isOfPage, type LeftOutPages, ofAddress, PageError } from './left-out-pages.ts'
 import { BY_ROBOTS, type Robots, robotsTag } from './robots.ts'
 import { pagesOfSitemap } from './sitemaps.ts'
 
@@ -192,8 +192,7 @@ async function pageDocuments(
     }
     return await reader.readFile(sent, take, signal)
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== 'file_unreadable') throw error
-    throw new AppError('file_unreadable', `${url}: ${error.message}`, { cause: error })
+    throw ofAddress(error, url)
   }
 }
 

@@ -1,10 +1,6 @@
 import type { CatalogSnapshot } from '../../core/domain/access/catalog-snapshot.ts'
 import { INGEST_LIMITS } from '../../core/domain/flow/ingest-limits.ts'
-import type {
-  KnowledgeBase,
-  MissingVectors,
-  ReembeddingProgress,
-} from '../../core/domain/knowledge-base.ts'
+import type { KnowledgeBase, ReembeddingProgress } from '../../core/domain/knowledge-base.ts'
 import type { ModelRef } from '../../core/domain/model-ref.ts'
 import type { EmbedderRegistry } from '../../core/domain/ports/model-ports.ts'
 import type { ReembeddingStore, Reembeddings } from '../../core/domain/ports/store-ports.ts'
@@ -117,7 +113,9 @@ export class Reembedding implements Reembeddings {
     const { store } = this.#options
     const missing = await store.missing(kb, { afterKey, limit: INGEST_LIMITS.reembedBatchChunks })
     signal.throwIfAborted()
-    this.#count(kb, missing)
+    // The count of vectors may include those of removed chunks.
+    const { doneCount, chunkCount } = missing
+    this.#note(kb.id, { doneCount: Math.min(doneCount, chunkCount), chunkCount })
     const last = missing.chunks.at(-1)
     if (last === undefined) {
       await store.switchOver(kb)
@@ -137,11 +135,6 @@ export class Reembedding implements Reembeddings {
     )
     this.#note(kb.id, { error: null })
     return last.chunkKey
-  }
-
-  /** The count of vectors may include those of removed chunks. */
-  #count({ id }: KnowledgeBaseId, { doneCount, chunkCount }: MissingVectors): void {
-    this.#note(id, { doneCount: Math.min(doneCount, chunkCount), chunkCount })
   }
 
   #note(id: number, news: Partial<ReembeddingProgress>): void {

@@ -17,6 +17,7 @@ import { DEFAULT_CONTENT_COLUMNS, type KnowledgeBase } from '../../core/domain/k
 import { AppError } from '../../core/errors.ts'
 import { isObject, textOfValue } from '../../core/json.ts'
 import type { TimeSlice } from '../../core/runtime/serial-queue.ts'
+import { isList } from '../chunking/chunk-json.ts'
 
 /**
  * Converts a row to a document, without texts if its content is empty. The id is null if the row
@@ -231,10 +232,6 @@ function wellFormed(value: RowValue, depth: number): RowValue {
     return [key.toWellFormed(), wellFormed(item, depth + 1)] as const
   })
   return Object.fromEntries(entries)
-}
-
-function isList(value: unknown): value is readonly RowValue[] {
-  return Array.isArray(value)
 }
 
 const TEXT_COLUMN = 'content'

@@ -170,22 +170,12 @@ function fileRow(columns: RowStream['columns'], values: readonly CellValue[]): R
 async function* readAhead(rows: AsyncGenerator<Row>, charsMax: number): AsyncGenerator<Row> {
   const known: Row[] = []
   let chars = 0
-  let hasEnded = false
-  try {
-    while (!hasEnded) {
-      const { value, done } = await rows.next()
-      hasEnded = done === true
-      if (value !== undefined) known.push(value)
-      chars += rowChars(value ?? {})
-      if (hasEnded || chars > charsMax) {
-        yield* known.splice(0)
-        if (!hasEnded) yield* rows
-        return
-      }
-    }
-  } finally {
-    await rows.return(undefined)
+  for await (const row of rows) {
+    known.push(row)
+    if (chars <= charsMax) chars += rowChars(row)
+    if (chars > charsMax) yield* known.splice(0)
   }
+  yield* known
 }
 
 /**

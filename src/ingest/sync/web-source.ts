@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import type { TableRows } from '../../core/domain/ports/job-ports.ts'
 import type { DocumentReading, ReadFile } from '../../core/domain/ports/reading-ports.ts'
 import type { FileBytes } from '../../core/domain/ports/store-ports.ts'
-import { AppError } from '../../core/errors.ts'
+import type { AppError } from '../../core/errors.ts'
 import { isObject, parsedJson } from '../../core/json.ts'
 import { pageAddress } from '../crawl/crawl-frontier.ts'
-import { isOfPage, PageError } from '../crawl/left-out-pages.ts'
+import { isOfPage, ofAddress, PageError } from '../crawl/left-out-pages.ts'
 import { Robots } from '../crawl/robots.ts'
 import type { ListedAddress } from '../crawl/sitemaps.ts'
 import {
@@ -132,11 +132,6 @@ function optionsOf({ contentType }: DownloadedFile) {
 function tooLarge(url: string, bytesMax: number): AppError {
   const limit = `more than ${bytesMax} bytes, the limit (EIDER_FILE_BYTES_MAX)`
   return new PageError('was too large', `${url} has ${limit}`)
-}
-
-function ofAddress(error: unknown, url: string): unknown {
-  if (!(error instanceof AppError) || error.code !== 'file_unreadable') return error
-  return new AppError('file_unreadable', `${url}: ${error.message}`, { cause: error })
 }
 
 function headersIn(headers: unknown): Readonly<Record<string, string>> {

@@ -64,21 +64,12 @@ export class PointwiseReranker implements Reranker {
     signal: AbortSignal,
   ): Promise<readonly (number | null)[]> {
     const aloneCount = this.#knownForm === null ? 1 : 0
-    const judged = (question: Question, laneSignal: AbortSignal) => {
-      return this.#score(question, laneSignal)
+    const bounds = { concurrencyMax: this.#options.callsAtOnceMax, signal }
+    const judged = (some: readonly Question[]) => {
+      return mapConcurrent(some, bounds, (question, ended) => this.#score(question, ended))
     }
-    const concurrencyMax = this.#options.callsAtOnceMax
-    const first = await mapConcurrent(
-      questions.slice(0, aloneCount),
-      { concurrencyMax: 1, signal },
-      judged,
-    )
-    const rest = await mapConcurrent(
-      questions.slice(aloneCount),
-      { concurrencyMax, signal },
-      judged,
-    )
-    return [...first, ...rest]
+    const first = await judged(questions.slice(0, aloneCount))
+    return [...first, ...(await judged(questions.slice(aloneCount)))]
   }
 
   /** Falls back to a simpler form while none is known; later, one passage cannot change it. */

@@ -229,16 +229,12 @@ export function secretsOfModel({ apiKey, baseUrl, options }: ModelRef): readonly
 export function secretsOfAddress(address: string): readonly string[] {
   if (!URL.canParse(address)) return []
   const { username, password, searchParams } = new URL(address)
-  const sent = [...searchParams.values()]
-  return [username, password, uriDecoded(password), ...sent.filter(isLongSecret)]
+  const sent = [...searchParams.values()].filter((text) => text.length >= LONG_CHARS)
+  return [username, password, uriDecoded(password), ...sent]
 }
 
 /** A shorter URL parameter is usually a version or something similar, not a secret. */
 const LONG_CHARS = 16
-
-function isLongSecret(text: string): boolean {
-  return text.length >= LONG_CHARS
-}
 
 function secretOption([name, value]: [string, unknown]): readonly string[] {
   return typeof value === 'string' && /key|token|secret|password|auth/i.test(name) ? [value] : []

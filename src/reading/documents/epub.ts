@@ -1,13 +1,13 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
 import { uriDecoded } from '../../core/short-text.ts'
-import { type ReadingNotes, unreadable, wholeDocument } from '../document-format.ts'
+import { joinedParts, type ReadingNotes, unreadable, wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import {
   attribute,
   child,
   descendants,
   elementsOf,
-  parseXml,
+  parsedPart,
   type XmlElement,
 } from '../xml-tree.ts'
 import { zipEntries } from '../zip-file.ts'
@@ -20,10 +20,7 @@ const ENCRYPTION = 'META-INF/encryption.xml'
 /** Reads the chapters of a book in order, without its table of contents. */
 export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generator<ReadDocument> {
   const parts = zipEntries(bytes, (name) => /\.(xml|opf|x?html?|ncx)$/i.test(name))
-  const part = (name: string) => {
-    const found = parts.get(name)
-    return found === undefined ? undefined : parseXml(found)
-  }
+  const part = (name: string) => parsedPart(parts.get(name))
   refuseLocked(part(ENCRYPTION))
   const [rootFile] = descendants(part(CONTAINER), 'rootfile')
   const packagePath = attribute(rootFile, 'full-path') ?? 'content.opf'
@@ -31,8 +28,9 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
   if (book === undefined) {
     throw unreadable(`The EPUB has no list of chapters (${packagePath})`)
   }
-  const listed = chapterPaths(book, packagePath)
-  const contents = contentsPaths(book, packagePath)
+  const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
+  const listed = chapterPaths(book, folder)
+  const contents = contentsPaths(book, folder)
   const pages = listed.flatMap((path) => {
     const found = parts.get(path)
     if (found === undefined) return []
@@ -45,7 +43,7 @@ export function* readEpub({ bytes }: RawDocument, notes: ReadingNotes): Generato
   const missing = listed.length - chapters.length
   if (missing > 0) notes.warn(`${missing} of ${listed.length} chapters are missing in the EPUB`)
   const { title, columns } = documentProperties(child(book, 'metadata'))
-  const { content, starts } = joinedChapters(chapters.filter((chapter) => chapter !== ''))
+  const { content, starts } = joinedParts(chapters.filter((chapter) => chapter !== ''))
   notes.recognize({ pages: starts.length })
   yield wholeDocument({
     content,
@@ -66,8 +64,7 @@ function refuseLocked(encryption: XmlElement | undefined): void {
 }
 
 /** Returns each chapter once, in the order of the spine. */
-function chapterPaths(book: XmlElement, packagePath: string): readonly string[] {
-  const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
+function chapterPaths(book: XmlElement, folder: string): readonly string[] {
   const items = new Map(
     elementsOf(child(book, 'manifest')).map((item) => [attribute(item, 'id') ?? '', item]),
   )
@@ -82,8 +79,7 @@ function chapterPaths(book: XmlElement, packagePath: string): readonly string[] 
 }
 
 /** Pages that the book marks as its contents. Some also have the title, authors and licence. */
-function contentsPaths(book: XmlElement, packagePath: string): readonly string[] {
-  const folder = packagePath.slice(0, packagePath.lastIndexOf('/') + 1)
+function contentsPaths(book: XmlElement, folder: string): readonly string[] {
   return elementsOf(child(book, 'guide'))
     .filter((one) => /^toc$/i.test(attribute(one, 'type') ?? ''))
     .map((one) => pathOf(folder, attribute(one, 'href') ?? ''))
@@ -121,14 +117,4 @@ function plain(line: string): string {
 
 function pathOf(folder: string, href: string): string {
   return resolvedPath(folder, uriDecoded(href.split('#')[0] ?? ''))
-}
-
-function joinedChapters(chapters: readonly string[]) {
-  const starts: number[] = []
-  let length = 0
-  for (const chapter of chapters) {
-    starts.push(length)
-    length += chapter.length + 2
-  }
-  return { content: chapters.join('\n\n'), starts }
 }

@@ -1,5 +1,5 @@
 import type { RawDocument, ReadDocument } from '../../core/domain/ports/reading-ports.ts'
-import { type ReadingNotes, unreadable, wholeDocument } from '../document-format.ts'
+import { joinedParts, type ReadingNotes, unreadable, wholeDocument } from '../document-format.ts'
 import { decodeText } from '../text-encoding.ts'
 import { cleanMarkdown } from './markdown.ts'
 import { fence } from './office/markdown-blocks.ts'
@@ -26,7 +26,9 @@ export function* readNotebook(
     shortened += 1
     return `${output.slice(0, OUTPUT_CHARS_MAX)}…`
   }
-  const { content, starts } = merged(cells.map((cell) => markdownOfCell(cell, language, shorten)))
+  const { content, starts } = joinedParts(
+    cells.map((cell) => markdownOfCell(cell, language, shorten)),
+  )
   if (shortened > 0) {
     const kept = `the first ${OUTPUT_CHARS_MAX} characters of each are kept`
     notes.warn(`${shortened} outputs of the notebook are long: ${kept}`)
@@ -123,18 +125,4 @@ function outputText(output: unknown): string {
   // Placeholders for pictures and widgets are not text.
   const isStandIn = /^\s*\[?<[\w.]+[^\n]*>\]?\s*$/.test(text) || /^\s*(Figure|Image)\b/.test(text)
   return isStandIn ? '' : text.replace(TERMINAL_CODES, '').trim()
-}
-
-function merged(cells: readonly string[]) {
-  const starts: number[] = []
-  const texts: string[] = []
-  let length = 0
-  for (const cell of cells) {
-    if (cell !== '' && texts.length > 0) length += 2
-    starts.push(length)
-    if (cell === '') continue
-    texts.push(cell)
-    length += cell.length
-  }
-  return { content: texts.join('\n\n'), starts }
 }

@@ -44,7 +44,7 @@ export class Centroids {
 
   /** @returns false, having changed nothing, if the vector does not have length 1 */
   store(list: number, vector: Float32Array): boolean {
-    this.#open()
+    openExtent(this.#kernel, this.#shape, this.#extent)
     this.#kernel.input.fill(0, vector.length, this.#shape.stride)
     this.#kernel.input.set(vector)
     if (this.#kernel.storeRow(list, list, ALWAYS) !== 1) return false
@@ -81,10 +81,6 @@ export class Centroids {
 
   release(): void {
     this.#memory.release(this.#block)
-  }
-
-  #open(): void {
-    openExtent(this.#kernel, this.#shape, this.#extent)
   }
 }
 

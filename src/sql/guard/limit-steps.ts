@@ -116,7 +116,8 @@ function visit(value: TreeValue, isInLambda: boolean, state: Visit): void {
   for (const item of value.type === 'SELECT_NODE' ? nodesOf(items) : []) {
     visitItem(item, isInLambda, state)
   }
-  const isLambda = value.class === 'FUNCTION' && isLambdaFunction(textValue(value.function_name))
+  const name = textValue(value.function_name).toLowerCase()
+  const isLambda = value.class === 'FUNCTION' && LAMBDAS.has(name)
   visit(Object.values(others), isInLambda || isLambda, state)
   const isCall = value.class === 'FUNCTION' || value.class === 'WINDOW'
   if (isCall) placed(value, () => visitCall(value, isInLambda, state))
@@ -370,9 +371,5 @@ function stepsOf(name: string, args: readonly TreeNode[]): TreeNode | null {
   return STEPS.get(name.toLowerCase())?.(args) ?? null
 }
 
+/** Functions that take a lambda. For others, the same arrow reads a value from JSON. */
 const LAMBDAS: ReadonlySet<string> = new Set(`${LAMBDA_NAMES} ${REDUCING_NAMES}`.split(' '))
-
-/** Whether the function takes a lambda. For others, the same arrow reads a value from JSON. */
-function isLambdaFunction(name: string): boolean {
-  return LAMBDAS.has(name.toLowerCase())
-}

@@ -31,7 +31,10 @@ export function checkDepth(query: TreeNode): void {
   ]
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { value, level } = next
-    if (level > LEVELS_MAX) throw tooDeep()
+    if (level > LEVELS_MAX) {
+      const what = `${LEVELS_MAX} levels of expressions, joins and sub-queries within one another`
+      throw new AppError('sql_not_supported', `A statement has at most ${what}`)
+    }
     for (const inner of Array.isArray(value) ? value : Object.values(value ?? {})) {
       if (typeof inner !== 'object' || inner === null) continue
       stack.push({ value: inner, level: level + levelsOf(inner) })
@@ -42,14 +45,6 @@ export function checkDepth(query: TreeNode): void {
 /** Counts levels of expressions. Lists and wrappers such as `{"node": …}` do not count. */
 function levelsOf(value: TreeValue): number {
   return isNode(value) && typeof value.type === 'string' ? 1 : 0
-}
-
-function tooDeep(): AppError {
-  const what = 'expressions, joins and sub-queries within one another'
-  return new AppError(
-    'sql_not_supported',
-    `A statement has at most ${LEVELS_MAX} levels of ${what}`,
-  )
 }
 
 /**

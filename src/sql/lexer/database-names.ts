@@ -37,7 +37,7 @@ export function withNativeNames(
     const isOpen = token.text === '(' && /^(?:from|join|lateral|,)$/i.test(before?.text ?? '')
     const database = isOpen && name !== undefined && isName(name) ? name : undefined
     const dialect = database && dialectOf(database.value)
-    const isQuery = BEGINS_QUERY.test(sql.slice(token.end, token.end + QUERY_CHARS))
+    const isQuery = dialect && BEGINS_QUERY.test(sql.slice(token.end, token.end + QUERY_CHARS))
     if (!database || !dialect || (!isQuery && isFunction(database.value))) {
       before = name
       name = token

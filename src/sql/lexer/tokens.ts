@@ -53,17 +53,15 @@ export function tokenize(sql: string, escapes: StringEscapes = 'standard'): read
       at = next
       continue
     }
-    if (tokens.length >= TOKENS_MAX) throw tooManyTokens()
+    if (tokens.length >= TOKENS_MAX) {
+      const limit = `A statement has at most ${TOKENS_MAX} words and signs`
+      throw new AppError('sql_not_supported', `${limit}; pass a long list as a parameter`)
+    }
     const token = tokenAt(sql, at, { escapes, previous: tokens.at(-1) })
     tokens.push(token)
     at = token.end
   }
   return tokens
-}
-
-function tooManyTokens(): AppError {
-  const limit = `A statement has at most ${TOKENS_MAX} words and signs`
-  return new AppError('sql_not_supported', `${limit}; pass a long list as a parameter`)
 }
 
 /** At this position or later; null if there is none. @throws AppError `sql_syntax` */

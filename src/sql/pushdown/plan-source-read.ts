@@ -90,13 +90,9 @@ export function sourceReadOf(reference: SourceReference, around: SelectAround): 
   const isAlone = select.from_table === ref
   const isKnown = (column: TreeNode) => columnOf(column) !== undefined
   const clocked = isAlone ? conjuncts?.map((one) => withClockFunctions(one, isKnown)) : conjuncts
-  const condition = conditionFrom(clocked ?? null, columnOf)
+  const conditions = clocked?.map((node) => sourceCondition(node, columnOf))
+  const condition: SourceCondition = conditions ? { kind: 'and', conditions } : { kind: 'other' }
   return { ...read, condition, slice: sliceOf(select, ref, needs.slice, columnOf) }
-}
-
-function conditionFrom(conjuncts: readonly TreeNode[] | null, columnOf: ColumnOf): SourceCondition {
-  if (conjuncts === null) return { kind: 'other' }
-  return { kind: 'and', conditions: conjuncts.map((node) => sourceCondition(node, columnOf)) }
 }
 
 /** Groups at the source. @param select changed then @returns null if it stays unchanged */

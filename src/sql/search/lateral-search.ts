@@ -19,7 +19,6 @@ import {
   replace,
   statementOf,
   type TreeNode,
-  type TreeValue,
   textsOf,
   textValue,
   walk,
@@ -153,7 +152,8 @@ export function valuesSelect(
   if (from === undefined) return undefined
   const isWhole = JSON.stringify(from) === JSON.stringify(frame.select.from_table)
   const aliases = isWhole ? 'all' : aliasesOf(from)
-  const where = conjunctsOver(frame.select.where_clause ?? null, aliases)
+  // The parts of the condition that restrict these sources. Fewer values mean fewer model calls.
+  const where = conjunctsOf(frame.select.where_clause).filter((part) => canNarrow(part, aliases))
   const select: TreeNode = {
     ...emptySelect(frame.select),
     modifiers: [{ type: 'DISTINCT_MODIFIER', distinct_on_targets: [] }],
@@ -240,11 +240,6 @@ function canNarrow(condition: TreeNode, aliases: readonly string[] | 'all'): boo
     if (!isColumn(node) || aliases === 'all') return true
     return aliases.includes(columnNames(node).at(-2)?.toLowerCase() ?? '')
   })
-}
-
-/** The parts of a condition that restrict these sources. Fewer values mean fewer model calls. */
-function conjunctsOver(where: TreeValue, aliases: readonly string[] | 'all'): readonly TreeNode[] {
-  return conjunctsOf(where).filter((part) => canNarrow(part, aliases))
 }
 
 /** Returns the CTEs visible to a SELECT. Of several with the same name, the innermost counts. */

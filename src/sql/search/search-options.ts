@@ -113,12 +113,6 @@ export function optionHint(name: string): string | undefined {
   return `It is an option of a search: ${how}, beside the other conditions of the WHERE`
 }
 
-/** In lower case, even if there is no such column. */
-function isSearchName(name: string): boolean {
-  const isOption = SEARCH_OPTIONS.some((option) => option === name)
-  return isOption || ['content', 'metadata', 'relevance', 'distance'].includes(name)
-}
-
 /** True unless the statement has `reranking = false`. @throws AppError like `hybridSearchOf` */
 export function isReranked(options: readonly SearchOption[]): boolean {
   return onlyValue(options, 'reranking', truthOf) ?? true
@@ -209,10 +203,13 @@ export function metadataName({ name, column }: MetadataColumn): string {
   return isTakenName(name) ? `__metadata_${column}` : name
 }
 
-const SHOWN: ReadonlySet<string> = new Set(KNOWLEDGE_BASE_COLUMNS)
+const TAKEN: ReadonlySet<string> = new Set([
+  ...KNOWLEDGE_BASE_COLUMNS,
+  ...SEARCH_OPTIONS,
+  'content',
+])
 
 /** Whether a name has a meaning in searches, or is a column of every knowledge base. */
 export function isTakenName(name: string): boolean {
-  const key = name.toLowerCase()
-  return SHOWN.has(key) || isSearchName(key)
+  return TAKEN.has(name.toLowerCase())
 }

@@ -73,11 +73,11 @@ export function rerankedSearchOf(
   const conditions = parts.filter((part) => !columnsIn(part).has('relevance'))
   const count = Math.max(rerankedCount, source.count)
   const order = { select: around.select, conditions, count, columns: CANDIDATE_COLUMNS }
-  return {
-    ...candidatesOf(source, order, inputs),
-    rerankedCount,
-    thresholds: conjunctionOf(thresholdsOf(select.where_clause ?? null)),
-  }
+  const thresholds = conjunctsOf(select.where_clause).filter((part) => {
+    return columnsIn(part).has('relevance')
+  })
+  const found = candidatesOf(source, order, inputs)
+  return { ...found, rerankedCount, thresholds: conjunctionOf(thresholds) }
 }
 
 /** The column with the probability that a search's results answer its text. */
@@ -147,10 +147,6 @@ function candidatesOf(
     texts: textIndexesOf(search.ranking).flatMap((index) => inputs.searches[index]?.text ?? []),
     candidates: { error: false, statements: [{ node, named_param_map: [] }] },
   }
-}
-
-function thresholdsOf(where: TreeValue): readonly TreeNode[] {
-  return conjunctsOf(where).filter((part) => columnsIn(part).has('relevance'))
 }
 
 function canCheckAlone(

@@ -126,7 +126,9 @@ function visitQuery(query: TreeNode, outer: Scope, rewriter: Rewriter): void {
       visitSelect(query, scope, rewriter)
       return
     case 'SET_OPERATION_NODE':
-      for (const side of setOperationSides(query)) visitQuery(side, nested, rewriter)
+      for (const side of [query.left, query.right, ...nodesOf(query.children)].filter(isNode)) {
+        visitQuery(side, nested, rewriter)
+      }
       visitExpressions([query.modifiers ?? null], scope, rewriter)
       return
     case 'RECURSIVE_CTE_NODE': {
@@ -139,10 +141,6 @@ function visitQuery(query: TreeNode, outer: Scope, rewriter: Rewriter): void {
     default:
       throw new AppError('sql_not_supported', `This kind of query is not supported: ${query.type}`)
   }
-}
-
-function setOperationSides(query: TreeNode): readonly TreeNode[] {
-  return [...[query.left, query.right].filter(isNode), ...nodesOf(query.children)]
 }
 
 /** A CTE sees those before it; the query after them sees all. */

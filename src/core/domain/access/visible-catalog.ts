@@ -80,7 +80,11 @@ export class VisibleCatalogs {
       })
       const isOpen = named?.every(({ database }) => sees(rights, database)) === true
       const sources = named?.map(({ database, name }) => nameKey(`${database}.${name}`)) ?? []
-      return { key: nameKey(fullName(view)), sources, view: isOpen ? view : hiddenView(view) }
+      return {
+        key: nameKey(fullName(view)),
+        sources,
+        view: isOpen ? view : { ...view, sql: HIDDEN_VIEW },
+      }
     })
     const hidden = new Set(read.flatMap(({ key, view }) => (isHidden(view) ? [key] : [])))
     for (let size = -1; size < hidden.size; ) {
@@ -107,10 +111,6 @@ function wordsOf(text: string): readonly string[] {
 
 /** Replaces the text of a view that names something the reader may not see. */
 const HIDDEN_VIEW = '-- Hidden: this view reads other projects or databases'
-
-function hiddenView(view: View): View {
-  return { ...view, sql: HIDDEN_VIEW }
-}
 
 export function isHidden({ sql }: Pick<View, 'sql'>): boolean {
   return sql === HIDDEN_VIEW

@@ -7,7 +7,7 @@ import {
   descendants,
   elementsOf,
   isElement,
-  parseXml,
+  parsedPart,
   textOf,
   type XmlElement,
 } from '../../xml-tree.ts'
@@ -49,10 +49,7 @@ function openedOdf({ bytes }: RawDocument, kind: 'text' | 'presentation') {
       name,
     )
   })
-  const part = (name: string) => {
-    const found = parts.get(name)
-    return found === undefined ? undefined : parseXml(found)
-  }
+  const part = (name: string) => parsedPart(parts.get(name))
   if ([...descendants(part('META-INF/manifest.xml'), 'encryption-data')].length > 0) {
     throw unreadable('The file is locked by a password; save it without one')
   }
@@ -87,7 +84,7 @@ function blocksOfPage(page: XmlElement, reader: OdfBody): readonly Block[] {
   const begin: Block[] = heading === '' ? [] : [{ kind: 'heading', level: 1, text: heading }]
   return [
     ...begin,
-    ...rest.flatMap((one) => reader.readShape(one)),
+    ...rest.flatMap((one) => reader.blocksOf(one)),
     ...withNotesMark(notes.flatMap((one) => reader.read(one))),
   ]
 }
@@ -142,14 +139,10 @@ class OdfBody {
   }
 
   read(container: XmlElement): Block[] {
-    return elementsOf(container).flatMap((one) => this.#blocksOf(one))
+    return elementsOf(container).flatMap((one) => this.blocksOf(one))
   }
 
-  readShape(shape: XmlElement): Block[] {
-    return this.#blocksOf(shape)
-  }
-
-  #blocksOf(element: XmlElement): Block[] {
+  blocksOf(element: XmlElement): Block[] {
     if (LEFT_OUT.has(element.name)) return []
     if (element.name === 'h') return this.#heading(element)
     if (element.name === 'p') return this.#paragraph(element)
@@ -221,7 +214,7 @@ class OdfBody {
         blocks.push(...this.#list(one, Math.min(depth + 1, 9), kind))
         continue
       }
-      for (const block of this.#blocksOf(one)) {
+      for (const block of this.blocksOf(one)) {
         const isText = block.kind === 'paragraph' && block.text !== ''
         blocks.push(isText && !isMarked ? { ...block, kind: 'item', depth, marker } : block)
         if (isText) isMarked = true

@@ -1,6 +1,6 @@
 import type { RawDocument, ReadDocument } from '../../../core/domain/ports/reading-ports.ts'
 import { oneLine } from '../../../core/short-text.ts'
-import { type ReadingNotes, unreadable, wholeDocument } from '../../document-format.ts'
+import { joinedParts, type ReadingNotes, unreadable, wholeDocument } from '../../document-format.ts'
 import { calendarText, excelFormat } from '../../tables/workbooks/xlsx.ts'
 import {
   attribute,
@@ -89,10 +89,14 @@ function isTitle(shape: XmlElement): boolean {
   return /^(title|ctrTitle)$/.test(placeholderOf(shape) ?? '')
 }
 
+function paragraphsIn(body: XmlElement | undefined): readonly XmlElement[] {
+  return elementsOf(body).filter((one) => one.name === 'p')
+}
+
 function shapeBlocks(shape: XmlElement): readonly Block[] {
   const placeholder = placeholderOf(shape)
   if (/^(dt|ftr|sldNum|hdr|sldImg)$/.test(placeholder ?? '')) return []
-  const paragraphs = elementsOf(child(shape, 'txBody')).filter((one) => one.name === 'p')
+  const paragraphs = paragraphsIn(child(shape, 'txBody'))
   if (isTitle(shape)) {
     const text = oneLine(paragraphs.map(paragraphText).join(' '))
     return text === '' ? [] : [{ kind: 'heading', level: 1, text }]
@@ -159,7 +163,7 @@ function frameBlocks(frame: XmlElement, office: OfficePackage, related: Relation
   if (diagram !== undefined) {
     const points = [...descendants(office.part(related.get(diagram)?.path), 'pt')]
     return points.flatMap((point) => {
-      const paragraphs = elementsOf(child(point, 't')).filter((one) => one.name === 'p')
+      const paragraphs = paragraphsIn(child(point, 't'))
       return paragraphBlocks(paragraphs, false).map((block): Block => {
         return 'text' in block ? { kind: 'item', depth: 0, marker: '-', text: block.text } : block
       })
@@ -181,7 +185,7 @@ function tableBlock(table: XmlElement): Block {
         const isCovered = /^(1|true)$/.test(
           attribute(cell, 'hMerge') ?? attribute(cell, 'vMerge') ?? '',
         )
-        const paragraphs = elementsOf(child(cell, 'txBody')).filter((one) => one.name === 'p')
+        const paragraphs = paragraphsIn(child(cell, 'txBody'))
         return isCovered ? [] : paragraphBlocks(paragraphs, false)
       })
     }),
@@ -191,13 +195,8 @@ function tableBlock(table: XmlElement): Block {
 function speakerNotes(office: OfficePackage, path: string | undefined): readonly Block[] {
   const tree = child(office.part(path), 'notes', 'cSld', 'spTree')
   const bodies = [...shapesIn(tree)].filter((shape) => placeholderOf(shape) === 'body')
-  const blocks = bodies.flatMap((shape) => {
-    return paragraphBlocks(
-      elementsOf(child(shape, 'txBody')).filter((one) => one.name === 'p'),
-      false,
-    )
-  })
-  return withNotesMark(blocks)
+  const paragraphs = bodies.map((shape) => paragraphsIn(child(shape, 'txBody')))
+  return withNotesMark(paragraphs.flatMap((some) => paragraphBlocks(some, false)))
 }
 
 export function withNotesMark(blocks: readonly Block[]): readonly Block[] {
@@ -275,19 +274,9 @@ export function joinedSlides(
   slides: readonly (readonly Block[])[],
   notes: ReadingNotes,
 ): { readonly content: string; readonly starts: readonly number[]; readonly title: string | null } {
-  const starts: number[] = []
-  const texts: string[] = []
-  let length = 0
-  for (const blocks of slides) {
-    const text = markdownOfBlocks(blocks)
-    if (text !== '' && texts.length > 0) length += 2
-    starts.push(length)
-    if (text === '') continue
-    texts.push(text)
-    length += text.length
-  }
+  const texts = slides.map(markdownOfBlocks)
   notes.recognize({ pages: slides.length })
-  const empty = slides.length - texts.length
+  const empty = texts.filter((text) => text === '').length
   if (empty > 0) notes.warn(`${empty} of ${slides.length} slides hold no text`)
-  return { content: texts.join('\n\n'), starts, title: titleOfBlocks(slides.flat()) }
+  return { ...joinedParts(texts), title: titleOfBlocks(slides.flat()) }
 }

@@ -39,7 +39,7 @@ export async function odsSheets(parts: ZipParts): Promise<readonly SheetPart[]> 
   return found.map((sheet, index) => ({
     name: sheet.name,
     isHidden: hiddenStyles.has(sheet.style),
-    read: (table) => readSheet(parts, index, table),
+    read: (table) => parts.parse(CONTENT, new OdsSheet(index, table)),
   }))
 }
 
@@ -49,11 +49,6 @@ async function refuseLocked(parts: ZipParts): Promise<void> {
   if (locked !== undefined) {
     throw unreadable('The file is locked by a password; save it without one')
   }
-}
-
-async function readSheet(parts: ZipParts, wanted: number, table: SheetTable): Promise<void> {
-  const reader = new OdsSheet(wanted, table)
-  await parts.parse(CONTENT, reader)
 }
 
 interface OdsCell {
