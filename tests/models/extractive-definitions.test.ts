@@ -49,6 +49,7 @@ test.each([
   'What is the default of checkpoint_timeout?',
   'How long does a checkpoint take?',
   'What is it?',
+  'What does the checkpoint run?',
   'What is the fastest way to write all changes to the files?',
 ])('no definition is searched for: %s', async (question) => {
   const { sql } = await answerTo(question, SETTINGS)

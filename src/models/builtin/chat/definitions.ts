@@ -8,6 +8,9 @@ const NAME_CHARS = 5
 export const WHAT_IS =
   /^(?:what(?: is|'s| are| was| were)|was (?:ist|sind)|what (?:does|did)|was macht)\s+(?:an? |the |der |die |das |eine? )?/i
 
+/** `What does the system run?`, but not `What does the system do?` */
+const ASKS_FACT = /^what (?:does|did)(?!.*\b(?:do|mean)\b)/i
+
 /** Matches questions about what two things have in common, or how they differ. */
 export const COMPARES =
   /\b(?:differences? between|compare|unterschied\w* zwischen)\s+(.{1,80}?)\s+(?:and|with|to|und|mit)\s+([^?!]{1,80})/iu
@@ -22,7 +25,7 @@ export function subjectsOf(question: string): readonly string[] {
 
 /** `transport` for `What is a transport in pino?` */
 function subjectWords(question: string): string | null {
-  if (!WHAT_IS.test(question)) return null
+  if (!WHAT_IS.test(question) || ASKS_FACT.test(question)) return null
   const words = question
     .replace(WHAT_IS, '')
     .replace(/^.*?["“„`]([^"”“`]+)["”“`].*$/, '$1')
