@@ -47,6 +47,16 @@ test('the option that is called like it answers how something is done', async ()
   expect(answer).toContain('**Use the key of the user for it.**')
 })
 
+const PORTS = [
+  'The default port of the server is fixed when it is built, and the server has the same default port.',
+  '`port` (`integer`)\n\nWhere the server listens; 5432 by default.',
+].join('\n\n')
+
+test('a sentence that tells a default answers the question for it', async () => {
+  const answer = await answerTo('What is the default port of the server?', PORTS)
+  expect(answer).toContain('5432 by default')
+})
+
 const SETTINGS = [
   '**pack.auto**\n\nWith more loose objects than this, `tool pack --auto` packs them. The default value is 6700.',
   '**pack.autoLimit**\n\nWith more packs than this, they become one. The default value is 50. A `pack.auto` of 0 disables it.',

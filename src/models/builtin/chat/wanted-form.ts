@@ -149,7 +149,8 @@ export class WantedForm {
     const isTold = texts.some((one) => this.#codes.some((code) => code.test(one)))
     const label = isDefault && /^\W*(?:the )?default/i.test(text) ? WORTH.told : 0
     const entry = isEntry && site.kind !== 'code' ? WORTH.entry + label : 0
-    return (isTold ? WORTH.told : 0) + entry
+    const value = this.#asked.has('default') && TELLS_DEFAULT.test(text) ? WORTH.value : 0
+    return (isTold ? WORTH.told : 0) + entry + value
   }
 
   /** Whether the unit is the first sentence or item below a heading, except for `Type: text`. */
@@ -195,6 +196,10 @@ const FOUR_WORDS = /(?:\S+\s+){3}\S/
 /** Matches a label such as `License: MIT`. */
 const LABEL = /^[\s*_`-]*([\p{L}][\p{L} -]{1,30})[*_`]*:(?=\s)/u
 
+/** `The default is 5`, `defaults to 5`, `(default: 5)`, `5 by default`. */
+const TELLS_DEFAULT =
+  /\bdefaults?(?: value| setting)?(?: is| are| to|:)|\bby default\b|\(the default/i
+
 /** Longer ones begin a sentence, and `no-renames` is the name of an option. */
 const SHORT_LABEL = /^\p{L}+(?: \p{L}+)?$/u
 
@@ -210,6 +215,7 @@ const WORTH = {
     headed: 3,
     labelled: 4,
     doing: 4,
+    value: 2,
     list: 12,
     mixed: 1,
     code: 3,
