@@ -182,11 +182,11 @@ export const ANTHROPIC_SAMPLING = [
 export const EMBEDDING_OPTIONS = ['dimensions', 'api_version'] as const
 
 /** `rerankOptionsOf` checks their values. */
-export const RERANKING_OPTIONS: readonly string[] =
-  `candidates filtering_threshold num_docs_to_keep method mode
-  max_concurrent_requests max_retries retry_delay request_timeout timeout logprobs top_logprobs max_tokens raw_scores api_version`.split(
-    /\s+/,
-  )
+export const RERANKING_OPTIONS: readonly string[] = [
+  ...['candidates', 'filtering_threshold', 'num_docs_to_keep', 'method', 'mode'],
+  ...['max_concurrent_requests', 'max_retries', 'retry_delay', 'request_timeout', 'timeout'],
+  ...['logprobs', 'top_logprobs', 'max_tokens', 'raw_scores', 'api_version'],
+]
 
 export function agentModelOptionsOf(provider: string): readonly string[] {
   const options = chatOptionsOf(provider)

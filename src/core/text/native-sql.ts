@@ -12,8 +12,10 @@ export interface NativeDialect {
 }
 
 const PLAIN: NativeDialect = {
-  ...{ hasDollarQuotes: false, hasBackslashes: false },
-  ...{ hasNestedComments: false, hasBracketNames: false },
+  hasDollarQuotes: false,
+  hasBackslashes: false,
+  hasNestedComments: false,
+  hasBracketNames: false,
 }
 
 export const POSTGRES_DIALECT = { ...PLAIN, hasDollarQuotes: true, hasNestedComments: true }

@@ -80,11 +80,8 @@ export class VisibleCatalogs {
       })
       const isOpen = named?.every(({ database }) => sees(rights, database)) === true
       const sources = named?.map(({ database, name }) => nameKey(`${database}.${name}`)) ?? []
-      return {
-        key: nameKey(fullName(view)),
-        sources,
-        view: isOpen ? view : { ...view, sql: HIDDEN_VIEW },
-      }
+      const shown = isOpen ? view : { ...view, sql: HIDDEN_VIEW }
+      return { key: nameKey(fullName(view)), sources, view: shown }
     })
     const hidden = new Set(read.flatMap(({ key, view }) => (isHidden(view) ? [key] : [])))
     for (let size = -1; size < hidden.size; ) {

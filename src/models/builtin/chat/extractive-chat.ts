@@ -191,12 +191,17 @@ function searchCalls(question: string, names: readonly string[]): readonly ToolC
   const files = filesIn(question)
   const numbered = numberedForms(question)
   const defining = definingForm(question)
+  // Most chunks do not contain the part, so the slower expression is tried on few.
+  const defined =
+    defining === null
+      ? null
+      : ` AND contains(chunk_content, ${literal(defining.part)})${matching(defining.form)}`
   const inFiles = files.map((word) => `id LIKE ${literal(`%${word}%`)}`)
   const conditions = [
     [SEARCH_ID, ''],
     ...(option === undefined ? [] : [[OPTION_ID, holding(option)]]),
     ...(numbered === null ? [] : [[NUMBER_ID, matching(numbered.byNoun, numbered.byLabel)]]),
-    ...(defining === null ? [] : [[DEFINING_ID, defined(defining)]]),
+    ...(defined === null ? [] : [[DEFINING_ID, defined]]),
     ...(files.length === 0 ? [] : [[FILE_ID, ` AND (${inFiles.join(' OR ')})`]]),
   ]
   // The further searches come last, because the number of tool calls is limited.
@@ -259,11 +264,6 @@ function holding(option: string): string {
 
 function matching(...forms: readonly string[]): string {
   return ` AND regexp_matches(chunk_content, ${literal(forms.join('|'))}, 'i')`
-}
-
-/** Most chunks do not contain the part, so the slower expression is tried on few. */
-function defined({ form, part }: NonNullable<ReturnType<typeof definingForm>>): string {
-  return ` AND contains(chunk_content, ${literal(part)})${matching(form)}`
 }
 
 function hasForm(form: string, { heading, text }: Passage): boolean {

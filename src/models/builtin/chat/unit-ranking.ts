@@ -229,7 +229,7 @@ const PRICE =
 const ASKS_PHONE = /\b(?:(?:tele)?phone|fax) number\b|\btelefonnummer\b/i
 const PHONE = /\+?\d(?:[ ()/.-]?\d){5,}/
 
-/** If there is no price, phone number, date, number or name, whichever is asked for, near the best sentence. */
+/** Whether a price, phone number, date, number or name is asked for and not near the best sentence. */
 function lacksWanted(question: string, asked: QuestionKind, best: ScoredUnit | undefined): boolean {
   if (best === undefined) return false
   const { kind, stretch, span } = best.unit.site
