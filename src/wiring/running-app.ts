@@ -5,6 +5,7 @@ import type { ListenAddress, Listener } from '../api/http/listen.ts'
 import type { createServer } from '../api/http/server.ts'
 import { listenPostgres, type PostgresListener } from '../api/postgres/listen-postgres.ts'
 import type { PostgresParts, PostgresPort } from '../api/postgres/postgres-port.ts'
+import type { KnowledgeBase } from '../core/domain/knowledge-base.ts'
 import { BUILTIN_PROVIDER } from '../core/domain/model-ref.ts'
 import { errorText, StartError, systemCodeOf } from '../core/errors.ts'
 import { settlesWithin } from '../core/runtime/cancellation.ts'
@@ -54,7 +55,7 @@ interface RunningParts {
   readonly maps: Closing
   readonly rowCaches: Closing
   readonly reader: Closing
-  readonly builtin: Closing
+  readonly builtin: Closing & { start(): void }
   readonly planner: Closing
   readonly sources: Closing
   readonly tracing: Closing
@@ -68,8 +69,7 @@ export function appOf(
   parts: RunningParts,
 ): App {
   const { store, jobs, agents, vectorCaches, reembedding, syncSources, schedules } = parts
-  let loading: ReturnType<typeof setTimeout> | undefined
-  const warming = new AbortController()
+  const preparing = new AbortController()
   return {
     handle: server.handle,
     document: server.document,
@@ -88,23 +88,15 @@ export function appOf(
       return { ...listener, stop, handOver, postgresPort: postgres?.port ?? null }
     },
     start() {
-      loading = setTimeout(() => {
-        const { sources, ...others } = LATER
-        // The database drivers take 7 MB and 40 ms, so they are loaded only if there are data
-        // sources.
-        if (store.catalog.snapshot().dataSources.length > 0) void sources()
-        // Returns memory left over from loading to the operating system.
-        const loaded = Promise.all(Object.values(others).map((load) => load()))
-        void loaded.then(() => Bun.shrink())
-        agents.start()
-      }, LATER_MS)
+      // The model loads in its own process while this one loads vectors and code.
+      if (store.catalog.snapshot().knowledgeBases.some(isSearchedHere)) parts.builtin.start()
       // Searches work immediately; they scan the database until the vectors are loaded.
       vectorCaches.start()
       store.extensions.start()
       // Waits for the vectors, because both would compete for the processor while searches are
       // slow.
       void vectorCaches.settled().then(() => store.keywordLanguages.start())
-      void vectorCaches.settled().then(() => warmUp(parts.queryDeps, warming.signal))
+      void vectorCaches.settled().then(() => prepare(parts, preparing.signal))
       reembedding.start()
       jobs.open()
       void syncSources.start()
@@ -112,8 +104,7 @@ export function appOf(
       parts.backups.start()
     },
     async close() {
-      clearTimeout(loading)
-      warming.abort()
+      preparing.abort()
       parts.metrics.close()
       parts.backups.close()
       schedules.close()
@@ -129,6 +120,26 @@ export function appOf(
       await store.close()
     },
   }
+}
+
+/** Gets ready for requests of each kind: searches first, because they take longest. */
+async function prepare(parts: RunningParts, signal: AbortSignal): Promise<void> {
+  await warmUp(parts.queryDeps, signal)
+  // Requests that have arrived meanwhile come first.
+  await Bun.sleep(LATER_MS)
+  if (signal.aborted) return
+  const { sources, ...others } = LATER
+  // The database drivers take 7 MB and 40 ms, so they are loaded only if there are data sources.
+  if (parts.store.catalog.snapshot().dataSources.length > 0) void sources()
+  parts.agents.start()
+  await Promise.all(Object.values(others).map((load) => load()))
+  // Returns memory left over from loading to the operating system.
+  Bun.shrink()
+}
+
+/** Whether its texts are embedded by the built-in model and its vectors are stored here. */
+function isSearchedHere({ embeddingModel, remote }: KnowledgeBase): boolean {
+  return embeddingModel.provider === BUILTIN_PROVIDER && remote === undefined
 }
 
 /** The knowledge bases that were written last will probably be searched first. */

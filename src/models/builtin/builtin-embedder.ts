@@ -72,6 +72,11 @@ export class BuiltinEmbedder implements Embedder {
     this.#options = options
   }
 
+  /** Loads the model, so that the first text need not wait for it. */
+  start(): void {
+    this.#running(1)
+  }
+
   /** 384 dimensions, length 1. @throws AppError `provider_failed`, `too_busy`, `shutting_down` */
   async embed(
     texts: readonly string[],
