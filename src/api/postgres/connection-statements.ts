@@ -15,7 +15,8 @@ import {
   typeQuestion,
   withColumnTypes,
 } from './bound-parameters.ts'
-import { CopyIn, copyOut } from './copy-rows.ts'
+import { CopyIn } from './copy-in.ts'
+import { copyOut } from './copy-out.ts'
 import { type CursorStatement, cursorStatement } from './cursor-statements.ts'
 import { type Fields, ProtocolError } from './messages.ts'
 import { columnType, elementOf } from './pg-types.ts'

@@ -236,16 +236,27 @@ function quoted(
   return `:${name}`
 }
 
+export interface CopiedColumn {
+  /** The DuckDB type to cast its texts to; null if the table's column determines it. */
+  readonly cast: string | null
+  /** Whether its texts are JSON lists of texts. */
+  readonly isList: boolean
+}
+
+/** The statement is the same for all batches of rows, which are one parameter. */
 export function insertStatement(
   { table, columns }: Pick<CopyStatement, 'table' | 'columns'>,
-  rows: readonly (readonly ParameterValue[])[],
+  types: readonly CopiedColumn[],
+  rows: readonly (readonly (string | null)[])[],
 ): { readonly sql: string; readonly params: Readonly<Record<string, string>> } {
-  const params: Record<string, string> = {}
   const names = columns.length === 0 ? '' : ` (${columns.map(quote).join(', ')})`
-  const values = rows.map((row, number) => {
-    return `(${row.map((value) => valueText(value, { isCount: false, number, params })).join(', ')})`
+  const values = types.map(({ cast, isList }, index) => {
+    const value = isList ? `from_json(r[${index + 1}], '["VARCHAR"]')` : `r[${index + 1}]`
+    return cast === null ? value : `${value}::${cast}`
   })
-  return { sql: `INSERT INTO ${table}${names} VALUES ${values.join(', ')}`, params }
+  const given = `(SELECT unnest(from_json(:rows, '[["VARCHAR"]]')) AS r)`
+  const sql = `INSERT INTO ${table}${names} SELECT ${values.join(', ')} FROM ${given}`
+  return { sql, params: { rows: JSON.stringify(rows) } }
 }
 
 export interface CopyStatement {

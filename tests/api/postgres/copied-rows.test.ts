@@ -64,6 +64,66 @@ test('text after a quoted value is refused, and lines may end with a carriage re
   }
 })
 
+test('a row is the same wherever the data is cut into messages', async () => {
+  const csv = 'a,"b, ""c"" and\nd"\r\n,x\n"",\n1,2\n'
+  const rows = [
+    ['a', 'b, "c" and\nd'],
+    [null, 'x'],
+    ['', null],
+    ['1', '2'],
+  ]
+  for (let at = 1; at < csv.length; at += 1) {
+    const parts = [csv.slice(0, at), csv.slice(at)]
+    expect(await copied('COPY lines FROM STDIN CSV', ...parts)).toBe('COPY 4')
+    expect(await stored()).toEqual(rows)
+  }
+})
+
+test('a quote that is never closed is refused', async () => {
+  const refused = 'COPY: a quote is opened and never closed'
+  expect(await copied('COPY lines FROM STDIN CSV', '1,"one\n2,two\n')).toBe(refused)
+  expect(await stored()).toEqual([])
+})
+
+test('values of every type are stored without losing a digit', async () => {
+  client.send(
+    message(
+      'Q',
+      text('CREATE TABLE typed (n DECIMAL(30,20), b BLOB, i INT[], t VARCHAR[], j JSON, d DATE)'),
+    ),
+  )
+  await client.until('Z')
+  const csv = String.raw`1.12345678901234567890,\x61ff,"{1,NULL}","{""a,b"",""c\\d""}","{""a"": 1}",2026-12-01
+,,,,,
+`
+  expect(await copied('COPY typed FROM STDIN CSV', csv)).toBe('COPY 2')
+  const query =
+    'SELECT n::VARCHAR AS n, hex(b) AS b, i, t, j, d::VARCHAR AS d FROM typed ORDER BY n'
+  const { body } = await open.t.send('POST', '/api/sql/query', { query })
+  expect(Object(body).data).toEqual([
+    ['1.12345678901234567890', '61FF', [1, null], ['a,b', 'c\\d'], { a: 1 }, '2026-12-01'],
+    [null, null, null, null, null, null],
+  ])
+})
+
+test('a number that an integer column cannot hold is refused, not rounded', async () => {
+  client.send(message('Q', text('CREATE TABLE counts (a INT, b BIGINT)')))
+  await client.until('Z')
+  const refused = 'COPY: "3.5" in row 2 is not an integer'
+  expect(await copied('COPY counts FROM STDIN CSV', '1, 2\n3.5,4\n')).toBe(refused)
+})
+
+test('a table of many columns and rows is copied', async () => {
+  const columns = Array.from({ length: 200 }, (_, index) => `c${index} INT`)
+  client.send(message('Q', text(`CREATE TABLE wide (${columns.join(', ')})`)))
+  await client.until('Z')
+  const row = `${columns.map((_, index) => index).join(',')}\n`
+  expect(await copied('COPY wide FROM STDIN CSV', row.repeat(1000))).toBe('COPY 1000')
+  const query = 'SELECT count(*), sum(c0), sum(c199) FROM wide'
+  const { body } = await open.t.send('POST', '/api/sql/query', { query })
+  expect(Object(body).data).toEqual([[1000, 0, 199_000]])
+})
+
 test('text in another encoding is refused instead of losing its letters', async () => {
   const latin = Buffer.from('1,M\u00fcller\n', 'latin1')
   const refused = 'COPY: the data is not UTF-8; convert it first'

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { CopyIn } from '../../../src/api/postgres/copy-rows.ts'
+import { CopyIn } from '../../../src/api/postgres/copy-in.ts'
 import { cpuMsOf } from '../../support/cpu-time.ts'
 import {
   failureOf,

@@ -316,10 +316,10 @@ describe('COPY', () => {
     await client.until('Z')
     client.send(message('Q', text('COPY numbers FROM STDIN')))
     await client.until('G')
-    client.send(message('d', Buffer.from(`${'1\t2\n'.repeat(1100)}7\n`)), message('c'))
+    client.send(message('d', Buffer.from(`${'1\t2\n'.repeat(3000)}7\n`)), message('c'))
     const failed = (await client.until('Z')).find(({ kind }) => kind === 'E') ?? NOTHING
     expect(failureOf(failed).M).toBe(
-      'COPY: row 1101 has 1 value, not 2; the first 1000 rows are stored',
+      'COPY: row 3001 has 1 value, not 2; the first 2571 rows are stored',
     )
     client.close()
   })
