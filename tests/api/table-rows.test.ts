@@ -77,6 +77,8 @@ test('INSERT adds rows, with defaults, conflicts and what it returns', async () 
   expect(await sql("INSERT OR IGNORE INTO t (id, s) VALUES (1, 'z'), (10, 'z')")).toMatchObject({
     affected_rows: 1,
   })
+  const commented = await sql('INSERT INTO t (id) VALUES (21) -- a note\n RETURNING id')
+  expect(commented.data).toEqual([[21]])
   expect(await sql('INSERT INTO t (id) VALUES (:id) RETURNING *', { id: 20 })).toMatchObject({
     data: [[20, 'new', null]],
   })

@@ -7,7 +7,7 @@ import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 import { findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { isWord, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
@@ -236,6 +236,20 @@ export function isDefault(value: string): boolean {
 /** Returns the source without DEFAULTs, to check whether it can be read. */
 export function withoutDefaults(source: string): string {
   return valuesWithDefaults(source, ['a'], new Map())
+}
+
+const CONSTANT_CHARS_MAX = 10_000
+const TYPES_WITH_SIZE = ['values', 'decimal', 'numeric', 'varchar', 'char']
+
+/** Whether it is a short `VALUES` without calls and queries. */
+export function isConstant(source: string): boolean {
+  if (source.length > CONSTANT_CHARS_MAX || !/^\s*values\b/i.test(source)) return false
+  const tokens = tokenize(source)
+  return tokens.every((token, index) => {
+    if (token.kind !== 'word' && token.kind !== 'name') return true
+    if (isWord(token, 'select', 'from', 'table')) return false
+    return tokens[index + 1]?.text !== '(' || isWord(token, ...TYPES_WITH_SIZE)
+  })
 }
 
 /**

@@ -16,7 +16,13 @@ import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
 import { done, type StatementRequest } from '../select/statement-request.ts'
 import { composing, enclosed } from '../select/views.ts'
-import { guardedExpression, guardedList, isDefault, valuesWithDefaults } from './assignments.ts'
+import {
+  guardedExpression,
+  guardedList,
+  isConstant,
+  isDefault,
+  valuesWithDefaults,
+} from './assignments.ts'
 
 type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
 
@@ -120,7 +126,7 @@ async function insertRows(
   const { instead = null, returning = null } = ofTable ?? {}
   const sql = valuesWithDefaults(source, columns, defaults)
   const change = { kind: 'insert' as const, table, alias, columns, instead, conflict, returning }
-  return write({ ...change, sql }, request, deps, signal)
+  return write({ ...change, sql, isConstant: isConstant(sql) }, request, deps, signal)
 }
 
 /** Returns the SQL after ON CONFLICT. */

@@ -20,8 +20,7 @@ export const STAGED_ROWS = `temp.${STAGED}`
 /** READ ONLY may write temporary tables. A write then moves the rows without client SQL. */
 export interface StagedSelect {
   readonly connection: DuckDBConnection
-  readonly columns: readonly RelationColumn[]
-  readonly rowCount: number
+  describe(): Promise<{ readonly columns: readonly RelationColumn[]; readonly rowCount: number }>
   /** Within a write on `connection`. @param table the quoted name */
   moveInto(table: string, signal: AbortSignal): Promise<void>
   /** Which has all of their columns. @throws AppError `sql_failed` if a value does not fit */
@@ -34,41 +33,36 @@ export interface StagedSelect {
 export function stagingOf(select: BoundSql, shape?: string): SessionSql {
   const create = `CREATE OR REPLACE TEMP TABLE ${STAGED} AS`
   if (shape === undefined) return { ...select, sql: `${create} ${select.sql}` }
-  const sql = `INSERT INTO ${STAGED_ROWS} ${VALUES_LIST.exec(select.sql)?.[1] ?? select.sql}`
+  const sql = `INSERT INTO ${STAGED_ROWS} ${valuesOf(select.sql)}`
   return { ...select, before: `${create} ${shape} LIMIT 0`, sql }
 }
 
 /**
- * `VALUES …` as DuckDB prints it. Without the outer SELECT, values get the types of their columns.
+ * Turns `VALUES …` as DuckDB prints it back into a plain one, whose values get the types of the
+ * columns. Leaves other statements as they are.
  */
-const VALUES_LIST = /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/
+export function valuesOf(sql: string): string {
+  return /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/.exec(sql)?.[1] ?? sql
+}
 
 /** @param connection the one on which `stagingOf(select)` has run */
-export async function stagedSelect(
+export function stagedSelect(
   connection: DuckDBConnection,
   database: Pick<Database, 'discard'>,
-): Promise<StagedSelect> {
-  const release = () => database.discard(connection)
-  try {
-    const rowCount = await countOf(connection, `SELECT count(*) FROM ${STAGED_ROWS}`)
-    const sql = `SELECT column_name, data_type FROM duckdb_columns()
-        WHERE database_name = 'temp' AND table_name = ${literal(STAGED)} ORDER BY column_index`
-    const described = await allRows(connection, sql)
-    return {
-      connection,
-      columns: described.map(([name, type]) => {
-        return { name: String(name), type: String(type) }
-      }),
-      rowCount,
-      moveInto: (table, signal) => {
-        return runInterruptibly(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
-      },
-      appendTo: (table, signal) => appended(connection, table, signal),
-      release,
-    }
-  } catch (error) {
-    release()
-    throw error
+): StagedSelect {
+  return {
+    connection,
+    async describe() {
+      const rowCount = await countOf(connection, `SELECT count(*) FROM ${STAGED_ROWS}`)
+      const described = await allRows(connection, `DESCRIBE ${STAGED_ROWS}`)
+      const columns = described.map(([name, type]) => ({ name: String(name), type: String(type) }))
+      return { columns, rowCount }
+    },
+    moveInto: (table, signal) => {
+      return runInterruptibly(connection, signal, `CREATE TABLE ${table} AS FROM ${STAGED_ROWS}`)
+    },
+    appendTo: (table, signal) => appended(connection, table, signal),
+    release: () => database.discard(connection),
   }
 }
 

@@ -116,7 +116,7 @@ export class StoredFiles implements FileStore, TableRows {
     })
   }
 
-  #storeStaged(
+  async #storeStaged(
     { name, replaces }: NewSelectedFile,
     staged: StagedSelect,
     signal: AbortSignal,
@@ -128,13 +128,14 @@ export class StoredFiles implements FileStore, TableRows {
       format: 'table',
       sizeBytes: 0,
     } as const
+    const described = await staged.describe()
     const table: NewFileTable = {
       name: null,
-      columns: staged.columns.map((column) => column.name),
+      columns: described.columns.map((column) => column.name),
       make: async (_, target) => {
         signal.throwIfAborted()
         await staged.moveInto(target, signal)
-        return staged
+        return described
       },
     }
     return this.#store({ ...plain, content: null, replaces }, [table], staged.connection)

@@ -95,11 +95,15 @@ export class StoredTables implements TableStore {
   async writeRows(write: RowWrite, limits: RunLimits, signal: AbortSignal): Promise<WrittenRows> {
     const { engine } = this.#parts
     const { table } = write
+    if (write.isConstant === true) {
+      const written = await refusing(table.name, () => this.#write(write, undefined, signal))
+      if (written !== null) return written
+    }
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const source = { engine, select: write.select, limits, shape: shapeOf(write) }
       const written = await refusing(table.name, () => {
         return withStagedRows(source, signal, (staged, ending) =>
-          this.#write(write, staged, ending),
+          this.#write(write, staged.connection, ending),
         )
       })
       if (written !== null) return written
@@ -108,8 +112,15 @@ export class StoredTables implements TableStore {
     throw new AppError('too_busy', message)
   }
 
-  /** @returns null if rows have changed since they were read */
-  #write(write: RowWrite, staged: StagedSelect, signal: AbortSignal): Promise<WrittenRows | null> {
+  /**
+   * @param staged the connection with the staged rows, unless the rows are constants
+   * @returns null if rows have changed since they were read
+   */
+  #write(
+    write: RowWrite,
+    staged: DuckDBConnection | undefined,
+    signal: AbortSignal,
+  ): Promise<WrittenRows | null> {
     return this.#parts.database.write(
       async (connection) => {
         signal.throwIfAborted()
@@ -118,7 +129,7 @@ export class StoredTables implements TableStore {
       (written) => {
         if (written !== null) this.#committed(written.table)
       },
-      staged.connection,
+      staged,
     )
   }
 
@@ -204,10 +215,11 @@ export class StoredTables implements TableStore {
           this.#replacedBy(target)
           return this.#made(target, staged, signal)
         }
-        checkColumns(old, staged)
+        const added = await staged.describe()
+        checkColumns(old, added.columns)
         const removed = await removeReplaced(connection, old, target)
         await staged.appendTo(tableName(old), signal)
-        const rowCount = old.rowCount - removed + staged.rowCount
+        const rowCount = old.rowCount - removed + added.rowCount
         const queries = queriesOver(connection)
         await queries.update(tables).set({ rowCount }).where(eq(tables.id, old.id))
         return { ...old, rowCount }
@@ -218,9 +230,11 @@ export class StoredTables implements TableStore {
   }
 
   /** Creates a table within a write on the connection that holds the staged rows. */
-  #made(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
-    const { connection, rowCount } = staged
-    return this.#recorded(target, connection, rowCount, (name) => staged.moveInto(name, signal))
+  async #made(target: NewTable, staged: StagedSelect, signal: AbortSignal): Promise<ProjectTable> {
+    const { rowCount } = await staged.describe()
+    return this.#recorded(target, staged.connection, rowCount, (name) => {
+      return staged.moveInto(name, signal)
+    })
   }
 
   /** @param make creates the table; its name is already quoted */
@@ -310,7 +324,7 @@ async function dropWithin(connection: DuckDBConnection, table: ProjectTable): Pr
 }
 
 /** @throws AppError `invalid_request` */
-function checkColumns(table: ProjectTable, { columns }: StagedSelect): void {
+function checkColumns(table: ProjectTable, columns: readonly RelationColumn[]): void {
   const known = new Set(table.columns.map(({ name }) => nameKey(name)))
   const missing = columns.filter(({ name }) => !known.has(nameKey(name)))
   if (missing.length === 0) return

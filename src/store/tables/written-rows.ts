@@ -18,7 +18,8 @@ import { tables } from '../catalog/schema.ts'
 import { countOf } from '../duckdb/columns.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 import { madeRows } from '../duckdb/result-rows.ts'
-import { STAGED_ROWS } from '../duckdb/staged-select.ts'
+import { STAGED_ROWS, valuesOf } from '../duckdb/staged-select.ts'
+import { runWithKeys } from '../duckdb/typed-values.ts'
 
 /** The most rows for `RETURNING`, which stay in memory until the change is stored. */
 const RETURNED_ROWS_MAX = 100_000
@@ -43,8 +44,9 @@ export async function writtenRows(
   if (meant === 'moved') return null
   const { table, returning, conflict = null } = write
   const change = wholeChange(write)
+  const values = write.isConstant === true ? write.select.values : {}
   const run = (ending: AbortSignal) => {
-    return interruptible(connection, ending, () => connection.run(change))
+    return interruptible(connection, ending, () => runWithKeys(connection, change, values))
   }
   const isComputed = returning !== null || conflict !== null
   const result = isComputed ? await withDeadline({ ...COMPUTING, signal }, run) : await run(signal)
@@ -109,12 +111,16 @@ function wholeChange(write: RowWrite): string {
   return changeSql(write) + onConflict + (returning === null ? '' : ` RETURNING ${returning}`)
 }
 
-function changeSql({ table, alias, kind, columns, instead = null }: RowWrite): string {
+function changeSql(write: RowWrite): string {
+  const { table, alias, kind, columns, instead = null } = write
   const target = `${tableName(table)} AS ${quote(alias)}`
   if (kind === 'insert') {
     const list = columns.map(quote).join(', ')
     const how = instead === null ? 'INSERT' : `INSERT OR ${instead.toUpperCase()}`
-    return `${how} INTO ${target} (${list}) SELECT ${list} FROM ${STAGED_ROWS}`
+    const rows = `SELECT ${list} FROM ${STAGED_ROWS}`
+    // Its last line may be a comment.
+    const source = write.isConstant === true ? `${valuesOf(write.select.sql)}\n` : rows
+    return `${how} INTO ${target} (${list}) ${source}`
   }
   if (kind === 'delete') {
     return `DELETE FROM ${target} WHERE ${quote(alias)}.rowid IN (SELECT ${ROW_ID} FROM ${STAGED_ROWS})`
