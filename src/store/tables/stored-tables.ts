@@ -94,28 +94,23 @@ export class StoredTables implements TableStore {
 
   async writeRows(write: RowWrite, limits: RunLimits, signal: AbortSignal): Promise<WrittenRows> {
     const { engine } = this.#parts
-    const { table } = write
-    if (write.isConstant === true) {
-      const written = await refusing(table.name, () => this.#write(write, undefined, signal))
-      if (written !== null) return written
+    const { table, select } = write
+    const source = { engine, select, limits, shape: shapeOf(write) }
+    const attempted = () => {
+      if (write.isConstant === true) return this.#write(write, undefined, signal)
+      return withStagedRows(source, signal, ({ connection }, ending) => {
+        return this.#write(write, connection, ending)
+      })
     }
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
-      const source = { engine, select: write.select, limits, shape: shapeOf(write) }
-      const written = await refusing(table.name, () => {
-        return withStagedRows(source, signal, (staged, ending) =>
-          this.#write(write, staged.connection, ending),
-        )
-      })
+      const written = await refusing(table.name, attempted)
       if (written !== null) return written
     }
     const message = `The rows of ${table.name} were moved in the file meanwhile; try again`
     throw new AppError('too_busy', message)
   }
 
-  /**
-   * @param staged the connection with the staged rows, unless the rows are constants
-   * @returns null if rows have changed since they were read
-   */
+  /** @param staged holds the staged rows, if any @returns null if rows have changed meanwhile */
   #write(
     write: RowWrite,
     staged: DuckDBConnection | undefined,
