@@ -708,8 +708,8 @@ CREATE VIEW pgc.pg_stat_user_tables AS
 
 CREATE MACRO pgc.relation_oid(t) AS (
   SELECT arg_min(z_oid, z_rank) FROM pgc.z_relations
-  WHERE z_name = regexp_replace(replace(t, '"', ''), '^.*\.', '')
-    AND (NOT contains(t, '.') OR z_schema = regexp_extract(replace(t, '"', ''), '^(.*)\.', 1)));
+  WHERE z_name = regexp_replace(replace(t, '"', ''), '^.*\.\s*', '')
+    AND (NOT contains(t, '.') OR z_schema = regexp_extract(replace(t, '"', ''), '^(.*?)\s*\.', 1)));
 CREATE MACRO pgc.to_regclass(t) AS pgc.relation_oid(t);
 CREATE MACRO pgc.type_oid(t) AS (
   SELECT min(z_oid) FROM pgc.z_types

@@ -116,7 +116,7 @@ function refuseForeign(read: StatementReader): void {
   throw new AppError('sql_not_supported', `${what} is not supported: columns have ${has}`)
 }
 
-/** Parses types such as `DECIMAL(10, 2)`, `TIMESTAMP WITH TIME ZONE` and `STRUCT(a INTEGER)[]`. */
+/** Parses types such as `DECIMAL(10, 2)`, `INT ARRAY` and `STRUCT(a INTEGER)[]`. */
 function columnType(read: StatementReader): string {
   const parts = [read.name('the type of the column')]
   const isQuoted = !/^\w+$/.test(parts[0] ?? '')
@@ -127,6 +127,7 @@ function columnType(read: StatementReader): string {
   for (const zone of ['with', 'without']) {
     if (read.takeWords(zone, 'time', 'zone')) parts.push(`${zone.toUpperCase()} TIME ZONE`)
   }
+  if (read.takeWords('array')) parts.push('[]')
   while (read.takeSymbol('[')) {
     parts.push(`[${read.takeNumber() ?? ''}]`)
     read.expectSymbol(']')
