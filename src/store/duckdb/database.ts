@@ -54,6 +54,7 @@ export class Database {
   #hasFailed = false
   readonly #idle: DuckDBConnection[] = []
   readonly #connecting = new Set<Promise<DuckDBConnection>>()
+  readonly #uses = new Set<Promise<unknown>>()
   /** The connection of the previous write, kept for its prepared statements. */
   #writer: DuckDBConnection | null = null
   #lastWrite: Promise<unknown> = Promise.resolve()
@@ -174,7 +175,15 @@ export class Database {
     }
   }
 
-  async #use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+  #use<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
+    const use = this.#leased(work)
+    this.#uses.add(use)
+    const ended = () => this.#uses.delete(use)
+    use.then(ended, ended)
+    return use
+  }
+
+  async #leased<T>(work: (connection: DuckDBConnection) => Promise<T>): Promise<T> {
     const connection = await this.take()
     try {
       const result = await work(connection)
@@ -344,7 +353,7 @@ export class Database {
     this.#isClosed = true
     this.workers.close()
     // DuckDB would use the closed instance, and the process would crash.
-    await Promise.allSettled(this.#connecting)
+    await Promise.allSettled([...this.#connecting, ...this.#uses])
     for (const connection of this.#idle.splice(0)) connection.closeSync()
     this.#writer?.closeSync()
     // Remove the note while this process holds the lock. Later, the note could be the next
