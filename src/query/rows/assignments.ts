@@ -7,7 +7,7 @@ import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 import { findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
-import { isWord, type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
@@ -238,18 +238,33 @@ export function withoutDefaults(source: string): string {
   return valuesWithDefaults(source, ['a'], new Map())
 }
 
-const CONSTANT_CHARS_MAX = 10_000
-const TYPES_WITH_SIZE = ['values', 'decimal', 'numeric', 'varchar', 'char']
+const LITERAL =
+  /^(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|'(?:[^'\\]|'')*'|null|true|false|values|::|[(),+-])$/i
 
-/** Whether it is a short `VALUES` without calls and queries. */
-export function isConstant(source: string): boolean {
-  if (source.length > CONSTANT_CHARS_MAX || !/^\s*values\b/i.test(source)) return false
-  const tokens = tokenize(source)
-  return tokens.every((token, index) => {
-    if (token.kind !== 'word' && token.kind !== 'name') return true
-    if (isWord(token, 'select', 'from', 'table')) return false
-    return tokens[index + 1]?.text !== '(' || isWord(token, ...TYPES_WITH_SIZE)
-  })
+/**
+ * Writes a `VALUES` again if it has only literals and parameters, perhaps with a type. It reads and
+ * calls nothing, so it needs no guard. Null for all others.
+ */
+export function literalRows(source: string, params: StatementRequest['params']): string | null {
+  if (!/^\s*values\b/i.test(source)) return null
+  const texts: string[] = []
+  let isInRow = false
+  for (const { kind, text, value } of tokenize(source)) {
+    const isType = texts.at(-1) === '::' && /^\w+$/.test(text)
+    const isNested = text === '(' && isInRow
+    const known = kind === 'parameter' ? parameterLiteral(params[value]) : text
+    const isKnown = kind === 'parameter' || isType || LITERAL.test(text)
+    if (known === null || isNested || !isKnown) return null
+    if (text === '(' || text === ')') isInRow = text === '('
+    texts.push(known)
+  }
+  return texts.join(' ')
+}
+
+function parameterLiteral(value: unknown): string | null {
+  if (typeof value === 'string') return value.includes('\0') ? null : literal(value.toWellFormed())
+  const isPlain = value === null || typeof value === 'boolean' || Number.isFinite(value)
+  return isPlain ? String(value) : null
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   quote,
   rowIdentity,
 } from '../../core/domain/names.ts'
+import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { RowWrite } from '../../core/domain/ports/store-ports.ts'
 import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
@@ -19,8 +20,8 @@ import { composing, enclosed } from '../select/views.ts'
 import {
   guardedExpression,
   guardedList,
-  isConstant,
   isDefault,
+  literalRows,
   valuesWithDefaults,
 } from './assignments.ts'
 
@@ -56,8 +57,11 @@ export async function changeTableRows(
   })
 }
 
+/** Longer values are read before other writes have to wait. */
+const CONSTANT_CHARS_MAX = 10_000
+
 async function write(
-  given: Omit<RowWrite, 'select' | 'returning'> & {
+  given: Omit<RowWrite, 'select' | 'isConstant' | 'returning'> & {
     readonly sql: string
     readonly returning: string | null
   },
@@ -70,15 +74,16 @@ async function write(
   const scope = { db, params, from: aliased(table, alias) }
   const list = () => guardedList(returning ?? '', scope, deps, signal)
   const returned = returning === null ? null : unqualified(await composing(list), alias)
+  const store = (select: BoundSql, isConstant = false) => {
+    const whole = { ...change, select, isConstant, returning: returned }
+    return deps.tables.writeRows(whole, runLimits(deps), signal)
+  }
   const request = { sql, database: db, params }
-  const { rowCount, returned: rows } = await withBoundSelect(request, deps, signal, (bound) => {
-    const select = bound.statement
-    return deps.tables.writeRows(
-      { ...change, select, returning: returned },
-      runLimits(deps),
-      signal,
-    )
-  })
+  const literal = change.kind === 'insert' ? literalRows(sql, params) : null
+  const { rowCount, returned: rows } =
+    literal === null
+      ? await withBoundSelect(request, deps, signal, ({ statement }) => store(statement))
+      : await store({ sql: literal, values: {} }, literal.length <= CONSTANT_CHARS_MAX)
   return rows === null ? done(db, rowCount) : { kind: 'table', rows, context: { db } }
 }
 
@@ -126,7 +131,7 @@ async function insertRows(
   const { instead = null, returning = null } = ofTable ?? {}
   const sql = valuesWithDefaults(source, columns, defaults)
   const change = { kind: 'insert' as const, table, alias, columns, instead, conflict, returning }
-  return write({ ...change, sql, isConstant: isConstant(sql) }, request, deps, signal)
+  return write({ ...change, sql }, request, deps, signal)
 }
 
 /** Returns the SQL after ON CONFLICT. */

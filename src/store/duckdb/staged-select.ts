@@ -33,17 +33,14 @@ export interface StagedSelect {
 export function stagingOf(select: BoundSql, shape?: string): SessionSql {
   const create = `CREATE OR REPLACE TEMP TABLE ${STAGED} AS`
   if (shape === undefined) return { ...select, sql: `${create} ${select.sql}` }
-  const sql = `INSERT INTO ${STAGED_ROWS} ${valuesOf(select.sql)}`
+  const sql = `INSERT INTO ${STAGED_ROWS} ${VALUES_LIST.exec(select.sql)?.[1] ?? select.sql}`
   return { ...select, before: `${create} ${shape} LIMIT 0`, sql }
 }
 
 /**
- * Turns `VALUES …` as DuckDB prints it back into a plain one, whose values get the types of the
- * columns. Leaves other statements as they are.
+ * `VALUES …` as DuckDB prints it. Without the outer SELECT, values get the types of their columns.
  */
-export function valuesOf(sql: string): string {
-  return /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/.exec(sql)?.[1] ?? sql
-}
+const VALUES_LIST = /^SELECT \* FROM \((VALUES [\s\S]*)\) AS valueslist$/
 
 /** @param connection the one on which `stagingOf(select)` has run */
 export function stagedSelect(

@@ -97,7 +97,7 @@ export class StoredTables implements TableStore {
     const { table, select } = write
     const source = { engine, select, limits, shape: shapeOf(write) }
     const attempted = () => {
-      if (write.isConstant === true) return this.#write(write, undefined, signal)
+      if (write.isConstant) return this.#write(write, undefined, signal)
       return withStagedRows(source, signal, ({ connection }, ending) => {
         return this.#write(write, connection, ending)
       })

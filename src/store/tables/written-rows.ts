@@ -18,8 +18,7 @@ import { tables } from '../catalog/schema.ts'
 import { countOf } from '../duckdb/columns.ts'
 import { interruptible } from '../duckdb/interruptible.ts'
 import { madeRows } from '../duckdb/result-rows.ts'
-import { STAGED_ROWS, valuesOf } from '../duckdb/staged-select.ts'
-import { runWithKeys } from '../duckdb/typed-values.ts'
+import { STAGED_ROWS } from '../duckdb/staged-select.ts'
 
 /** The most rows for `RETURNING`, which stay in memory until the change is stored. */
 const RETURNED_ROWS_MAX = 100_000
@@ -44,9 +43,8 @@ export async function writtenRows(
   if (meant === 'moved') return null
   const { table, returning, conflict = null } = write
   const change = wholeChange(write)
-  const values = write.isConstant === true ? write.select.values : {}
   const run = (ending: AbortSignal) => {
-    return interruptible(connection, ending, () => runWithKeys(connection, change, values))
+    return interruptible(connection, ending, () => connection.run(change))
   }
   const isComputed = returning !== null || conflict !== null
   const result = isComputed ? await withDeadline({ ...COMPUTING, signal }, run) : await run(signal)
@@ -118,8 +116,7 @@ function changeSql(write: RowWrite): string {
     const list = columns.map(quote).join(', ')
     const how = instead === null ? 'INSERT' : `INSERT OR ${instead.toUpperCase()}`
     const rows = `SELECT ${list} FROM ${STAGED_ROWS}`
-    // Its last line may be a comment.
-    const source = write.isConstant === true ? `${valuesOf(write.select.sql)}\n` : rows
+    const source = write.isConstant ? write.select.sql : rows
     return `${how} INTO ${target} (${list}) ${source}`
   }
   if (kind === 'delete') {

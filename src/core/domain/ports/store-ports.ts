@@ -275,8 +275,8 @@ export interface RowWrite {
   readonly columns: readonly string[]
   /** Selects the new values, except for an insert after the two columns of `rowIdentity`. */
   readonly select: BoundSql
-  /** Whether the values of an insert are constants, which need no time of their own. */
-  readonly isConstant?: boolean
+  /** Whether `select` is a short `VALUES` of literals, which need no time of their own. */
+  readonly isConstant: boolean
   readonly instead?: 'replace' | 'ignore' | null
   /** Guarded SQL that follows `ON CONFLICT`. */
   readonly conflict?: string | null
