@@ -6,7 +6,6 @@ import { BUILTIN_PROVIDER, chatOptionsOf, type ModelRef } from '../../core/domai
 import { fullName } from '../../core/domain/names.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobWork } from '../../core/domain/ports/job-ports.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { SerialQueue, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
@@ -15,7 +14,7 @@ import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions
 import { type Fields, modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import { queryRow, variablesIn } from '../rows/background-insert.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
-import type { StatementRequest } from '../select/statement-request.ts'
+import type { Outcome, StatementRequest } from '../select/statement-request.ts'
 import { Variables } from '../sessions.ts'
 import { type AskedQuestion, askQuestions, type EvaluationProgress } from './ask-questions.ts'
 import {
@@ -70,7 +69,7 @@ export async function evaluateAgent(
   deps: QueryDeps,
   signal: AbortSignal,
   progress?: EvaluationProgress,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { db, params } = request
   const { agent, options, settings, saved } = await preparedEvaluation(request, deps)
   const { questions: written, limit } = options
@@ -90,7 +89,7 @@ export async function evaluateAgent(
   const select = options.isSummary ? selectOver(table, SUMMARY) : selectOfRows(table)
   const result = await deps.engine.run(select, runLimits(deps), signal)
   const noted = warnings.length === 0 ? {} : { warnings }
-  return { kind: 'table', rows: { ...result, ...noted }, context: { db } }
+  return { rows: { ...result, ...noted } }
 }
 
 interface Setting {
@@ -286,7 +285,7 @@ export async function runEvaluateAgent(
   request: AgentEvaluationRequest,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { statement, db } = request
   if (statement.options.background !== true) return evaluateAgent(request, deps, signal)
   const run = statement.options.run ?? timestampOfMillis(Date.now())

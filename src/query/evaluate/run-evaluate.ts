@@ -2,17 +2,16 @@ import { findProject } from '../../core/domain/access/catalog-snapshot.ts'
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import { nameKey } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import type {
-  EvaluateAgentStatement,
-  EvaluateStatement,
-} from '../../sql/dialect/object-statements.ts'
+import type { EvaluateStatement } from '../../sql/dialect/object-statements.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
-import type { KnowledgeBaseRequest, StatementRequest } from '../select/statement-request.ts'
+import type {
+  KnowledgeBaseRequest,
+  Outcome,
+  StatementRequest,
+} from '../select/statement-request.ts'
 import { requireKnowledgeBaseNamed } from '../statements/run-knowledge-base.ts'
-import { runEvaluateAgent } from './evaluate-agent.ts'
 import {
   type EvaluateOptions,
   type EvaluationVersion,
@@ -38,28 +37,17 @@ import {
 import { checkTestColumns, closeTestSet, openTestSet, versionOf } from './question-set.ts'
 import { MEANS } from './summaries.ts'
 
-/** @throws AppError like `evaluateKnowledgeBase` or `runEvaluateAgent` */
-export function runEvaluateStatement(
-  { statement, ...request }: StatementRequest<EvaluateAgentStatement | EvaluateStatement>,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<QueryResult> {
-  return statement.kind === 'evaluate_agent'
-    ? runEvaluateAgent({ ...request, statement }, deps, signal)
-    : evaluateKnowledgeBase({ ...request, statement }, deps, signal)
-}
-
 /**
  * Measures how well a knowledge base finds the right results of a test set. On request, a model
  * writes the questions first, and the measurements are stored at the end. Each search and write has
  * a statement's time limit; the whole is limited only by the number of questions.
  * @throws AppError for invalid options, before any work; errors of a search, a write or the model
  */
-async function evaluateKnowledgeBase(
+export async function evaluateKnowledgeBase(
   request: StatementRequest<EvaluateStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { statement, db } = request
   const kb = requireKnowledgeBaseNamed(statement.name, db, deps)
   const options = evaluateOptions(statement.options)
@@ -79,7 +67,7 @@ async function evaluateKnowledgeBase(
       limits,
       signal,
     )
-    return { kind: 'table', rows, context: { db } }
+    return { rows }
   }
   const { params } = request
   const evaluated = await evaluate({ db, params, kb, options, saveTo, selectOf }, deps, signal)
@@ -91,7 +79,7 @@ async function evaluateKnowledgeBase(
   }
   const rows = await deps.engine.run(select, limits, signal)
   const noted = warnings.size === 0 ? {} : { warnings: [...warnings] }
-  return { kind: 'table', rows: { ...rows, ...noted }, context: { db } }
+  return { rows: { ...rows, ...noted } }
 }
 
 const NOTHING: Measured = { rows: [], values: { unknown: 0, k: 0 } }

@@ -8,7 +8,6 @@ import type { Rights } from '../../core/domain/access/principal.ts'
 import type { Job } from '../../core/domain/flow/job.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { JobDraft, JobWork } from '../../core/domain/ports/job-ports.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
 import { isObject } from '../../core/json.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { variableOf } from '../../core/text/shown-statement.ts'
@@ -20,10 +19,10 @@ import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
 import { FieldReader } from '../definitions/fields.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { runSelect } from '../select/run-select.ts'
-import {
-  done,
-  type KnowledgeBaseRequest,
-  type StatementRequest,
+import type {
+  KnowledgeBaseRequest,
+  Outcome,
+  StatementRequest,
 } from '../select/statement-request.ts'
 import { Variables } from '../sessions.ts'
 import { insertRows, storingOptions } from './insert-rows.ts'
@@ -52,7 +51,7 @@ export async function startBackgroundInsert(
   { statement, kb, db, params }: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   storingOptions(statement.options)
   deps.embedders.embedder(kb.embeddingModel)
   const job = await deps.jobs.start(insertDraft({ statement, kb, db, params }, deps))
@@ -64,7 +63,7 @@ export async function runWaitedInsert(
   request: KnowledgeBaseRequest<Insert>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { kb, db } = request
   const outcome = await insertOrJob(
     {
@@ -79,7 +78,7 @@ export async function runWaitedInsert(
   const { storedDocuments: affectedRows, skippedRows, leftOut } = outcome.value
   const what = `Not stored, because "metadata_columns" of ${kb.name} leaves them out`
   const warnings = leftOut.length === 0 ? [] : [`${what}: ${leftOut.join(', ')}`]
-  return { kind: 'ok', affectedRows, skippedRows, warnings, context: { db } }
+  return { affectedRows, skippedRows, warnings }
 }
 
 /** Returns the job request with which the statement can run again after a restart. */
@@ -109,12 +108,12 @@ export async function runQueryControl(
   { statement, db }: StatementRequest<QueryControlStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   if (statement.kind === 'query_resume') {
     return queryRow(await deps.jobs.resume(statement.id), db, deps, signal)
   }
   await deps.jobs.cancel(statement.id)
-  return done(db)
+  return {}
 }
 
 export async function queryRow(
@@ -122,10 +121,10 @@ export async function queryRow(
   db: string,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const sql = `SELECT * FROM information_schema.queries WHERE ID = ${id}`
   const rows = await runSelect({ sql, database: db, params: {}, isShown: true }, deps, signal)
-  return { kind: 'table', rows, context: { db } }
+  return { rows }
 }
 
 /** Returns the session variables that a statement names. */

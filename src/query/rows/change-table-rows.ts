@@ -9,13 +9,12 @@ import {
 } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { RowWrite } from '../../core/domain/ports/store-ports.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { Assignment, ConflictAction, RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { tokenize } from '../../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
-import { done, type StatementRequest } from '../select/statement-request.ts'
+import type { Outcome, StatementRequest } from '../select/statement-request.ts'
 import { composing, enclosed } from '../select/views.ts'
 import {
   guardedExpression,
@@ -37,7 +36,7 @@ export async function changeTableRows(
   { project, ...request }: StatementRequest<RowStatement> & { readonly project: Project },
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { statement } = request
   const key = { projectId: project.id, name: statement.table.name }
   return deps.tables.whileLocked(key, runLimits(deps), signal, async (waitedMs) => {
@@ -52,7 +51,7 @@ export async function changeTableRows(
       case 'delete':
         return deleteRows({ ...request, statement, table }, own, signal)
       case 'truncate':
-        return done(request.db, await deps.tables.truncateTable(table))
+        return { affectedRows: await deps.tables.truncateTable(table) }
     }
   })
 }
@@ -68,7 +67,7 @@ async function write(
   { db, params }: StatementRequest,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { sql, returning, ...change } = given
   const { table, alias } = change
   const scope = { db, params, from: aliased(table, alias) }
@@ -84,7 +83,7 @@ async function write(
     literal === null
       ? await withBoundSelect(request, deps, signal, ({ statement }) => store(statement))
       : await store({ sql: literal, values: {} }, literal.length <= CONSTANT_CHARS_MAX)
-  return rows === null ? done(db, rowCount) : { kind: 'table', rows, context: { db } }
+  return rows === null ? { affectedRows: rowCount } : { rows }
 }
 
 /** In DuckDB 1.5.5 an INSERT without ON CONFLICT allows no alias in RETURNING. */
@@ -111,7 +110,7 @@ async function insertRows(
   request: TableRequest<StatementOf<'insert'>>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { statement, table } = request
   const { columns: named, source, options, ofTable } = statement
   if (Object.keys(options).length > 0) {
@@ -163,7 +162,7 @@ async function updateRows(
   request: TableRequest<StatementOf<'update'>>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { statement, table } = request
   const alias = statement.alias ?? table.name
   const sets = assigned(statement.assignments, table, alias)
@@ -184,11 +183,11 @@ async function deleteRows(
   request: TableRequest<StatementOf<'delete'>>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
-  const { statement, table, db } = request
+): Promise<Outcome> {
+  const { statement, table } = request
   const { where, from, returning } = statement
   if (where === null && from === null && returning === null) {
-    return done(db, await deps.tables.truncateTable(table))
+    return { affectedRows: await deps.tables.truncateTable(table) }
   }
   const alias = statement.alias ?? table.name
   const sql = rowsSql(request, alias, [])

@@ -23,7 +23,7 @@ import {
   type ProjectTable,
   quote,
 } from '../../core/domain/names.ts'
-import type { QueryResult, ResultValue } from '../../core/domain/query-result.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { cutTexts } from '../../ingest/chunking/chunker.ts'
@@ -35,10 +35,10 @@ import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import {
-  done,
-  type KnowledgeBaseRequest,
-  type StatementRequest,
+import type {
+  KnowledgeBaseRequest,
+  Outcome,
+  StatementRequest,
 } from '../select/statement-request.ts'
 import { runComposedSelect } from '../select/views.ts'
 import {
@@ -57,7 +57,7 @@ export async function runRowStatement(
   request: StatementRequest<RowStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { statement, db } = request
   const { project, table, kb } = changeable(statement.table, db, deps)
   if (table !== undefined) return changeTableRows({ ...request, project }, deps, signal)
@@ -69,9 +69,9 @@ export async function runRowStatement(
       }
       return runWaitedInsert({ ...request, statement, kb }, deps, signal)
     case 'update':
-      return done(db, await updateRows({ ...request, statement, kb }, deps, signal))
+      return { affectedRows: await updateRows({ ...request, statement, kb }, deps, signal) }
     case 'delete':
-      return done(db, await deleteRows({ ...request, statement, kb }, deps, signal))
+      return { affectedRows: await deleteRows({ ...request, statement, kb }, deps, signal) }
     case 'truncate':
       throw new AppError('sql_not_supported', `TRUNCATE is for tables; use DELETE FROM ${kb.name}`)
   }

@@ -1,135 +1,69 @@
-import {
-  findQualified,
-  requireDatabase,
-  requireView,
-} from '../../core/domain/access/catalog-snapshot.ts'
-import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { View } from '../../core/domain/names.ts'
+import { requireDatabase } from '../../core/domain/access/catalog-snapshot.ts'
 import type { BoundValue } from '../../core/domain/ports/engine-ports.ts'
 import type { QueryResult, ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import { AppError, hasCode } from '../../core/errors.ts'
-import type {
-  EvaluateAgentStatement,
-  EvaluateStatement,
-  IndexStatement,
-  ViewStatement,
-} from '../../sql/dialect/object-statements.ts'
-import type { SessionStatement, Setting, Statement } from '../../sql/dialect/parse-statement.ts'
-import type { SourceSelect } from '../../sql/dialect/source-select.ts'
-import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
-import { createVectorIndex, dropVectorIndex } from '../definitions/define-database.ts'
-import { runEvaluateStatement } from '../evaluate/run-evaluate.ts'
-import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
+import type { Setting, Statement } from '../../sql/dialect/parse-statement.ts'
+import { runEvaluateAgent } from '../evaluate/evaluate-agent.ts'
+import { evaluateKnowledgeBase } from '../evaluate/run-evaluate.ts'
 import { runQueryControl } from '../rows/background-insert.ts'
 import { runRowStatement } from '../rows/run-row-statement.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { done, type StatementRequest } from '../select/statement-request.ts'
-import { alterView, createView, enclosed, runComposedSelect } from '../select/views.ts'
-import {
-  runAgentStatement,
-  runDatabaseStatement,
-  runJobStatement,
-} from '../statements/run-definition.ts'
+import type { RunOf, Runs, StatementRequest } from '../select/statement-request.ts'
+import { enclosed, runComposedSelect } from '../select/views.ts'
+import { DEFINITION_RUNS } from '../statements/run-definition.ts'
 import { runExplainStatement } from '../statements/run-explain.ts'
-import {
-  findKnowledgeBaseNamed,
-  requireKnowledgeBaseNamed,
-  runKnowledgeBaseStatement,
-  runSourceStatement,
-} from '../statements/run-knowledge-base.ts'
+import { KNOWLEDGE_BASE_RUNS } from '../statements/run-knowledge-base.ts'
 import { runShowStatement } from '../statements/run-show.ts'
-import { runTableStatement } from '../statements/run-table.ts'
-import { narrowedSelect, type Shown } from '../statements/show-select.ts'
+import { runTableStatement, runVacuum } from '../statements/run-table.ts'
+
+const RUNS: Runs = {
+  ...DEFINITION_RUNS,
+  ...KNOWLEDGE_BASE_RUNS,
+  create_table: runTableStatement,
+  alter_table: runTableStatement,
+  drop_table: runTableStatement,
+  vacuum: runVacuum,
+  insert: runRowStatement,
+  update: runRowStatement,
+  delete: runRowStatement,
+  truncate: runRowStatement,
+  query_cancel: runQueryControl,
+  query_resume: runQueryControl,
+  show: runShowStatement,
+  show_create: runShowStatement,
+  describe: runShowStatement,
+  explain: runExplainStatement,
+  evaluate_agent: runEvaluateAgent,
+  evaluate_knowledge_base: evaluateKnowledgeBase,
+  use: async ({ statement: { database } }, { catalog }) => {
+    return { db: requireDatabase(catalog.snapshot(), database) }
+  },
+  transaction: async () => ({}),
+  set: async (request, deps, signal) => {
+    const { settings, variables } = request.statement
+    for (const setting of settings) checkSetting(setting)
+    const values = new Map<string, BoundValue>()
+    for (const { name, value } of variables) {
+      values.set(name, await evaluate(value, request, deps, signal))
+    }
+    // Set last: each expression uses the values from before the statement, and a failure changes
+    // nothing.
+    deps.variables.set(values)
+    return {}
+  },
+}
 
 export async function runStatement(
   request: StatementRequest,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<QueryResult> {
-  const { statement } = request
-  if (isEvaluation(statement)) return runEvaluateStatement({ ...request, statement }, deps, signal)
-  switch (statement.kind) {
-    case 'create_knowledge_base':
-    case 'alter_knowledge_base':
-    case 'drop_knowledge_base':
-    case 'describe_knowledge_base':
-      return runKnowledgeBaseStatement({ ...request, statement }, deps, signal)
-    case 'sources':
-      return runSourceStatement({ ...request, statement }, deps)
-    case 'create_index':
-    case 'drop_index':
-    case 'show_indexes':
-      return runIndexStatement({ ...request, statement }, deps, signal)
-    case 'create_agent':
-    case 'alter_agent':
-    case 'drop_agent':
-    case 'describe_agent':
-      return runAgentStatement({ ...request, statement }, deps)
-    case 'create_database':
-    case 'alter_database':
-    case 'drop_database':
-    case 'describe_database':
-      return runDatabaseStatement({ ...request, statement }, deps, signal)
-    case 'create_job':
-    case 'drop_job':
-      return runJobStatement({ ...request, statement }, deps)
-    case 'create_view':
-    case 'alter_view':
-    case 'drop_view':
-      return runViewStatement({ ...request, statement }, deps, signal)
-    case 'create_table':
-    case 'alter_table':
-    case 'drop_table':
-    case 'vacuum':
-      return runTableStatement({ ...request, statement }, deps, signal)
-    case 'query_cancel':
-    case 'query_resume':
-      return runQueryControl({ ...request, statement }, deps, signal)
-    case 'insert':
-    case 'update':
-    case 'delete':
-    case 'truncate':
-      return runRowStatement({ ...request, statement }, deps, signal)
-    case 'show':
-    case 'show_create':
-    case 'describe':
-      return runShowStatement({ ...request, statement }, deps, signal)
-    case 'explain':
-      return runExplainStatement({ ...request, statement }, deps, signal)
-    default:
-      return runSessionStatement({ ...request, statement }, deps, signal)
-  }
-}
-
-type Evaluation = EvaluateAgentStatement | EvaluateStatement
-
-function isEvaluation(statement: Statement): statement is Evaluation {
-  return statement.kind === 'evaluate_agent' || statement.kind === 'evaluate_knowledge_base'
-}
-
-async function runSessionStatement(
-  request: StatementRequest<SessionStatement>,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<QueryResult> {
-  const { statement, db } = request
-  switch (statement.kind) {
-    case 'use':
-      return done(requireDatabase(deps.catalog.snapshot(), statement.database))
-    case 'transaction':
-      return done(db)
-    case 'set': {
-      for (const setting of statement.settings) checkSetting(setting)
-      const values = new Map<string, BoundValue>()
-      for (const { name, value } of statement.variables) {
-        values.set(name, await evaluate(value, request, deps, signal))
-      }
-      // Set last: each expression uses the values from before the statement, and a failure changes
-      // nothing.
-      deps.variables.set(values)
-      return done(db)
-    }
-  }
+  // The compiler does not see that the kind determines the rest of the statement.
+  const run = RUNS[request.statement.kind] as RunOf<Statement>
+  const { rows, db = request.db, ...changed } = await run(request, deps, signal)
+  const context = { db }
+  if (rows !== undefined) return { kind: 'table', rows, context }
+  return { kind: 'ok', affectedRows: null, ...changed, context }
 }
 
 /** Settings that clients send when they connect. They are accepted but have no effect. */
@@ -192,115 +126,4 @@ async function singleValue({ columns, batches }: RowStream): Promise<ResultValue
 function boundValue(value: ResultValue): BoundValue {
   if (Array.isArray(value)) return value.map(boundValue)
   return typeof value === 'object' && value !== null ? JSON.stringify(value) : value
-}
-
-// CREATE, ALTER and DROP of views.
-
-async function runViewStatement(
-  request: StatementRequest<ViewStatement>,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<QueryResult> {
-  const { statement, db } = request
-  const view = findViewNamed(statement.name, db, deps)
-  const { name, project } = statement.name
-  const known = () => requireView(deps.catalog.snapshot(), project ?? db, name)
-  switch (statement.kind) {
-    case 'create_view': {
-      if (view !== undefined && statement.ifNotExists) return done(db)
-      await createViewOf({ ...request, statement }, deps, signal)
-      return done(db)
-    }
-    case 'alter_view': {
-      const definition = viewDefinition(statement.source, db)
-      await alterView(known(), definition, deps, signal)
-      return done(db)
-    }
-    case 'drop_view':
-      if (view !== undefined || !statement.ifExists) await deps.catalog.dropView(known())
-      return done(db)
-  }
-}
-
-async function createViewOf(
-  { statement, db }: StatementRequest<Extract<ViewStatement, { kind: 'create_view' }>>,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<void> {
-  const { name, source, orReplace, ifNotExists } = statement
-  const named = { project: name.project ?? db, name: name.name }
-  try {
-    await createView({ ...named, ...viewDefinition(source, db), orReplace }, deps, signal)
-  } catch (error) {
-    const isTaken = hasCode(error, 'relation_exists')
-    // Another statement created it in the meantime.
-    if (ifNotExists && isTaken && findViewNamed(name, db, deps) !== undefined) return
-    throw error
-  }
-}
-
-function viewDefinition({ select, database }: SourceSelect, db: string) {
-  return { sql: select, database: database ?? db }
-}
-
-function findViewNamed(name: QualifiedName, db: string, deps: QueryDeps): View | undefined {
-  const snapshot = deps.catalog.snapshot()
-  return findQualified(snapshot, snapshot.views, name.project ?? db, name.name)
-}
-
-// CREATE INDEX, DROP INDEX and SHOW INDEX ON a knowledge base.
-
-async function runIndexStatement(
-  { statement, db, params }: StatementRequest<IndexStatement>,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<QueryResult> {
-  switch (statement.kind) {
-    case 'create_index': {
-      const kb = requireKnowledgeBaseNamed(statement.knowledgeBase, db, deps)
-      await createVectorIndex(kb, statement.options, deps)
-      return done(db)
-    }
-    case 'drop_index':
-      return dropIndex(statement, db, deps)
-    case 'show_indexes': {
-      const { knowledgeBase, narrowing } = statement
-      const shown = shownIndexes(
-        knowledgeBase && requireKnowledgeBaseNamed(knowledgeBase, db, deps),
-        deps,
-      )
-      const select = { sql: narrowedSelect(shown, narrowing), database: db, params }
-      const rows = await runComposedSelect(select, deps, signal)
-      return { kind: 'table', rows, context: { db } }
-    }
-  }
-}
-
-async function dropIndex(
-  { knowledgeBase, ifExists }: IndexStatement & { readonly kind: 'drop_index' },
-  db: string,
-  deps: QueryDeps,
-): Promise<QueryResult> {
-  const kb = ifExists
-    ? findKnowledgeBaseNamed(knowledgeBase, db, deps)
-    : requireKnowledgeBaseNamed(knowledgeBase, db, deps)
-  if (kb !== undefined && kb.vectorIndex !== null) await dropVectorIndex(kb, deps)
-  else if (!ifExists) {
-    const message = `The knowledge base ${knowledgeBase.name} has no index of its own: Eider chooses`
-    throw new AppError('index_not_found', message)
-  }
-  return done(db)
-}
-
-const INDEX_COLUMNS = schemaColumns('project knowledge_base type state vectors:BIGINT detail')
-
-function shownIndexes(kb: KnowledgeBase | null, deps: QueryDeps): Shown {
-  const states = deps.indexes.states().filter(({ project, knowledgeBase }) => {
-    return kb === null || (project === kb.projectName && knowledgeBase === kb.name)
-  })
-  const rows = states.map((shown) => {
-    const { project, knowledgeBase: knowledge_base, type, state, vectorCount, detail } = shown
-    return { project, knowledge_base, type, state, vectors: vectorCount, detail }
-  })
-  return { sql: rowsSql(INDEX_COLUMNS, rows), likeColumn: 'knowledge_base' }
 }

@@ -1,6 +1,7 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
+import type { RowStream } from '../../core/domain/query-result.ts'
 import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { QueryDeps } from './query-deps.ts'
 import type { Parameters } from './run-select.ts'
 
 /** A statement of Eider's dialect with its context. */
@@ -16,9 +17,25 @@ export interface KnowledgeBaseRequest<S extends Statement = Statement> extends S
   readonly kb: KnowledgeBase
 }
 
-/** The result of a statement without rows. */
-export function done(db: string, affectedRows: number | null = null): QueryResult {
-  return { kind: 'ok', affectedRows, context: { db } }
+/** What a statement gave: its rows, or what it changed. */
+export interface Outcome {
+  readonly rows?: RowStream
+  readonly affectedRows?: number | null
+  readonly skippedRows?: number
+  readonly warnings?: readonly string[]
+  /** The database of unqualified names from now on; unset: the same as before. */
+  readonly db?: string
+}
+
+export type RunOf<S extends Statement> = (
+  request: StatementRequest<S>,
+  deps: QueryDeps,
+  signal: AbortSignal,
+) => Promise<Outcome>
+
+/** How to run a statement, by its kind. */
+export type Runs = {
+  readonly [K in Statement['kind']]: RunOf<Extract<Statement, { readonly kind: K }>>
 }
 
 /** What a statement changes, for the audit log: its kind and the names in it, never its text. */

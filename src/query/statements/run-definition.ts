@@ -1,6 +1,6 @@
 /**
- * CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects) and scheduled
- * jobs.
+ * CREATE, ALTER, DROP and DESCRIBE of agents, databases (data sources and projects), scheduled jobs
+ * and views.
  */
 import {
   findDataSource,
@@ -9,14 +9,12 @@ import {
   requireAgent,
   requireDataSource,
   requireProject,
+  requireView,
 } from '../../core/domain/access/catalog-snapshot.ts'
 import type { Agent } from '../../core/domain/agents/agent.ts'
-import type { StoredSchedule } from '../../core/domain/flow/sync-source.ts'
-import { nameKey } from '../../core/domain/names.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
-import { AppError, notFound } from '../../core/errors.ts'
-import type { AgentStatement, JobStatement } from '../../sql/dialect/object-statements.ts'
-import type { DatabaseStatement } from '../../sql/dialect/parse-table.ts'
+import { nameKey, type View } from '../../core/domain/names.ts'
+import { AppError, hasCode, notFound } from '../../core/errors.ts'
+import type { SourceSelect } from '../../sql/dialect/source-select.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { alterAgent, createAgent } from '../definitions/define-agent.ts'
@@ -31,126 +29,135 @@ import {
 } from '../definitions/define-database.ts'
 import { describedAgent, describedDatabase } from '../information-schema/object-tables.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { done, type StatementRequest } from '../select/statement-request.ts'
+import type { Outcome, Runs } from '../select/statement-request.ts'
+import { alterView, createView } from '../select/views.ts'
 
-export async function runDatabaseStatement(
-  { statement, db }: StatementRequest<DatabaseStatement>,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<QueryResult> {
-  const { name } = statement
-  const snapshot = deps.catalog.snapshot()
-  switch (statement.kind) {
-    case 'create_database': {
-      const warnings = await createSource(statement, deps, signal)
-      return { ...done(db), ...(warnings.length === 0 ? {} : { warnings }) }
+export const DEFINITION_RUNS = {
+  create_agent: async ({ statement: { name, options, ifNotExists }, db }, deps) => {
+    if (ifNotExists && isThere('agents', name, db, deps)) return {}
+    const fields = withStatementName(options, name.name)
+    return warningsOf(await createAgent(name.project ?? db, fields, deps), deps)
+  },
+  alter_agent: async ({ statement: { name, options }, db }, deps) => {
+    return warningsOf(await alterAgent(knownAgent(name, db, deps), options, deps), deps)
+  },
+  drop_agent: async ({ statement: { name, ifExists }, db }, deps) => {
+    if (ifExists && !isThere('agents', name, db, deps)) return {}
+    await deps.catalog.dropAgent(knownAgent(name, db, deps))
+    return {}
+  },
+  describe_agent: async ({ statement: { name }, db }, deps) => {
+    return { rows: describedAgent(knownAgent(name, db, deps)) }
+  },
+
+  create_database: async ({ statement }, deps, signal) => {
+    const { name, engine, parameters, ifNotExists, orReplace } = statement
+    const snapshot = deps.catalog.snapshot()
+    const known = findProject(snapshot, name) ?? findDataSource(snapshot, name)
+    if (known !== undefined && ifNotExists) return {}
+    if (engine === null) {
+      await createProject(name, deps)
+      return {}
     }
-    case 'alter_database':
-      await alterDatabase(requireDataSource(snapshot, name), statement, deps)
-      return done(db)
-    case 'drop_database':
-      await drop(statement, deps)
-      return done(db)
-    case 'describe_database': {
-      const described = describedDatabase(snapshot, name)
-      if (described === undefined) throw notFound('database', name, snapshot.dataSources)
-      return { kind: 'table', rows: described, context: { db } }
+    const created = await createDatabase({ name, engine, parameters }, deps, orReplace)
+    const check = await checkDatabase(created, deps, signal, QUICK_CHECK_MS)
+    if (check.success) return {}
+    // The server may only be down.
+    return { warnings: [`${name} was created, but cannot connect: ${check.errorMessage}`] }
+  },
+  alter_database: async ({ statement }, deps) => {
+    await alterDatabase(requireDataSource(deps.catalog.snapshot(), statement.name), statement, deps)
+    return {}
+  },
+  drop_database: async ({ statement: { name, ifExists, isProject } }, deps) => {
+    const snapshot = deps.catalog.snapshot()
+    const project = findProject(snapshot, name)
+    const source = isProject ? undefined : findDataSource(snapshot, name)
+    if (project !== undefined) await dropProject(project, deps)
+    else if (source !== undefined) await dropDatabase(source, deps)
+    else if (!ifExists && isProject) throw notFound('project', name, snapshot.projects)
+    else if (!ifExists)
+      throw notFound('database', name, [...snapshot.dataSources, ...snapshot.projects])
+    return {}
+  },
+  describe_database: async ({ statement: { name } }, deps) => {
+    const snapshot = deps.catalog.snapshot()
+    const rows = describedDatabase(snapshot, name)
+    if (rows === undefined) throw notFound('database', name, snapshot.dataSources)
+    return { rows }
+  },
+
+  create_job: async ({ statement, db }, deps) => {
+    const { name, ifNotExists, start, end, every } = statement
+    const { project, known } = findJob(name, db, deps)
+    if (known !== undefined && ifNotExists) return {}
+    const query = withNativeTexts(statement.query)
+    const ifQuery = statement.ifQuery === null ? null : withNativeTexts(statement.ifQuery)
+    await deps.schedules.create({ project, name: name.name, query, ifQuery, start, end, every })
+    return {}
+  },
+  drop_job: async ({ statement: { name, ifExists }, db }, deps) => {
+    const { known } = findJob(name, db, deps)
+    if (known !== undefined) await deps.schedules.drop(known)
+    else if (!ifExists) throw notFound('schedule', name.name)
+    return {}
+  },
+
+  create_view: async ({ statement, db }, deps, signal) => {
+    const { name, source, orReplace, ifNotExists } = statement
+    if (ifNotExists && isThere('views', name, db, deps)) return {}
+    const named = { project: name.project ?? db, name: name.name }
+    try {
+      await createView({ ...named, ...viewDefinition(source, db), orReplace }, deps, signal)
+    } catch (error) {
+      const isTaken = hasCode(error, 'relation_exists') && isThere('views', name, db, deps)
+      // Another statement created it in the meantime.
+      if (!ifNotExists || !isTaken) throw error
     }
-  }
+    return {}
+  },
+  alter_view: async ({ statement: { name, source }, db }, deps, signal) => {
+    const view = requireView(deps.catalog.snapshot(), name.project ?? db, name.name)
+    await alterView(view, viewDefinition(source, db), deps, signal)
+    return {}
+  },
+  drop_view: async ({ statement: { name, ifExists }, db }, deps) => {
+    if (ifExists && !isThere('views', name, db, deps)) return {}
+    const view = requireView(deps.catalog.snapshot(), name.project ?? db, name.name)
+    await deps.catalog.dropView(view)
+    return {}
+  },
+} satisfies Partial<Runs>
+
+function isThere(
+  kind: 'agents' | 'views',
+  { project, name }: QualifiedName,
+  db: string,
+  { catalog }: QueryDeps,
+): boolean {
+  const snapshot = catalog.snapshot()
+  return findQualified<Agent | View>(snapshot, snapshot[kind], project ?? db, name) !== undefined
 }
 
-type StatementOf<K extends DatabaseStatement['kind']> = Extract<DatabaseStatement, { kind: K }>
-
-/**
- * @returns the connection error, which does not prevent the creation: the server may only be down
- */
-async function createSource(
-  { name, engine, parameters, ifNotExists, orReplace }: StatementOf<'create_database'>,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const snapshot = deps.catalog.snapshot()
-  const known = findProject(snapshot, name) ?? findDataSource(snapshot, name)
-  if (known !== undefined && ifNotExists) return []
-  if (engine === null) {
-    await createProject(name, deps)
-    return []
-  }
-  const created = await createDatabase({ name, engine, parameters }, deps, orReplace)
-  const check = await checkDatabase(created, deps, signal, QUICK_CHECK_MS)
-  return check.success ? [] : [`${name} was created, but cannot connect: ${check.errorMessage}`]
+function knownAgent({ project, name }: QualifiedName, db: string, { catalog }: QueryDeps): Agent {
+  return requireAgent(catalog.snapshot(), project ?? db, name)
 }
 
-async function drop(
-  { name, ifExists, isProject }: StatementOf<'drop_database'>,
-  deps: QueryDeps,
-): Promise<void> {
-  const snapshot = deps.catalog.snapshot()
-  const project = findProject(snapshot, name)
-  const source = isProject ? undefined : findDataSource(snapshot, name)
-  if (project !== undefined) await dropProject(project, deps)
-  else if (source !== undefined) await dropDatabase(source, deps)
-  else if (!ifExists && isProject) throw notFound('project', name, snapshot.projects)
-  else if (!ifExists)
-    throw notFound('database', name, [...snapshot.dataSources, ...snapshot.projects])
-}
-
-export async function runAgentStatement(
-  { statement, db }: StatementRequest<AgentStatement>,
-  deps: QueryDeps,
-): Promise<QueryResult> {
-  const agent = findAgentNamed(statement.name, db, deps)
-  const { name, project } = statement.name
-  const known = () => requireAgent(deps.catalog.snapshot(), project ?? db, name)
-  switch (statement.kind) {
-    case 'create_agent': {
-      if (agent !== undefined && statement.ifNotExists) return done(db)
-      const fields = withStatementName(statement.options, name)
-      const made = await createAgent(project ?? db, fields, deps)
-      return { ...done(db), ...withWarnings(made, deps) }
-    }
-    case 'alter_agent': {
-      const changed = await alterAgent(known(), statement.options, deps)
-      return { ...done(db), ...withWarnings(changed, deps) }
-    }
-    case 'drop_agent':
-      if (agent !== undefined || !statement.ifExists) await deps.catalog.dropAgent(known())
-      return done(db)
-    case 'describe_agent':
-      return { kind: 'table', rows: describedAgent(known()), context: { db } }
-  }
-}
-
-function withWarnings(agent: Agent, { agents }: QueryDeps) {
+function warningsOf(agent: Agent, { agents }: QueryDeps): Outcome {
   const warnings = agents.warningsOf(agent)
   return warnings.length === 0 ? {} : { warnings }
 }
 
-function findAgentNamed(name: QualifiedName, db: string, deps: QueryDeps): Agent | undefined {
-  const snapshot = deps.catalog.snapshot()
-  return findQualified(snapshot, snapshot.agents, name.project ?? db, name.name)
+function findJob({ project: qualifier, name }: QualifiedName, db: string, deps: QueryDeps) {
+  const project = requireProject(deps.catalog.snapshot(), qualifier ?? db)
+  const known = deps.schedules.store.list().find((one) => {
+    return one.projectId === project.id && nameKey(one.name) === nameKey(name)
+  })
+  return { project, known }
 }
 
-export async function runJobStatement(
-  { statement, db }: StatementRequest<JobStatement>,
-  deps: QueryDeps,
-): Promise<QueryResult> {
-  const project = requireProject(deps.catalog.snapshot(), statement.name.project ?? db)
-  const { name } = statement.name
-  const isNamed = (one: StoredSchedule) => {
-    return one.projectId === project.id && nameKey(one.name) === nameKey(name)
-  }
-  const known = deps.schedules.store.list().find(isNamed)
-  if (statement.kind === 'create_job') {
-    if (known === undefined || !statement.ifNotExists) {
-      const { start, end, every } = statement
-      const query = withNativeTexts(statement.query)
-      const ifQuery = statement.ifQuery === null ? null : withNativeTexts(statement.ifQuery)
-      await deps.schedules.create({ project, name, query, ifQuery, start, end, every })
-    }
-  } else if (known !== undefined) await deps.schedules.drop(known)
-  else if (!statement.ifExists) throw notFound('schedule', name)
-  return done(db)
+function viewDefinition({ select, database }: SourceSelect, db: string) {
+  return { sql: select, database: database ?? db }
 }
 
 /** With the name before it. @throws AppError `invalid_request` for another name */

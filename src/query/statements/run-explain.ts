@@ -1,11 +1,6 @@
 import { PART_CHUNKS } from '../../core/domain/hybrid-search.ts'
 import { fullName } from '../../core/domain/names.ts'
-import {
-  type QueryResult,
-  type ResultValue,
-  type RowStream,
-  rowsOf,
-} from '../../core/domain/query-result.ts'
+import { type ResultValue, type RowStream, rowsOf } from '../../core/domain/query-result.ts'
 import type { ExplainStatement } from '../../sql/dialect/parse-statement.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
@@ -15,7 +10,7 @@ import type { PlannedReranking, SelectPlan } from '../select/plan-cache.ts'
 import { type QueryDeps, runLimits, withoutModelCalls } from '../select/query-deps.ts'
 import { type BoundSelect, withBoundSelect } from '../select/run-select.ts'
 import { describedReads } from '../select/source-reads.ts'
-import type { StatementRequest } from '../select/statement-request.ts'
+import type { Outcome, StatementRequest } from '../select/statement-request.ts'
 
 /**
  * Returns DuckDB's plan (`explain_key`, `explain_value`) of the SELECT as it runs, with searches,
@@ -26,13 +21,12 @@ export async function runExplainStatement(
   { statement, db, params }: StatementRequest<ExplainStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { isAnalyzed } = statement
   const request = { sql: statement.select, database: db, params, isDescribed: !isAnalyzed }
   const planDeps = isAnalyzed ? deps : withoutModelCalls(deps)
   return withBoundSelect(request, planDeps, signal, async (bound) => {
-    const rows = await explained(bound, isAnalyzed, deps, signal)
-    return { kind: 'table', rows, context: { db } }
+    return { rows: await explained(bound, isAnalyzed, deps, signal) }
   })
 }
 

@@ -1,7 +1,6 @@
 import type { Agent } from '../../core/domain/agents/agent.ts'
 import { type KnowledgeBase, sentMetadataColumns } from '../../core/domain/knowledge-base.ts'
 import { literal, quote } from '../../core/domain/names.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
 import { notFound } from '../../core/errors.ts'
 import type { ShowStatement } from '../../sql/dialect/parse-show.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
@@ -10,7 +9,7 @@ import { maskedModelFields } from '../definitions/fields.ts'
 import { agentOptions } from '../information-schema/object-tables.ts'
 import { nameScope } from '../select/name-scope.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import type { StatementRequest } from '../select/statement-request.ts'
+import type { Outcome, StatementRequest } from '../select/statement-request.ts'
 import { runComposedSelect } from '../select/views.ts'
 import { SYSTEM_VARIABLES } from '../sessions.ts'
 import {
@@ -26,7 +25,7 @@ export async function runShowStatement(
   { statement, db, params }: StatementRequest<ShowStatement>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const snapshot = deps.catalog.snapshot()
   const source = shownSource(statement, { snapshot, db })
   const { given, warnings } = await givenRows(source, snapshot, deps.sources, signal)
@@ -34,7 +33,7 @@ export async function runShowStatement(
   const rows = await runComposedSelect({ sql, database: db, params, given }, deps, signal)
   const said = [...(rows.warnings ?? []), ...warnings]
   const answer = said.length === 0 ? rows : { ...rows, warnings: said }
-  return { kind: 'table', rows: answer, context: { db } }
+  return { rows: answer }
 }
 
 function selectOf(statement: ShowStatement, scope: ShowScope): string {

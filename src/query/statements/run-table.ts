@@ -16,7 +16,6 @@ import {
   quote,
 } from '../../core/domain/names.ts'
 import type { VacuumScope } from '../../core/domain/ports/store-ports.ts'
-import type { QueryResult } from '../../core/domain/query-result.ts'
 import { checkedFileName, fileKey, type UploadedFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { TableStatement } from '../../sql/dialect/parse-table.ts'
@@ -30,18 +29,17 @@ import { rowsSql, schemaColumns } from '../information-schema/schema-table.ts'
 import { storedExpression } from '../rows/assignments.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
-import { done, type StatementRequest } from '../select/statement-request.ts'
+import type { Outcome, StatementRequest } from '../select/statement-request.ts'
 import { composing, describeSelect, runComposedSelect } from '../select/views.ts'
 
 type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
 
 export async function runTableStatement(
-  request: StatementRequest<TableStatement>,
+  request: StatementRequest<StatementOf<'create_table' | 'alter_table' | 'drop_table'>>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { statement, db } = request
-  if (statement.kind === 'vacuum') return vacuum({ ...request, statement }, deps, signal)
   const snapshot = deps.catalog.snapshot()
   const { name } = statement
   refuseToWrite(snapshot, name.project ?? db)
@@ -52,12 +50,14 @@ export async function runTableStatement(
     if (statement.kind === 'create_table') return create({ ...request, statement }, own, signal)
     const target = find(name, db, deps)
     if (target === undefined) {
-      refuseOther(statement, db, deps)
+      if (project !== undefined) refuseOther(statement, project, deps)
       const known = project === undefined ? [] : ofProject(snapshot.tables, project)
       if (!statement.ifExists) throw notFound('table', name.name, known)
-    } else if (statement.kind === 'drop_table') await drop(target, deps)
-    else await alter({ ...request, statement }, target, own, signal)
-    return done(db)
+    } else if (statement.kind === 'alter_table')
+      await alter({ ...request, statement }, target, own, signal)
+    else if (target.kind === 'file') await deps.files.dropFile(target.file)
+    else await deps.tables.dropTable(target.table)
+    return {}
   })
 }
 
@@ -83,13 +83,11 @@ async function alter(
 /** @throws AppError `sql_not_supported`, naming the right statement, for anything but a table */
 function refuseOther(
   { name, kind }: StatementOf<'alter_table' | 'drop_table'>,
-  db: string,
-  deps: QueryDeps,
+  project: Project,
+  { catalog }: QueryDeps,
 ): void {
   const verb = kind === 'drop_table' ? 'DROP' : 'ALTER'
-  const snapshot = deps.catalog.snapshot()
-  const project = isFile(name, db) ? undefined : findProject(snapshot, name.project ?? db)
-  if (project === undefined) return
+  const snapshot = catalog.snapshot()
   const kinds = [
     ['knowledge base', `${verb} KNOWLEDGE_BASE`, snapshot.knowledgeBases],
     ['view', `${verb} VIEW`, snapshot.views],
@@ -113,10 +111,10 @@ async function create(
   { statement, db, params }: StatementRequest<StatementOf<'create_table'>>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const { source, ifNotExists, orReplace } = statement
   const isThere = () => findExactly(statement.name, db, deps) !== undefined
-  if (isThere() && ifNotExists) return done(db)
+  if (isThere() && ifNotExists) return {}
   if (isThere() && !orReplace)
     throw new AppError('relation_exists', `A table with name ${statement.name.name} already exists`)
   const isOfFiles = isFile(statement.name, db)
@@ -131,7 +129,7 @@ async function create(
       const definition = await tableSql(source, { db, params }, deps, signal)
       const target = { name, projectId: tableProject(project).id, orReplace, definition }
       await deps.tables.defineTable(target)
-      return done(db)
+      return {}
     }
     const request = { sql: source.select, database: source.database ?? db, params }
     const made = await withBoundSelect(request, deps, signal, async (bound) => {
@@ -140,10 +138,10 @@ async function create(
         ? deps.files.importSelect({ ...target, replaces: orReplace }, limits, signal)
         : deps.tables.createTable({ ...target, projectId: project.id, orReplace }, limits, signal)
     })
-    return done(db, made.rowCount)
+    return { affectedRows: made.rowCount }
   } catch (error) {
     // Another statement created it in the meantime.
-    if (ifNotExists && isTaken(error) && isThere()) return done(db)
+    if (ifNotExists && isTaken(error) && isThere()) return {}
     throw error
   }
 }
@@ -160,24 +158,18 @@ function isTaken(error: unknown): boolean {
   return error.code === 'relation_exists' || error.code === 'file_exists'
 }
 
-async function drop(found: TableOrFile, deps: QueryDeps): Promise<void> {
-  if (found.kind === 'file') await deps.files.dropFile(found.file)
-  else await deps.tables.dropTable(found.table)
-}
-
 const VACUUM_COLUMNS = schemaColumns('bytes_before:BIGINT bytes_after:BIGINT rows_removed:BIGINT')
 
-async function vacuum(
+export async function runVacuum(
   { statement: { name }, db, params }: StatementRequest<StatementOf<'vacuum'>>,
   deps: QueryDeps,
   signal: AbortSignal,
-): Promise<QueryResult> {
+): Promise<Outcome> {
   const scope = name === null ? null : vacuumScope(name, db, deps)
   const { bytesBefore, bytesAfter, deletedRows } = await deps.storage.vacuum(scope, signal)
   const row = { bytes_before: bytesBefore, bytes_after: bytesAfter, rows_removed: deletedRows }
   const select = { sql: rowsSql(VACUUM_COLUMNS, [row]), database: db, params }
-  const rows = await runComposedSelect(select, deps, signal)
-  return { kind: 'table', rows, context: { db } }
+  return { rows: await runComposedSelect(select, deps, signal) }
 }
 
 function vacuumScope(name: QualifiedName, db: string, deps: QueryDeps): VacuumScope {
