@@ -4,7 +4,7 @@
  */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { meaninglessEmbedders } from '../tests/slow/store/postgres-apps.ts'
+import { meaninglessEmbedders } from '../tests/slow/postgres/apps.ts'
 import { PGVECTOR_BINARIES, testPgvectorNodes } from '../tests/support/pgvector-server.ts'
 import { createTestApp } from '../tests/support/test-app.ts'
 

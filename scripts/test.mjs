@@ -20,7 +20,7 @@ const SUITES_AT_ONCE = 3
 const POLL_MS = 200
 /** The longest ones start first, so that none of them runs alone at the end. */
 const LONGEST_FIRST = [
-  ...['api', 'browser', 'slow/sources', 'slow/api', 'clients', 'slow/models'],
+  ...['api', 'browser', 'slow/postgres', 'slow/sources', 'slow/api', 'clients', 'slow/models'],
   ...['sql', 'slow/sql', 'store', 'slow/build', 'slow/sync', 'slow/query', 'retrieval', 'http'],
   ...['reading', 'access', 'sync', 'agents', 'slow/docs', 'slow/reading', 'ingest'],
 ].map((name) => join('tests', ...name.split('/')))
@@ -35,7 +35,7 @@ const QUICK = [
  * These kill processes, use both cores or measure how late timers are, so they run after all others and at most one of
  * them beside another suite.
  */
-const AT_LAST = ['store', 'server', 'agents', 'retrieval'].map((name) =>
+const AT_LAST = ['server', 'store', 'agents', 'retrieval'].map((name) =>
   join('tests', 'slow', name),
 )
 /** This many lines of a failed suite's output are shown again at the end, because only the end of a log may be kept. */

@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { sampleOf } from '../../support/sample.ts'
 import type { TestApp } from '../../support/test-app.ts'
-import { connection, KB, must, postgresApps, run } from './postgres-apps.ts'
+import { connection, KB, must, postgresApps, run } from './apps.ts'
 
 const { server, connected, sql, close } = await postgresApps()
 afterAll(close)

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { slowProxy } from '../../support/slow-proxy.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
-import { connection, KB, meaninglessEmbedders, must, postgresApps, run } from './postgres-apps.ts'
-import { corpus } from './postgres-corpus.ts'
+import { connection, KB, meaninglessEmbedders, must, postgresApps, run } from './apps.ts'
+import { corpus } from './corpus.ts'
 
 const { server, close } = await postgresApps()
 const proxy = server && (await slowProxy(server))

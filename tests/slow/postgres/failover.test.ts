@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { testPgvector } from '../../support/pgvector-server.ts'
 import type { TestApp } from '../../support/test-app.ts'
-import { connection, must, postgresApps, run } from './postgres-apps.ts'
+import { connection, must, postgresApps, run } from './apps.ts'
 
 const { server, app, sql, close } = await postgresApps()
 const standby = server && (await testPgvector({ standbyOf: server }))

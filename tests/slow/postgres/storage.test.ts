@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { testPostgres } from '../../support/database-servers.ts'
 import type { TestApp } from '../../support/test-app.ts'
-import { connection, KB, must, postgresApps, run } from './postgres-apps.ts'
+import { connection, KB, must, postgresApps, run } from './apps.ts'
 
 const { server, app, connected, sql, close } = await postgresApps()
 afterAll(close)

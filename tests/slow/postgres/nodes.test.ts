@@ -7,8 +7,8 @@ import type { TestServer } from '../../support/database-servers.ts'
 import { PGVECTOR_BINARIES, testPgvectorNodes } from '../../support/pgvector-server.ts'
 import { sampleOf } from '../../support/sample.ts'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
-import { connection, KB, must, run } from './postgres-apps.ts'
-import { corpus, searches } from './postgres-corpus.ts'
+import { connection, KB, must, run } from './apps.ts'
+import { corpus, searches } from './corpus.ts'
 
 const servers = await testPgvectorNodes(4, { settings: ['log_statement=all'] })
 const [coordinator, ...nodes] = servers ?? []

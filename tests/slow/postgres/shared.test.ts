@@ -1,7 +1,7 @@
 /** Several servers share a knowledge base. Each uses definitions that another one changed. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { TestApp } from '../../support/test-app.ts'
-import { KB, must, postgresApps, run } from './postgres-apps.ts'
+import { KB, must, postgresApps, run } from './apps.ts'
 
 const { server, connected, sql, close } = await postgresApps()
 const storage = (copy: boolean) =>

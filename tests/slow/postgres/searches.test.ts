@@ -4,8 +4,8 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createTestApp, type TestApp } from '../../support/test-app.ts'
-import { connection, KB, meaninglessEmbedders, must, postgresApps, run } from './postgres-apps.ts'
-import { corpus, MODES, searches } from './postgres-corpus.ts'
+import { connection, KB, meaninglessEmbedders, must, postgresApps, run } from './apps.ts'
+import { corpus, MODES, searches } from './corpus.ts'
 
 const { server, app, connected, sql, close } = await postgresApps()
 const STORAGE = 'storage = {"database": "pg", "table": "kb", "copy": false}'
