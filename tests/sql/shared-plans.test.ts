@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { PlanCache, type SelectPlan } from '../../src/query/select/plan-cache.ts'
 import type { QueryDeps } from '../../src/query/select/query-deps.ts'
-import { planAndBind, runSelect } from '../../src/query/select/run-select.ts'
+import { runSelect, withBoundSelect } from '../../src/query/select/run-select.ts'
 import { SharedPlans } from '../../src/query/select/shared-plans.ts'
 import { openSqlFixture, type SqlFixture } from './sql-fixture.ts'
 
@@ -110,8 +110,8 @@ describe('a plan assembled from statements of the same shape equals the plan of 
       const text = filled(sql)
       const fresh = counting()
       const [shared, own] = [
-        await planAndBind(request(text), deps, signal),
-        await planAndBind(request(text), fresh.deps, signal),
+        await withBoundSelect(request(text), deps, signal, async (bound) => bound),
+        await withBoundSelect(request(text), fresh.deps, signal, async (bound) => bound),
       ]
       expect(withoutKnown(shared.plan)).toEqual(withoutKnown(own.plan))
       expect(shared.statement).toEqual(own.statement)
@@ -119,7 +119,8 @@ describe('a plan assembled from statements of the same shape equals the plan of 
     }
     // Two equal values, or another type, need another plan.
     const before = planned.length
-    for (let turn = 0; turn < 50; turn += 1) await planAndBind(request(filled(sql)), deps, signal)
+    for (let turn = 0; turn < 50; turn += 1)
+      await withBoundSelect(request(filled(sql)), deps, signal, async (bound) => bound)
     expect(planned.length - before).toBeLessThan(35)
   })
 

@@ -4,6 +4,7 @@ import type { KnowledgeBase, MetadataColumn } from '../../core/domain/knowledge-
 import { nameKey, quote } from '../../core/domain/names.ts'
 import type { StoredChunk } from '../../core/domain/ports/document-ports.ts'
 import type { ChunkMap } from '../../core/domain/ports/search-ports.ts'
+import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { quotedName, selectChunks } from '../search/chunk-search.ts'
@@ -48,19 +49,19 @@ export async function mapValues(
   const params = of.kind === 'query' ? { query: of.query } : {}
   const request = { sql, params, readsChunkKeys: true }
   const pointOf = new Map(Array.from(map.keys, (key, point) => [Number(key), point]))
-  const values = collectorOf(found, map)
+  const values = new Array<ResultValue>(map.keys.length).fill(null)
   for await (const batch of (await selectChunks(kb, request, deps, signal)).batches) {
     for (const [key, value = null] of batch) {
       const point = pointOf.get(Number(key))
-      if (point !== undefined && value !== null) values.set(point, value)
+      if (point !== undefined) values[point] = value
     }
   }
-  return values.all()
-}
-
-function collectorOf({ kind }: ValueExpression, map: ChunkMap): Categories | Numbers {
-  if (kind === 'numbers' || kind === 'times') return new Numbers(map, kind)
-  return new Categories(map, kind === 'categories')
+  if (found.kind === 'numbers' || found.kind === 'times') {
+    const numbers = values.map((value) => (value === null ? Number.NaN : Number(value)))
+    return { kind: found.kind, numbers: Float64Array.from(numbers) }
+  }
+  const categories = categoriesOf(values)
+  return found.kind === 'ids' ? categories : (timesOf(categories) ?? categories)
 }
 
 interface ValueExpression {
@@ -90,61 +91,17 @@ function expressionOfColumn({ name, type }: MetadataColumn): ValueExpression {
   return { kind: 'categories', sql: text }
 }
 
-class Numbers {
-  readonly #numbers: Float64Array
-  readonly #kind: 'numbers' | 'times'
+type Categories = Extract<MapValues, { kind: 'categories' }>
 
-  constructor({ keys }: ChunkMap, kind: 'numbers' | 'times') {
-    this.#numbers = new Float64Array(keys.length).fill(Number.NaN)
-    this.#kind = kind
-  }
-
-  set(point: number, value: unknown): void {
-    this.#numbers[point] = Number(value)
-  }
-
-  all(): MapValues {
-    return { kind: this.#kind, numbers: this.#numbers }
-  }
-}
-
-class Categories {
-  readonly #codes: Uint32Array
-  readonly #known = new Map<string, { readonly code: number; count: number }>()
-
-  readonly #mayBeTimes: boolean
-
-  constructor({ keys }: ChunkMap, mayBeTimes: boolean) {
-    this.#codes = new Uint32Array(keys.length)
-    this.#mayBeTimes = mayBeTimes
-  }
-
-  set(point: number, shown: unknown): void {
-    const value = String(shown)
-    const known = this.#known.get(value) ?? { code: this.#known.size, count: 0 }
-    known.count += 1
-    this.#known.set(value, known)
-    this.#codes[point] = known.code + 1
-  }
-
-  /** By frequency: the most common get the most distinct colours. Dates count as times. */
-  all(): MapValues {
-    const times = this.#mayBeTimes ? timesOf([...this.#known.keys()]) : null
-    if (times !== null) return { kind: 'times', numbers: this.#numbersOf(times) }
-    const sorted = [...this.#known].sort(([, a], [, b]) => b.count - a.count || a.code - b.code)
-    const placeOf = new Uint32Array(sorted.length + 1)
-    for (const [place, [, { code }]] of sorted.entries()) placeOf[code + 1] = place + 1
-    return {
-      kind: 'categories',
-      values: sorted.map(([value, { count }]) => ({ value, count })),
-      codes: this.#codes.map((code) => placeOf[code] ?? 0),
-    }
-  }
-
-  /** @param byCode the numeric form of each distinct value */
-  #numbersOf(byCode: readonly number[]): Float64Array {
-    return Float64Array.from(this.#codes, (code) => byCode[code - 1] ?? Number.NaN)
-  }
+/** By frequency: the most common values get the most distinct colours. */
+function categoriesOf(shown: readonly ResultValue[]): Categories {
+  const points = Map.groupBy(shown.keys(), (point) => shown[point] ?? null)
+  points.delete(null)
+  const sorted = [...points].toSorted(([, a], [, b]) => b.length - a.length)
+  const codes = new Uint32Array(shown.length)
+  for (const [place, [, own]] of sorted.entries()) for (const point of own) codes[point] = place + 1
+  const values = sorted.map(([value, own]) => ({ value: String(value), count: own.length }))
+  return { kind: 'categories', values, codes }
 }
 
 /** A date with or without a time. In JSON, dates are texts. */
@@ -153,15 +110,22 @@ const DATE_TEXT = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.{0,24})?$/
 const DAY_CHARS = 10
 const ZONE = /(?:Z|[+-]\d{2}(?::?\d{2})?)$/i
 
-/** Returns milliseconds since 1970 if all values are dates. */
-function timesOf(values: readonly string[]): readonly number[] | null {
-  if (!values.every((value) => DATE_TEXT.test(value))) return null
-  const times = values.map((value) => {
-    // A time without a zone is UTC, as in the database.
-    const isWithoutZone = value.length > DAY_CHARS && !ZONE.test(value)
-    return Date.parse(`${value.replace(' ', 'T')}${isWithoutZone ? 'Z' : ''}`)
-  })
-  return times.length > 0 && times.every(Number.isFinite) ? times : null
+/** Null unless all values are dates, and there is one. */
+function timesOf({ values, codes }: Categories): MapValues | null {
+  const times = values.map(({ value }) => timeOf(value))
+  if (times.length === 0 || times.some(Number.isNaN)) return null
+  return {
+    kind: 'times',
+    numbers: Float64Array.from(codes, (code) => times[code - 1] ?? Number.NaN),
+  }
+}
+
+/** In milliseconds since 1970; NaN for another text. */
+function timeOf(text: string): number {
+  if (!DATE_TEXT.test(text)) return Number.NaN
+  // A time without a zone is UTC, as in the database.
+  const isWithoutZone = text.length > DAY_CHARS && !ZONE.test(text)
+  return Date.parse(`${text.replace(' ', 'T')}${isWithoutZone ? 'Z' : ''}`)
 }
 
 /** null for deleted ones. @throws AppError `invalid_request` for an unknown point */

@@ -9,7 +9,7 @@ import { findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
 import { spliced, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
-import { planAndBind } from '../select/run-select.ts'
+import { withBoundSelect } from '../select/run-select.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
 import { enclosed } from '../select/views.ts'
 
@@ -163,12 +163,13 @@ export async function guardedList(
   refuseQueries(list)
   const source = from === null ? '' : ` FROM ${from}`
   const sql = `SELECT ${list}\n${source}`
-  const request = { sql, database, params, isPrinted: true }
-  const { statement, release, plan } = await planAndBind(request, deps, signal)
-  await release()
+  const request = { database, params, isPrinted: true }
+  const planned = (text: string) => {
+    return withBoundSelect({ ...request, sql: text }, deps, signal, async (bound) => bound)
+  }
+  const { statement, plan } = await planned(sql)
   // Plan it with another list, to see which part of the printed text is the source.
-  const other = await planAndBind({ ...request, sql: `SELECT 0${source}` }, deps, signal)
-  await other.release()
+  const other = await planned(`SELECT 0${source}`)
   const end = other.statement.sql.slice('SELECT 0'.length)
   const isWhole = plan.sql.startsWith('SELECT ') && plan.sql.endsWith(end)
   if (!isWhole) throw new AppError('sql_syntax', `Expected expressions, found ${list.slice(0, 80)}`)

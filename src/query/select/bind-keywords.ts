@@ -13,7 +13,6 @@ import { PhraseReader } from '../../core/text/phrase-reader.ts'
 import { type Phrase, phrasesOf, queryTerms, type TermGroup } from '../../core/text/phrases.ts'
 import { canBeFedBack, defaultAlpha } from '../../retrieval/fusion.ts'
 import { BOUND, type SearchInput } from '../../sql/search/plan-inputs.ts'
-import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type Holders, type RunContext, runLimits, type Verdict } from './query-deps.ts'
 
@@ -23,13 +22,8 @@ export interface BoundKeywords {
   isCurrent(): boolean
 }
 
-type KeywordContext = RunContext & { readonly params: ParameterValues }
-
 /** @throws AppError like `SqlEngine.run` */
-export async function bindKeywords(
-  plan: SelectPlan,
-  context: KeywordContext,
-): Promise<BoundKeywords> {
+export async function bindKeywords(plan: SelectPlan, context: RunContext): Promise<BoundKeywords> {
   const hybrid = plan.searches.filter(({ text, textIndex }) => {
     return text.kind !== 'column' && plan.parameters.has(BOUND.termKeys(textIndex))
   })
@@ -46,7 +40,7 @@ const NO_KEYWORDS: BoundKeywords = { values: {}, isCurrent: () => true }
 async function keywordsOf(
   search: SearchInput,
   plan: SelectPlan,
-  context: KeywordContext,
+  context: RunContext,
 ): Promise<BoundKeywords> {
   const { commits } = context.deps
   const text = searchedText(search, context)
@@ -62,7 +56,7 @@ async function keywordsOf(
   return { values, isCurrent }
 }
 
-function searchedText({ text }: SearchInput, { params }: KeywordContext): string | null {
+function searchedText({ text }: SearchInput, { params }: RunContext): string | null {
   const value =
     text.kind === 'constant' ? text.text : text.kind === 'parameter' ? params.get(text.name) : null
   return typeof value === 'string' ? value.toWellFormed() : null

@@ -11,7 +11,6 @@ import { AppError, dimensionMismatch } from '../../core/errors.ts'
 import { isObject, parsedJson } from '../../core/json.ts'
 import { withDeadline } from '../../core/runtime/cancellation.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
-import type { Options } from '../../sql/dialect/statement-reader.ts'
 import { parameterOf } from '../../sql/guard/placeholders.ts'
 import { BOUND, type PlannedText, type SearchInput } from '../../sql/search/plan-inputs.ts'
 import { distinctWords } from '../../sql/search/ranking.ts'
@@ -34,12 +33,6 @@ const SEARCH_TEXT_CHARS_MAX = 200_000
 
 const LATE_MS = 100
 
-export interface Binding extends RunContext {
-  readonly params: ParameterValues
-  /** The options for agents after `USING`. */
-  readonly options: Options | null
-}
-
 export interface BoundPlan {
   readonly values: BoundValues
   /** Keywords valid for one state of the knowledge bases. */
@@ -49,8 +42,8 @@ export interface BoundPlan {
 }
 
 /** @throws AppError `invalid_request`, `sql_invalid_search`; errors of embedder and agents */
-export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<BoundPlan> {
-  const { params, options, deps, signal } = binding
+export async function bindPlan(plan: SelectPlan, context: RunContext): Promise<BoundPlan> {
+  const { params, options, deps, signal } = context
   const values: Record<string, BoundValue> = {}
   const room = { left: BOUND_VALUES_MAX }
   for (const name of plan.parameters) {
@@ -60,18 +53,18 @@ export async function bindPlan(plan: SelectPlan, binding: Binding): Promise<Boun
   for (const name of plan.thresholds) {
     if (params.get(name) !== null) checkedThreshold(params.get(name))
   }
-  for (const bound of await allSearchValues(plan, binding)) Object.assign(values, bound)
+  for (const bound of await allSearchValues(plan, context)) Object.assign(values, bound)
   for (const { agentIndex, agent, fields, questions } of plan.agents) {
     const texts: string[] = []
-    for (const question of questions) texts.push(...(await plannedTexts(question, plan, binding)))
+    for (const question of questions) texts.push(...(await plannedTexts(question, plan, context)))
     const changedAgent = options === null ? agent : overriddenAgent(agent, options, deps)
     const answers = await askAgent({ agent: changedAgent, fields }, texts, deps.agents, signal)
     values[BOUND.answers(agentIndex)] = answers
   }
-  const live = await liveValues(plan, binding)
+  const live = await liveValues(plan, context)
   Object.assign(values, live.values)
   // Bound last, because they are valid only until the next write.
-  const keywords = await bindKeywords(plan, binding)
+  const keywords = await bindKeywords(plan, context)
   Object.assign(values, keywords.values)
   const needed = Object.entries(values).filter(([name]) => plan.parameters.has(name))
   return { values: Object.fromEntries(needed), keywords, warnings: live.warnings }
@@ -115,22 +108,22 @@ function boundValue(name: string, value: unknown, room: { left: number }): Bound
 async function plannedTexts(
   text: PlannedText,
   plan: SelectPlan,
-  binding: Binding,
+  context: RunContext,
 ): Promise<readonly string[]> {
   if (text.kind === 'constant') return [text.text]
   if (text.kind === 'parameter') {
-    const value = binding.params.get(text.name)
+    const value = context.params.get(text.name)
     if (value === null || value === undefined) return []
     return (Array.isArray(value) ? value : [value]).map(String)
   }
   const columnPlan = plan.innerPlans.get(text.select)
   if (columnPlan === undefined) throw new Error('the values of a column must be planned')
-  return correlatedValues(columnPlan, binding)
+  return correlatedValues(columnPlan, context)
 }
 
-async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<readonly string[]> {
-  const { deps, signal, timer } = binding
-  const { values } = await bindPlan(plan, { ...binding, options: null })
+async function correlatedValues(plan: SelectPlan, context: RunContext): Promise<readonly string[]> {
+  const { deps, signal, timer } = context
+  const { values } = await bindPlan(plan, { ...context, options: null })
   const limits = runLimits(deps)
   const { batches } = await timer.time('rows', () => {
     return deps.engine.run({ sql: plan.sql, values }, limits, signal)
@@ -151,13 +144,13 @@ async function correlatedValues(plan: SelectPlan, binding: Binding): Promise<rea
 /** If there are several knowledge bases, an error names those that cannot be searched. */
 async function allSearchValues(
   plan: SelectPlan,
-  binding: Binding,
+  context: RunContext,
 ): Promise<readonly BoundValues[]> {
-  const searches = plan.searches.map((search) => searchValues(search, plan, binding))
+  const searches = plan.searches.map((search) => searchValues(search, plan, context))
   const kbs = plan.searches.map(({ knowledgeBase: kb }) => `${kb.projectName}.${kb.name}`)
   if (new Set(kbs).size < 2) return Promise.all(searches)
   const settled = await Promise.allSettled(searches)
-  binding.signal.throwIfAborted()
+  context.signal.throwIfAborted()
   const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
   const [error] = failures
   if (failures.length === 0) return Promise.all(searches)
@@ -175,20 +168,20 @@ async function allSearchValues(
 async function searchValues(
   search: SearchInput,
   plan: SelectPlan,
-  binding: Binding,
+  context: RunContext,
 ): Promise<BoundValues> {
-  if (search.text.kind === 'column') return lateralVectors(search, plan, binding)
+  if (search.text.kind === 'column') return lateralVectors(search, plan, context)
   const vector = BOUND.vector(search.textIndex)
   const words = BOUND.words(search.textIndex)
-  const given = givenVector(search.text, binding.params)
+  const given = givenVector(search.text, context.params)
   if (given !== undefined) {
     return { [vector]: checkedVector(given, search.knowledgeBase), [words]: [] }
   }
-  const text = searchText(search.text, binding.params)
+  const text = searchText(search.text, context.params)
   const values: Record<string, BoundValue> = {}
   if (plan.parameters.has(words)) values[words] = distinctWords(text)
   if (plan.parameters.has(vector)) {
-    const [embedded] = await unitVectors([text], search.knowledgeBase, binding)
+    const [embedded] = await unitVectors([text], search.knowledgeBase, context)
     if (embedded === undefined) throw new Error('embedder returned no vector for one text')
     values[vector] = embedded
   }
@@ -213,13 +206,13 @@ function checkedVector(vector: Float32Array, kb: KnowledgeBase): Float32Array {
 async function lateralVectors(
   { textIndex, text, knowledgeBase }: SearchInput,
   plan: SelectPlan,
-  binding: Binding,
+  context: RunContext,
 ): Promise<BoundValues> {
   const needsVectors = plan.parameters.has(BOUND.vectors(textIndex))
   if (!needsVectors && !plan.parameters.has(BOUND.texts(textIndex))) return {}
-  const texts = (await plannedTexts(text, plan, binding)).filter((value) => value.trim() !== '')
+  const texts = (await plannedTexts(text, plan, context)).filter((value) => value.trim() !== '')
   const isEmbedded = needsVectors && texts.length > 0
-  const vectors = isEmbedded ? await unitVectors(texts, knowledgeBase, binding) : []
+  const vectors = isEmbedded ? await unitVectors(texts, knowledgeBase, context) : []
   return { [BOUND.texts(textIndex)]: texts, [BOUND.vectors(textIndex)]: vectors }
 }
 

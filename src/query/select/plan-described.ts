@@ -15,7 +15,7 @@ import {
   wantedTableKey,
 } from './plan-cache.ts'
 import type { Planner } from './planner.ts'
-import type { PlanRequest } from './planning-protocol.ts'
+import type { PlannedRequest } from './planning-protocol.ts'
 
 /** The most references to remote tables in a statement and its views. */
 const TABLES_MAX = 100
@@ -27,7 +27,7 @@ interface DescribingDeps {
 
 /** Plans a statement, asking databases for columns when planning needs them. */
 export async function planDescribed(
-  request: Omit<PlanRequest, 'tables'>,
+  request: PlannedRequest,
   snapshot: CatalogSnapshot,
   { planner, sources }: DescribingDeps,
   signal: AbortSignal,

@@ -84,7 +84,7 @@ export class Planner {
   }
 
   #planHere(request: PlanRequest, snapshot: CatalogSnapshot): Promise<SelectPlan> {
-    const { sql, search } = request
+    const { sql, search = null } = request
     const engine = smallTreesOnly(this.#options.engine)
     return planSelect(sql, requestScope(request, snapshot), engine, search)
   }

@@ -10,16 +10,23 @@ import type { SelectPlan } from './plan-cache.ts'
 import { type DescribedTables, UndescribedTable, type WantedTable } from './plan-cache.ts'
 import { planSelect } from './plan-select.ts'
 
-export interface PlanRequest {
+/** A statement, and what its plan depends on besides the catalog. */
+export interface PlannedRequest {
   readonly sql: string
   /** The project of unqualified names. */
   readonly database: string
-  readonly search: GivenSearch | null
-  /** Undefined if the caller may read everything. */
-  readonly allowed: AllowedData | undefined
-  readonly readsChunkKeys: boolean
-  readonly isPrinted?: boolean
-  readonly given?: GivenRows
+  /** A search of the knowledge base in FROM; unset if the WHERE contains any search. */
+  readonly search?: GivenSearch | null | undefined
+  /** Set if the caller may read only this data. */
+  readonly allowed?: AllowedData | undefined
+  /** Set for Eider's own SELECTs that name chunk keys. */
+  readonly readsChunkKeys?: boolean | undefined
+  /** Set if the caller parses the text of the planned statement. */
+  readonly isPrinted?: boolean | undefined
+  readonly given?: GivenRows | undefined
+}
+
+export interface PlanRequest extends PlannedRequest {
   readonly tables: DescribedTables
 }
 
@@ -27,7 +34,7 @@ export interface PlanRequest {
 export type GivenRows = Readonly<Record<string, string>>
 
 export function requestScope(
-  { database, allowed, readsChunkKeys, isPrinted = false, tables, given = {} }: PlanRequest,
+  { database, allowed, readsChunkKeys = false, isPrinted = false, tables, given = {} }: PlanRequest,
   snapshot: CatalogSnapshot,
 ): NameScope {
   const names = nameScope(snapshot, database, allowed, tables)
@@ -122,7 +129,7 @@ export class PlanningThread {
   async #plan(request: PlanRequest): Promise<void> {
     try {
       if (this.#snapshot === null) throw new Error('a plan is made of a catalog')
-      const { sql, search } = request
+      const { sql, search = null } = request
       const names = requestScope(request, this.#snapshot)
       const engine: Pick<SqlEngine, 'parse' | 'print'> = {
         parse: (text) => this.#call('parse', text),

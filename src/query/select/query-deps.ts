@@ -28,9 +28,10 @@ import type {
 import { LruMap } from '../../core/runtime/lru-map.ts'
 import type { Chunker } from '../../ingest/chunking/chunker.ts'
 import type { InsertLog } from '../../ingest/sources/insert-request.ts'
+import type { Options } from '../../sql/dialect/statement-reader.ts'
 import type { DatabaseDeps } from '../definitions/define-database.ts'
 import type { LiveTables } from '../information-schema/schema-table.ts'
-import type { VariableScope } from '../sessions.ts'
+import type { ParameterValues, VariableScope } from '../sessions.ts'
 import type { PlanCache } from './plan-cache.ts'
 import type { Planner } from './planner.ts'
 import type { SharedPlans } from './shared-plans.ts'
@@ -95,6 +96,11 @@ export interface RunContext {
   readonly deps: QueryDeps
   readonly signal: AbortSignal
   readonly timer: StageTimer
+  readonly params: ParameterValues
+  /** The options for agents after `USING`. */
+  readonly options: Options | null
+  /** Whether values in their JSON form are enough. */
+  readonly isShown: boolean
 }
 
 export function runLimits({

@@ -4,8 +4,9 @@ import { AppError } from '../../core/errors.ts'
 import { isObject } from '../../core/json.ts'
 import { BOUND, type PlannedText } from '../../sql/search/plan-inputs.ts'
 import type { ParameterValues } from '../sessions.ts'
-import { type Binding, type BoundValues, bindPlan } from './bind-plan.ts'
+import { type BoundValues, bindPlan } from './bind-plan.ts'
 import type { PlannedReranking, SelectPlan } from './plan-cache.ts'
+import type { RunContext } from './query-deps.ts'
 import { runPlan } from './run-plan.ts'
 
 /** The candidates of a plan's rerankings in their new order, with the judgments. */
@@ -22,8 +23,8 @@ export interface Reranked {
 }
 
 /** @throws AppError if the candidates' SELECT fails, but not if a reranker fails */
-export async function rerank(plan: SelectPlan, binding: Binding): Promise<Reranked> {
-  const all = await Promise.all(plan.rerankings.map((request) => reranked(request, plan, binding)))
+export async function rerank(plan: SelectPlan, context: RunContext): Promise<Reranked> {
+  const all = await Promise.all(plan.rerankings.map((request) => reranked(request, plan, context)))
   const orders = all.filter(({ isReranked }) => isReranked !== null)
   return {
     values: Object.assign({}, ...all.map(({ values }) => values)),
@@ -42,20 +43,25 @@ interface Candidate {
   readonly heading: string
 }
 
-async function reranked(request: PlannedReranking, { innerPlans }: SelectPlan, binding: Binding) {
+async function reranked(
+  request: PlannedReranking,
+  { innerPlans }: SelectPlan,
+  context: RunContext,
+) {
   const plan = innerPlans.get(request.candidates)
   if (plan === undefined) throw new Error('the candidates of a reranking must be planned')
-  const bound = await bindPlan(plan, { ...binding, options: null })
-  const { rows, isFromMemory } = await runPlan(plan, bound, binding)
+  const inner = { ...context, options: null, isShown: false }
+  const bound = await bindPlan(plan, inner)
+  const { rows, isFromMemory } = await runPlan(plan, bound, inner)
   const candidates = (await Array.fromAsync(rows.batches)).flat().map(candidateOf)
   const { rerankingIndex } = request
   if (request.rerankedCount === null) {
-    const score = await judged(candidates, request, binding)
+    const score = await judged(candidates, request, context)
     const values = { [BOUND.answerable(rerankingIndex)]: score }
     // The candidates were judged and keep their order.
     return { values, warnings: rows.warnings ?? [], isReranked: null, isFromMemory }
   }
-  const { ranked, ...outcome } = await scored(candidates, request, binding)
+  const { ranked, ...outcome } = await scored(candidates, request, context)
   const values = {
     [BOUND.rerankedKeys(rerankingIndex)]: ranked.map(({ key }) => key),
     [BOUND.rerankedRelevances(rerankingIndex)]: ranked.map(({ relevance }) => relevance),
@@ -81,7 +87,7 @@ function candidateOf(row: readonly ResultValue[]): Candidate {
 async function judged(
   candidates: readonly Candidate[],
   { texts }: PlannedReranking,
-  { deps, params }: Binding,
+  { deps, params }: RunContext,
 ): Promise<number | null> {
   const question = queryTextOf(texts, params)
   if (question === null) return null
@@ -94,7 +100,7 @@ async function judged(
 async function scored(
   candidates: readonly Candidate[],
   request: PlannedReranking,
-  { deps, signal, timer, params }: Binding,
+  { deps, signal, timer, params }: RunContext,
 ) {
   const unchanged = { ranked: candidates, warnings: [], isReranked: false }
   const model = request.knowledgeBase.rerankingModel

@@ -4,7 +4,6 @@ import type { NearestChunk, ShownChunk } from '../../core/domain/ports/search-po
 import type { ResultValue, RowStream } from '../../core/domain/query-result.ts'
 import type { PlainAnswer, PlainColumn } from '../../sql/search/plan-inputs.ts'
 import type { Threshold } from '../../sql/search/predicate-pushdown.ts'
-import type { ParameterValues } from '../sessions.ts'
 import { bindKeywords } from './bind-keywords.ts'
 import type { BoundPlan, BoundValues } from './bind-plan.ts'
 import { type FoundCandidates, type FoundSearch, findCandidates } from './find-candidates.ts'
@@ -23,18 +22,18 @@ const SCANS_MAX = 6
 export async function runPlan(
   plan: SelectPlan,
   bound: BoundPlan,
-  context: PlanRun,
+  context: RunContext,
 ): Promise<{
   readonly rows: RowStream
   /** False if the database scanned, or if nothing is searched. */
   readonly isFromMemory: boolean
 }> {
   const { candidates, constant } = plan
-  if (context.isShown === true && constant !== null && constant.answer !== null) {
+  if (context.isShown && constant !== null && constant.answer !== null) {
     const { columns, ready = [] } = constant.answer
     return { rows: { columns, ready, batches: oneBatch(ready) }, isFromMemory: false }
   }
-  const chunks = context.isShown === true ? await documentRows(plan.document, bound, context) : null
+  const chunks = context.isShown ? await documentRows(plan.document, bound, context) : null
   if (chunks !== null) return { rows: chunks, isFromMemory: false }
   let current = bound
   for (let attempt = 0; attempt < CANDIDATE_ROUNDS_MAX && candidates !== null; attempt += 1) {
@@ -52,7 +51,7 @@ export async function runPlan(
 }
 
 /** After many writes, the last attempt counts: it sees each write completely or not at all. */
-async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promise<RowStream> {
+async function scan(plan: SelectPlan, bound: BoundPlan, context: RunContext): Promise<RowStream> {
   requireCopies(plan)
   const { sql, isShort } = plan
   let current = bound
@@ -67,7 +66,7 @@ async function scan(plan: SelectPlan, bound: BoundPlan, context: PlanRun): Promi
 async function bindAgain(
   plan: SelectPlan,
   { values }: BoundPlan,
-  context: PlanRun,
+  context: RunContext,
 ): Promise<BoundPlan> {
   const keywords = await bindKeywords(plan, context)
   const needed = Object.entries(keywords.values).filter(([name]) => plan.parameters.has(name))
@@ -107,12 +106,6 @@ async function documentRows(
 
 const NO_HIT = { relevance: null, distance: null }
 
-interface PlanRun extends RunContext {
-  readonly params: ParameterValues
-  /** Whether values in their JSON form are enough. */
-  readonly isShown?: boolean
-}
-
 /** Returned if a write happened in the meantime. */
 const STALE = Symbol('stale')
 
@@ -120,12 +113,12 @@ const STALE = Symbol('stale')
 async function runOverCandidates(
   plan: CandidatePlan,
   { values, keywords }: BoundPlan,
-  context: PlanRun,
+  context: RunContext,
 ): Promise<RowStream | typeof STALE | null> {
   const candidates = await findCandidates(plan, values, context)
   if (candidates === null) return null
   const isCurrent = () => candidates.isCurrent() && keywords.isCurrent()
-  const shown = context.isShown === true ? await shownRows(plan, candidates, values, context) : null
+  const shown = context.isShown ? await shownRows(plan, candidates, values, context) : null
   // In this case vectors and rows are of one state.
   const warnings = candidates.searches.flatMap(({ found }) => found.warnings ?? [])
   const flagged = (rows: RowStream) => (warnings.length === 0 ? rows : { ...rows, warnings })

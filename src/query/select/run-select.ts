@@ -14,14 +14,14 @@ import {
   parameterizeSearchLiterals,
 } from '../../sql/lexer/statement-shape.ts'
 import type { Token } from '../../sql/lexer/tokens.ts'
-import { BOUND, type GivenSearch } from '../../sql/search/plan-inputs.ts'
+import { BOUND } from '../../sql/search/plan-inputs.ts'
 import { requestValues } from '../sessions.ts'
 import type { BoundKeywords } from './bind-keywords.ts'
-import { type Binding, bindPlan } from './bind-plan.ts'
+import { bindPlan } from './bind-plan.ts'
 import { nativeNamed } from './name-scope.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { hasChanged, isStillDescribed, planDescribed } from './plan-described.ts'
-import type { GivenRows } from './planning-protocol.ts'
+import type { PlannedRequest } from './planning-protocol.ts'
 import {
   type QueryDeps,
   type RunContext,
@@ -44,28 +44,16 @@ import { withColumnHint, withQuotesHint } from './statement-errors.ts'
 /** Values of `:name` parameters as in the JSON request. */
 export type Parameters = Readonly<Record<string, unknown>>
 
-export interface SelectRequest {
-  readonly sql: string
+export interface SelectRequest extends PlannedRequest {
   /** The statement's standard tokens. They are used if `sql` is the same text. */
   readonly cut?: { readonly sql: string; readonly tokens: readonly Token[] }
-  /** The project of unqualified names. */
-  readonly database: string
   readonly params: Parameters
-  /** A search of the knowledge base in FROM; unset if the WHERE contains any search. */
-  readonly search?: GivenSearch
   /** `USING …` at the end of the statement: options for the agents that it asks. */
   readonly options?: Options | null
-  /** Set if the caller may read only this data. */
-  readonly allowed?: AllowedData
   /** Set if the caller needs only JSON values. `typedBatches` may then be missing. */
   readonly isShown?: boolean
   /** Set if only the columns are wanted. Remote tables are then empty. */
   readonly isDescribed?: boolean
-  /** Set for Eider's own SELECTs that name chunk keys. */
-  readonly readsChunkKeys?: boolean
-  /** Set if the caller parses the text of the planned statement. */
-  readonly isPrinted?: boolean
-  readonly given?: GivenRows
 }
 
 export interface SelectRows extends RowStream {
@@ -81,21 +69,18 @@ export async function runSelect(
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<SelectRows> {
-  return withAttempts(request, deps, signal, async (planned) => {
-    const prepared = await prepare(request, deps, signal)
-    planned(prepared.plan)
+  return withAttempts(request, deps, signal, async (prepared) => {
     const bound = await bind(prepared, request)
-    return runBound(bound, request).catch(async (error: unknown) => {
+    return runBound(bound).catch(async (error: unknown) => {
       await bound.release()
       throw error
     })
   })
 }
 
-async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise<SelectRows> {
-  const { plan, statement, binding, isReranked } = bound
-  const values = { values: statement.values, keywords: bound.keywords }
-  const run = await runPlan(plan, values, { ...binding, isShown: isShown === true })
+async function runBound(bound: BoundSelect): Promise<SelectRows> {
+  const { plan, statement, context, isReranked } = bound
+  const run = await runPlan(plan, { ...bound, values: statement.values }, context)
   const rows = plan.reads.length === 0 ? run.rows : rowsUntilOver(run.rows, bound.release)
   const warnings = [...bound.warnings, ...(run.rows.warnings ?? [])]
   return {
@@ -107,7 +92,7 @@ async function runBound(bound: BoundSelect, { isShown }: SelectRequest): Promise
     plan,
     isFromMemory: run.isFromMemory || bound.isFromMemory,
     isReranked,
-    times: binding.timer.times,
+    times: context.timer.times,
   }
 }
 
@@ -123,9 +108,7 @@ export async function withBoundSelect<T>(
   signal: AbortSignal,
   use: (bound: BoundSelect) => Promise<T>,
 ): Promise<T> {
-  return withAttempts(request, deps, signal, async (planned) => {
-    const prepared = await prepare(request, deps, signal)
-    planned(prepared.plan)
+  return withAttempts(request, deps, signal, async (prepared) => {
     if (request.isDescribed !== true) requireCopies(prepared.plan)
     const bound = await bind(prepared, request)
     try {
@@ -141,16 +124,16 @@ async function withAttempts<T>(
   request: SelectRequest,
   deps: QueryDeps,
   signal: AbortSignal,
-  work: (planned: (plan: SelectPlan) => void) => Promise<T>,
+  work: (prepared: PreparedSelect) => Promise<T>,
 ): Promise<T> {
   let isAskedAgain = false
   for (let attempt = 1; ; attempt += 1) {
     const snapshot = deps.catalog.snapshot()
     let plan: SelectPlan | null = null
     try {
-      return await work((made) => {
-        plan = made
-      })
+      const prepared = await prepare(request, deps, signal)
+      plan = prepared.plan
+      return await work(prepared)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
       const isUnknownName = error.code === 'sql_unknown_name'
@@ -195,25 +178,14 @@ export interface BoundSelect {
   readonly warnings: readonly string[]
   readonly isReranked: boolean
   readonly isFromMemory: boolean
-  readonly binding: Binding
+  readonly context: RunContext
   /** Frees the fetched remote rows. Call it when the statement has ended. */
   release(): Promise<void>
 }
 
 interface PreparedSelect {
   readonly plan: SelectPlan
-  readonly binding: Binding
-}
-
-/** Plans a SELECT and binds its values, for callers that run it inside EXPLAIN or the like. */
-export async function planAndBind(
-  request: SelectRequest,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<BoundSelect> {
-  const prepared = await prepare(request, deps, signal)
-  requireCopies(prepared.plan)
-  return bind(prepared, request)
+  readonly context: RunContext
 }
 
 async function prepare(
@@ -226,10 +198,10 @@ async function prepare(
   const timer = new StageTimer(deps.nowMs)
   const named = { ...request, sql: nativeNamed(request.sql, deps.catalog.snapshot()) }
   const sql = await withPivotsResolved(named, deps, signal)
-  const find = () => cachedPlan({ ...request, sql }, { deps, signal, timer })
+  const find = () => cachedPlan({ ...request, sql }, timer, deps, signal)
   const known = await find()
   const { plan, texts } = (await refreshCopies(known.plan, deps)) ? await find() : known
-  const { options = null, database } = request
+  const { options = null, database, isShown = false } = request
   if (options !== null && plan.agents.length === 0) {
     const message = 'USING at the end of a SELECT is for agents in its FROM'
     throw new AppError('sql_not_supported', message)
@@ -242,21 +214,22 @@ async function prepare(
       throw new AppError('sql_missing_parameter', `Parameter is not set: ${name}`)
     }
   }
-  return { plan, binding: { deps: spentSince(startMs, deps), signal, timer, params, options } }
+  const own = { deps: spentSince(startMs, deps), signal, timer }
+  return { plan, context: { ...own, params, options, isShown } }
 }
 
 /** Fetches remote rows, then binds the plan over them. */
 async function bind(
-  { plan, binding }: PreparedSelect,
+  { plan, context }: PreparedSelect,
   { isDescribed = false }: SelectRequest,
 ): Promise<BoundSelect> {
-  if (readsOf(plan).length === 0) return bindHere(plan, binding)
-  if (isDescribed) return bindHere(planWithoutRows(plan), binding)
-  const startMs = binding.deps.nowMs()
-  const rows = await SourceRows.stage(plan, binding)
+  if (readsOf(plan).length === 0) return bindHere(plan, context)
+  if (isDescribed) return bindHere(planWithoutRows(plan), context)
+  const startMs = context.deps.nowMs()
+  const rows = await SourceRows.stage(plan, context)
   try {
-    const deps = spentSince(startMs, binding.deps)
-    const bound = await bindHere(rows.planWith(plan), { ...binding, deps })
+    const deps = spentSince(startMs, context.deps)
+    const bound = await bindHere(rows.planWith(plan), { ...context, deps })
     return { ...bound, release: () => rows.release() }
   } catch (error) {
     await rows.release()
@@ -264,13 +237,13 @@ async function bind(
   }
 }
 
-async function bindHere(plan: SelectPlan, given: Binding): Promise<BoundSelect> {
+async function bindHere(plan: SelectPlan, given: RunContext): Promise<BoundSelect> {
   const startMs = given.deps.nowMs()
   const bound = await bindPlan(plan, given)
   // An agent's answer has a limit of its own.
   const deps = plan.agents.length > 0 ? given.deps : spentSince(startMs, given.deps)
-  const binding = { ...given, deps }
-  const reranked = plan.rerankings.length === 0 ? null : await rerank(plan, binding)
+  const context = { ...given, deps }
+  const reranked = plan.rerankings.length === 0 ? null : await rerank(plan, context)
   const values = reranked === null ? bound.values : { ...bound.values, ...reranked.values }
   return {
     plan,
@@ -279,7 +252,7 @@ async function bindHere(plan: SelectPlan, given: Binding): Promise<BoundSelect> 
     warnings: [...keywordWarnings(plan), ...(reranked?.warnings ?? []), ...(bound.warnings ?? [])],
     isReranked: reranked?.isReranked ?? false,
     isFromMemory: reranked?.isFromMemory ?? false,
-    binding,
+    context,
     release: async () => {},
   }
 }
@@ -300,22 +273,23 @@ const SHARED_CHARS_MAX = 10_000
 /** Uses a cached plan if the same statement was planned before with any search texts. */
 async function cachedPlan(
   request: SelectRequest,
-  { deps, signal, timer }: RunContext,
+  timer: StageTimer,
+  deps: QueryDeps,
+  signal: AbortSignal,
 ): Promise<{
   readonly plan: SelectPlan
   /** The search texts taken out of the statement, by parameter name. */
   readonly texts: ReadonlyMap<string, string>
 }> {
   const snapshot = deps.activity.shownIn(deps.catalog.snapshot())
-  const { sql, database, search = null, allowed, cut, readsChunkKeys = false, given = {} } = request
-  const { isPrinted = false } = request
+  const { sql, database, search, allowed, cut, readsChunkKeys = false, isPrinted, given } = request
   requireDatabase(snapshot, database)
   const planText = (text: string) => {
     const planned = { sql: text, database, search, allowed, readsChunkKeys, isPrinted, given }
     return timer.time('plan', () => planDescribed(planned, snapshot, deps, signal))
   }
   const planAsWritten = async () => ({ plan: await planText(sql), texts: new Map() })
-  const isOwn = readsChunkKeys || Object.keys(given).length > 0
+  const isOwn = readsChunkKeys || Object.keys(given ?? {}).length > 0
   if (isOwn || sql.length > SHARED_CHARS_MAX) return planAsWritten()
   const tokens = cut?.sql === sql ? cut.tokens : undefined
   const parameterized = parameterizeSearchLiterals(sql, tokens)

@@ -8,16 +8,11 @@ import { notFound } from '../../core/errors.ts'
 import { mapConcurrent } from '../../core/runtime/serial-queue.ts'
 import { renderRead } from '../../sql/pushdown/render-read.ts'
 import type { SourceRead, SourceTotal } from '../../sql/pushdown/source-read.ts'
-import type { ParameterValues } from '../sessions.ts'
 import type { SelectPlan } from './plan-cache.ts'
 import { type QueryDeps, type RunContext, runLimits } from './query-deps.ts'
 
 /** The most reads to run at once for a statement. */
 const READS_AT_ONCE = 4
-
-interface ReadContext extends RunContext {
-  readonly params: ParameterValues
-}
 
 /** The remote rows that a statement reads, kept while it runs. */
 export class SourceRows {
@@ -27,7 +22,7 @@ export class SourceRows {
   #isReleased = false
 
   /** @throws AppError like the sources, after removing everything fetched */
-  static async stage(plan: SelectPlan, context: ReadContext): Promise<SourceRows> {
+  static async stage(plan: SelectPlan, context: RunContext): Promise<SourceRows> {
     const { deps, params } = context
     const rows = new SourceRows()
     const reads = new Map<string, { readonly read: SourceRead; readonly select: SourceSelect }>()
@@ -93,7 +88,7 @@ function totalType({ kind, column }: SourceTotal): string {
 }
 
 /** Returns the SQL sent to each source, for EXPLAIN. */
-export function describedReads(plan: SelectPlan, { params }: ReadContext): readonly string[] {
+export function describedReads(plan: SelectPlan, { params }: RunContext): readonly string[] {
   const texts = readsOf(plan).map((read) => {
     const { select, isExact } = renderRead(read, params)
     const here = isExact ? 'no row more than needed' : 'the rest is done here'

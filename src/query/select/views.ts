@@ -49,10 +49,9 @@ async function checkReadable(
   signal: AbortSignal,
 ): Promise<void> {
   const sql = `SELECT * FROM ${quote(view.projectName)}.${quote(view.name)}`
-  const scope = { database: view.projectName, allowed: undefined, readsChunkKeys: false }
   const snapshot = withView(catalog.snapshot(), view)
-  const deps = { planner, sources }
-  await planDescribed({ sql, search: null, ...scope }, snapshot, deps, signal)
+  const request = { sql, database: view.projectName }
+  await planDescribed(request, snapshot, { planner, sources }, signal)
 }
 
 function withView(snapshot: CatalogSnapshot, view: Definition): CatalogSnapshot {

@@ -31,13 +31,13 @@ export async function runExplainStatement(
 }
 
 async function explained(
-  { plan, statement: scan, binding }: BoundSelect,
+  { plan, statement: scan, context }: BoundSelect,
   isAnalyzed: boolean,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<RowStream> {
   const overCandidates =
-    plan.candidates && (await findCandidates(plan.candidates, scan.values, binding))
+    plan.candidates && (await findCandidates(plan.candidates, scan.values, context))
   const select = overCandidates?.statement() ?? scan
   const explaining = { ...select, sql: `EXPLAIN ${isAnalyzed ? 'ANALYZE ' : ''}${select.sql}` }
   const explained = await deps.engine.run(explaining, runLimits(deps), signal)
@@ -45,7 +45,7 @@ async function explained(
   const choices = choicesOf(plan, found, deps).map((choice) => ['search', choice])
   const leftOut = (overCandidates?.searches ?? []).flatMap(({ found }) => found.warnings ?? [])
   const notes = leftOut.map((one) => ['search', one])
-  const sent = describedReads(plan, binding).map((read) => ['source', read])
+  const sent = describedReads(plan, context).map((read) => ['source', read])
   const first = [...sent, ...choices, ...notes]
   if (first.length === 0) return explained
   // A plan is one row, so the rows fit in memory.
