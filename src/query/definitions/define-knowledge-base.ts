@@ -183,22 +183,12 @@ const PREVIEW_FIELDS = new Set([
   'language',
 ])
 
-type ChunkingDefinition = Pick<
-  KnowledgeBase,
-  | 'embeddingModel'
-  | 'contentColumns'
-  | 'metadataColumns'
-  | 'idColumn'
-  | 'preprocessing'
-  | 'language'
->
-
 /**
  * Returns how a knowledge base with these fields would chunk. Missing fields come from the given
  * knowledge base or the defaults.
  * @throws AppError `invalid_knowledge_base`, `unknown_field`
  */
-export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null): ChunkingDefinition {
+export function chunkingDefinition(sent: Fields, kb: KnowledgeBase | null) {
   const read = new FieldReader(sent, INVALID_KNOWLEDGE_BASE)
   read.allowOnly(PREVIEW_FIELDS, notAllowed)
   const model = read.object('embedding_model')

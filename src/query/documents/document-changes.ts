@@ -25,29 +25,116 @@ export interface SentDocument {
   readonly metadata: Row
 }
 
-/**
- * Stores a document, replacing the one with the same id.
- * @returns the stored document, and whether it is new
- * @throws AppError `invalid_request` for an unknown column, `insert_failed` if the document cannot
- * be stored; errors of the embedder and the store
- */
-export async function putDocument(
-  kb: KnowledgeBase,
-  sent: SentDocument,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<{ readonly document: StoredDocument; readonly isNew: boolean }> {
-  const row = sentRow(kb, sent)
-  const [known] = await deps.documents.find(kb, [sent.id])
-  const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
-  const target = { kb, source: 'document', rows: [row], isUnbounded: false, counts }
-  await storeRows(target, deps, signal)
-  if (counts.storedDocuments === 0) {
-    throw new AppError('insert_failed', 'The document has no text in its content columns')
+type Kb = KnowledgeBase
+export type DocumentUses = ReturnType<typeof documentUses>
+
+/** @param depsOf creates the dependencies for one request */
+export function documentUses(depsOf: () => QueryDeps) {
+  const puts = new SingleFlight()
+  const found = async (kb: Kb, id: string, { documents }: QueryDeps): Promise<StoredDocument> => {
+    const [document] = await documents.find(kb, [id])
+    if (document === undefined) throw notFound('document', id)
+    return document
   }
-  const [document] = await deps.documents.find(kb, [sent.id])
-  if (document === undefined) throw notFound('document', sent.id)
-  return { document, isNew: known === undefined }
+  return {
+    list: (kb: Kb, order: ListOrder, signal: AbortSignal) =>
+      listDocuments(kb, order, depsOf(), signal),
+
+    chunks: (kb: Kb, order: ListOrder, signal: AbortSignal) =>
+      listChunks(kb, order, depsOf(), signal),
+
+    /** Returns vectors by chunk key. */
+    vectors: (kb: Kb, keys: readonly bigint[]) => depsOf().documents.vectorsOf(kb, keys),
+
+    /** @throws AppError `document_not_found`, `knowledge_base_not_found` */
+    async read(kb: Kb, id: string, signal: AbortSignal): Promise<DocumentTexts> {
+      const stored = await depsOf().documents.chunksOf(kb, id)
+      const [first] = stored
+      if (first === undefined) throw notFound('document', id)
+      const slice = new TimeSlice(JOINING_SLICE_MS)
+      const texts: DocumentText[] = []
+      const chunks: PlacedChunk[] = []
+      for (const [column, placed] of chunksByColumn(stored)) {
+        const text = new JoinedText()
+        for (const chunk of placed) {
+          chunks.push(placedChunk(chunk, column, text.add(chunk)))
+          await slice.yieldIfSpent(signal)
+        }
+        texts.push({ column, text: text.text, isExact: text.isExact })
+      }
+      return { id, metadata: ownMetadata(first.metadata), texts, chunks }
+    },
+
+    /**
+     * Stores a document, replacing the one with the same id.
+     * @returns the stored document, and whether it is new
+     * @throws AppError `invalid_request` for an unknown column, `insert_failed` if the document
+     * cannot be stored; errors of the embedder and the store
+     */
+    async put(kb: Kb, sent: SentDocument, signal: AbortSignal) {
+      const key = JSON.stringify([kb.id, sent.id])
+      // One after the other, so that only the first one finds the document new.
+      for (let other = puts.of(key); other !== undefined; other = puts.of(key)) await other
+      return puts.run(key, async () => {
+        const deps = depsOf()
+        const row = sentRow(kb, sent)
+        const [known] = await deps.documents.find(kb, [sent.id])
+        const counts = { storedDocuments: 0, skippedRows: 0, chunks: 0, readRows: 0 }
+        const target = { kb, source: 'document', rows: [row], isUnbounded: false, counts }
+        await storeRows(target, deps, signal)
+        if (counts.storedDocuments === 0) {
+          throw new AppError('insert_failed', 'The document has no text in its content columns')
+        }
+        return { document: await found(kb, sent.id, deps), isNew: known === undefined }
+      })
+    },
+
+    /**
+     * Changes metadata of a document; null removes a key. Text and vectors stay, so nothing is
+     * embedded.
+     * @throws AppError `document_not_found`, `invalid_request` for an unknown column,
+     * `insert_failed` for a value that does not fit the declared type of its column
+     */
+    async patch(kb: Kb, { id, metadata: sent }: Pick<SentDocument, 'id' | 'metadata'>) {
+      const deps = depsOf()
+      const entries = metadataEntries(kb, sent)
+      const known = await found(kb, id, deps)
+      const metadata = Object.fromEntries(entries)
+      const changed = { id: known.id, metadata: { ...known.metadata, ...metadata } }
+      refuseHugeMetadata(changed, known.chunkCount)
+      if (entries.length === 0) return known
+      const change = { documentId: id, columns: [], chunks: [], metadata, nullRemoves: true }
+      await deps.chunks.changeDocuments(kb, [change])
+      return found(kb, id, deps)
+    },
+
+    /** @throws AppError `document_not_found` */
+    async remove(kb: Kb, id: string): Promise<void> {
+      const deps = depsOf()
+      const keys = (await deps.documents.chunksOf(kb, id)).map(({ key }) => key)
+      const removed = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
+      if (removed === 0) throw notFound('document', id)
+    },
+
+    /** In one transaction. @throws AppError `invalid_request` for filters, and like `runSelect` */
+    async removeAll(kb: Kb, selection: Selection, signal: AbortSignal) {
+      const deps = depsOf()
+      const condition = listCondition(kb, selection)
+      const name = quotedName(kb)
+      const sql = `SELECT ${CHUNK_KEY}, id FROM ${name} WHERE id IN (SELECT id FROM ${name} WHERE ${condition.sql})`
+      const request = { sql, params: condition.params, readsChunkKeys: true }
+      const keys: bigint[] = []
+      const ids = new Set<string>()
+      for await (const batch of (await selectChunks(kb, request, deps, signal)).batches) {
+        for (const [key, id] of batch) {
+          keys.push(BigInt(String(key)))
+          ids.add(String(id))
+        }
+      }
+      const chunks = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
+      return { documents: chunks === 0 ? 0 : ids.size, chunks }
+    },
+  }
 }
 
 /** @throws AppError `invalid_request` */
@@ -91,97 +178,6 @@ function metadataEntries(kb: KnowledgeBase, metadata: Row): readonly [string, Ro
   })
 }
 
-/**
- * Changes metadata of a document; null removes a key. Text and vectors stay, so nothing is
- * embedded.
- * @throws AppError `document_not_found`, `invalid_request` for an unknown column, `insert_failed`
- * for a value that does not fit the declared type of its column
- */
-export async function patchDocument(
-  kb: KnowledgeBase,
-  { id, metadata }: { readonly id: string; readonly metadata: Row },
-  deps: QueryDeps,
-): Promise<StoredDocument> {
-  const entries = metadataEntries(kb, metadata)
-  const [known] = await deps.documents.find(kb, [id])
-  if (known === undefined) throw notFound('document', id)
-  const changed = Object.fromEntries(entries)
-  refuseHugeMetadata(
-    { id: known.id, metadata: { ...known.metadata, ...changed } },
-    known.chunkCount,
-  )
-  if (entries.length > 0) {
-    const change = { documentId: id, columns: [], chunks: [], metadata: changed, nullRemoves: true }
-    await deps.chunks.changeDocuments(kb, [change])
-  }
-  const [document] = await deps.documents.find(kb, [id])
-  if (document === undefined) throw notFound('document', id)
-  return document
-}
-
-/** @throws AppError `document_not_found` */
-export async function deleteDocument(
-  kb: KnowledgeBase,
-  id: string,
-  deps: QueryDeps,
-): Promise<void> {
-  const chunks = await deps.documents.chunksOf(kb, id)
-  const keys = chunks.map(({ key }) => key)
-  const removed = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
-  if (removed === 0) throw notFound('document', id)
-}
-
-/** In one transaction. @throws AppError `invalid_request` for filters, and like `runSelect` */
-export async function deleteDocuments(
-  kb: KnowledgeBase,
-  selection: Selection,
-  deps: QueryDeps,
-  signal: AbortSignal,
-): Promise<{ readonly documents: number; readonly chunks: number }> {
-  const condition = listCondition(kb, selection)
-  const name = quotedName(kb)
-  const sql = `SELECT ${CHUNK_KEY}, id FROM ${name} WHERE id IN (SELECT id FROM ${name} WHERE ${condition.sql})`
-  const request = { sql, params: condition.params, readsChunkKeys: true }
-  const keys: bigint[] = []
-  const ids = new Set<string>()
-  for await (const batch of (await selectChunks(kb, request, deps, signal)).batches) {
-    for (const [key, id] of batch) {
-      keys.push(BigInt(String(key)))
-      ids.add(String(id))
-    }
-  }
-  const chunks = keys.length === 0 ? 0 : await deps.chunks.removeChunks(kb, keys)
-  return { documents: chunks === 0 ? 0 : ids.size, chunks }
-}
-
-type Kb = KnowledgeBase
-export type DocumentUses = ReturnType<typeof documentUses>
-
-/** @param depsOf creates the dependencies for one request */
-export function documentUses(depsOf: () => QueryDeps) {
-  const puts = new SingleFlight()
-  return {
-    list: (kb: Kb, order: ListOrder, signal: AbortSignal) =>
-      listDocuments(kb, order, depsOf(), signal),
-    chunks: (kb: Kb, order: ListOrder, signal: AbortSignal) =>
-      listChunks(kb, order, depsOf(), signal),
-    /** Returns vectors by chunk key. */
-    vectors: (kb: Kb, keys: readonly bigint[]) => depsOf().documents.vectorsOf(kb, keys),
-    read: (kb: Kb, id: string, signal: AbortSignal) => readDocument(kb, id, depsOf(), signal),
-    async put(kb: Kb, sent: SentDocument, signal: AbortSignal) {
-      const key = JSON.stringify([kb.id, sent.id])
-      // One after the other, so that only the first one finds the document new.
-      for (let other = puts.of(key); other !== undefined; other = puts.of(key)) await other
-      return puts.run(key, () => putDocument(kb, sent, depsOf(), signal))
-    },
-    patch: (kb: Kb, change: { readonly id: string; readonly metadata: Row }) =>
-      patchDocument(kb, change, depsOf()),
-    remove: (kb: Kb, id: string) => deleteDocument(kb, id, depsOf()),
-    removeAll: (kb: Kb, selection: Selection, signal: AbortSignal) =>
-      deleteDocuments(kb, selection, depsOf(), signal),
-  }
-}
-
 /** A document with its texts, reassembled from its chunks. */
 export interface DocumentTexts {
   readonly id: string
@@ -210,30 +206,6 @@ export interface PlacedChunk {
 }
 
 const JOINING_SLICE_MS = 4
-
-/** @throws AppError `document_not_found`, `knowledge_base_not_found` */
-export async function readDocument(
-  kb: KnowledgeBase,
-  id: string,
-  deps: Pick<QueryDeps, 'documents'>,
-  signal: AbortSignal,
-): Promise<DocumentTexts> {
-  const stored = await deps.documents.chunksOf(kb, id)
-  const [first] = stored
-  if (first === undefined) throw notFound('document', id)
-  const slice = new TimeSlice(JOINING_SLICE_MS)
-  const texts: DocumentText[] = []
-  const chunks: PlacedChunk[] = []
-  for (const [column, placed] of chunksByColumn(stored)) {
-    const text = new JoinedText()
-    for (const chunk of placed) {
-      chunks.push(placedChunk(chunk, column, text.add(chunk)))
-      await slice.yieldIfSpent(signal)
-    }
-    texts.push({ column, text: text.text, isExact: text.isExact })
-  }
-  return { id, metadata: ownMetadata(first.metadata), texts, chunks }
-}
 
 function placedChunk(chunk: StoredChunk, column: string, { start, end }: TextPlace): PlacedChunk {
   const { chunkId, metadata } = chunk

@@ -9,7 +9,7 @@ import type { JobWork } from '../../core/domain/ports/job-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import { SerialQueue, TimeSlice } from '../../core/runtime/serial-queue.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import type { EvaluateAgentStatement } from '../../sql/dialect/object-statements.ts'
+import type { StatementOf } from '../../sql/dialect/parse-statement.ts'
 import { agentDataFields, checkAddresses, overriddenAgent } from '../definitions/define-agent.ts'
 import { type Fields, modelRefOf, refuseOptions } from '../definitions/fields.ts'
 import { queryRow, variablesIn } from '../rows/background-insert.ts'
@@ -55,7 +55,7 @@ export async function preparedEvaluation(
   return { agent, options, settings, saved }
 }
 
-type AgentEvaluationRequest = StatementRequest<EvaluateAgentStatement>
+type AgentEvaluationRequest = StatementRequest<StatementOf<'evaluate_agent'>>
 
 /**
  * Asks an agent many questions and compares the answers with the known right ones. A question that

@@ -6,7 +6,6 @@ import type { Judge } from './evaluate-options.ts'
 import { type AnswerJudgment, answerPrompt } from './evaluation-prompts.ts'
 import type { EvaluationModel } from './generate-questions.ts'
 import type { GoldenQuestion } from './question-set.ts'
-import type { AnswerRow } from './saved-answers.ts'
 
 /** An answer counts as right from this model score. */
 const RIGHT_SCORE = 0.5
@@ -29,27 +28,13 @@ interface GivenAnswer {
 
 export type ShownCitation = Pick<Citation, 'knowledge_base' | 'document_id' | 'chunk_id' | 'text'>
 
-type Verdicts = Pick<
-  AnswerRow,
-  | 'correct'
-  | 'exact'
-  | 'contains'
-  | 'cited'
-  | 'cited_rank'
-  | 'not_found'
-  | 'said_not_found'
-  | 'score'
-  | 'reason'
-  | 'judge_error'
->
-
 /** If the model fails, the result has a `judge_error`. @throws the signal's reason */
 export async function judgeAnswer(
   question: GoldenQuestion,
   answer: GivenAnswer,
   { names, model, notFoundPhrases }: Judges,
   signal: AbortSignal,
-): Promise<Verdicts> {
+) {
   const { accepted, documentIds, isUnanswerable } = question
   const text = withoutMarks(answer)
   const opinion = model === null ? NO_OPINION : await modelOpinion(question, answer, model, signal)

@@ -4,7 +4,7 @@ import { nameKey } from '../../core/domain/names.ts'
 import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import { AppError } from '../../core/errors.ts'
 import { timestampOfMillis } from '../../core/time.ts'
-import type { EvaluateStatement } from '../../sql/dialect/object-statements.ts'
+import type { StatementOf } from '../../sql/dialect/parse-statement.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import type {
   KnowledgeBaseRequest,
@@ -36,6 +36,8 @@ import {
 } from './measures.ts'
 import { checkTestColumns, closeTestSet, openTestSet, versionOf } from './question-set.ts'
 import { MEANS } from './summaries.ts'
+
+type EvaluateStatement = StatementOf<'evaluate_knowledge_base'>
 
 /**
  * Measures how well a knowledge base finds the right results of a test set. On request, a model

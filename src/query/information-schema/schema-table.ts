@@ -79,6 +79,17 @@ export const DEFINITIONS: ReadonlyMap<string, Definition> = new Map(
   }),
 )
 
+/** Finds the SELECTs of a script by the name in the line before each. */
+export function selectsOf(script: string): (name: string) => string {
+  const found = script.matchAll(/^-- (\w+)\n(SELECT[\s\S]*?);$/gm)
+  const selects = new Map(Array.from(found, ([, name = '', sql = '']) => [name, sql]))
+  return (name) => {
+    const sql = selects.get(name)
+    if (sql === undefined) throw new Error(`There is no SELECT ${name}`)
+    return sql
+  }
+}
+
 export function columnsOfTable(name: string): readonly SchemaColumn[] {
   return DEFINITIONS.get(name)?.columns ?? []
 }

@@ -1,7 +1,7 @@
 /** Recognizes queries of PostgreSQL's catalog and rewrites them for `pg-catalog.sql`. */
 import { literal } from '../../core/domain/names.ts'
 import { closeOf } from '../../sql/lexer/brackets.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { isName, isWord, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import script from './pg-catalog.sql' with { type: 'text' }
 
 function namesMade(pattern: RegExp): ReadonlySet<string> {
@@ -38,8 +38,7 @@ export function isCatalogStatement(sql: string): boolean {
   return tokens.some((token, index) => {
     const next = tokens[index + 1]
     const name = token.value.toLowerCase()
-    const isPlace = token.kind === 'word' || token.kind === 'name'
-    if (!isPlace) return false
+    if (!isName(token)) return false
     if (name === 'pg_catalog') return next?.text === '.' || isCast(tokens[index - 1])
     if (name === 'information_schema') return STANDARD_VIEWS.has(nameAfter(tokens, index))
     if (RELATIONS.has(name)) return isRelationPlace(tokens, index)
@@ -55,10 +54,6 @@ export function isCatalogStatement(sql: string): boolean {
 /** Words that only such statements contain, so that most others need no parsing. */
 const CATALOG_HINT =
   /pg_|information_schema|::\s*reg|version\s*\(|current_|session_user|_privilege|set_config|format_type|description\s*\(|txid|to_reg|inet_/i
-
-function isWord({ kind, text }: Token, word: string): boolean {
-  return kind === 'word' && text.toLowerCase() === word
-}
 
 function isCast(token: Token | undefined): boolean {
   return token?.text === '::'
@@ -86,10 +81,9 @@ export function catalogPlaces(sql: string): readonly CatalogPlace[] {
   const tokens = tokenize(sql)
   return tokens.flatMap((token, index): readonly CatalogPlace[] => {
     const name = token.value.toLowerCase()
-    const isName = token.kind === 'word' || token.kind === 'name'
     const isQualified = tokens[index - 2]?.value.toLowerCase() === 'pg_catalog'
     const first = isQualified ? index - 2 : index
-    if (isName && RELATIONS.has(name) && isRelationPlace(tokens, first)) {
+    if (isName(token) && RELATIONS.has(name) && isRelationPlace(tokens, first)) {
       const start = tokens[first]?.start ?? token.start
       return [{ kind: 'relation', name, start, end: token.end }]
     }
@@ -160,7 +154,7 @@ function rewritten({ sql, tokens, index, before }: Place): Rewritten | undefined
   if (isWord(token, 'cast') && next?.text === '(') return wordCastAt(sql, tokens, index)
   if (isWord(token, 'collate')) return { text: '', count: nameLength(tokens, index + 1) + 1 }
   if (token.text === '::') return castAt(tokens, index, before)
-  if (token.kind !== 'word' && token.kind !== 'name') return undefined
+  if (!isName(token)) return undefined
   if (name === 'pg_catalog' && next?.text === '.') {
     const what = tokens[index + 2]
     const isCall = tokens[index + 3]?.text === '('
@@ -181,7 +175,7 @@ function rewritten({ sql, tokens, index, before }: Place): Rewritten | undefined
   // PostgreSQL numbers the elements of these vectors from 0, DuckDB from 1.
   if (next?.text === '[' && VECTOR_COLUMNS.has(name)) return { text: `${token.text}[1 +`, count: 2 }
   const call = CALLS[name]
-  const isAlias = isWord(tokens[index - 1] ?? END_TOKEN, 'as')
+  const isAlias = isWord(tokens[index - 1], 'as')
   if (call !== undefined && token.kind === 'word' && !isPart && !isAlias && next?.text !== '(') {
     return { text: call, count: 1 }
   }
@@ -252,15 +246,13 @@ function wordCastAt(sql: string, tokens: readonly Token[], index: number): Rewri
   const type = tokens[close - 1]
   const as = tokens[close - 2]?.text === '.' ? close - 4 : close - 2
   const reg = REG_TYPES[type?.value.toLowerCase() ?? '']
-  if (reg === undefined || !isWord(tokens[as] ?? type ?? END_TOKEN, 'as')) return undefined
+  if (reg === undefined || !isWord(tokens[as], 'as')) return undefined
   const inner = overCatalog(sql.slice(tokens[index + 2]?.start, tokens[as]?.start))
-  const isWithinCast = isWord(tokens[index - 2] ?? END_TOKEN, 'cast')
+  const isWithinCast = isWord(tokens[index - 2], 'cast')
   const isNumberWanted = isWithinCast && /^oid$/i.test(tokens[close + 2]?.text ?? '')
   const lookUp = inner.trimStart().startsWith("'") || isNumberWanted ? reg.oidOf : reg.nameOf
   return { text: `${lookUp}(${inner})`, count: close - index + 1 }
 }
-
-const END_TOKEN: Token = { kind: 'symbol', text: '', value: '', start: 0, end: 0 }
 
 const OPERAND_CHARS_MAX = 1_000
 

@@ -1,7 +1,7 @@
 /** Translates PostgreSQL's functions, operators and literals to DuckDB where the two differ. */
 import { literal } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { isName, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import { CALLS, pathLiteral } from './function-calls.ts'
 import { arrayElements } from './statement-text.ts'
 
@@ -117,13 +117,14 @@ class Translation {
   }
 
   #taken(index: number): Taken | undefined {
-    const { kind, text } = this.#at(index)
+    const token = this.#at(index)
+    const { kind, text } = token
     if (kind === 'string') return this.#pattern(index) ?? this.#array(index)
     if (kind === 'symbol') {
       if (MATCHES.has(text)) return this.#match(index, text)
       return text === '#' ? this.#path(index) : this.#oneOf(index)
     }
-    if (kind !== 'word' && kind !== 'name') return undefined
+    if (!isName(token)) return undefined
     const word = this.#word(index)
     if (word === 'operator' && this.#at(index + 1).text === '(') return this.#operator(index)
     if (word === 'jsonb') return this.#jsonb(index)
@@ -198,8 +199,7 @@ class Translation {
   #inFrom(text: string, close: number): Taken {
     const at = this.#word(close + 1) === 'as' ? close + 2 : close + 1
     const alias = this.#at(at)
-    const isName = alias.kind === 'word' || alias.kind === 'name'
-    if (!isName || NO_ALIAS.test(alias.text) || this.#at(at + 1).text === '(') {
+    if (!isName(alias) || NO_ALIAS.test(alias.text) || this.#at(at + 1).text === '(') {
       return { text, end: close + 1 }
     }
     return { text: `${text} AS ${alias.text}(${alias.text})`, end: at + 1 }
@@ -327,7 +327,7 @@ class Translation {
         else if (before.text === '::') start -= 2
         else return start
       } else {
-        const isCall = /^(word|name)$/.test(before.kind) && !NO_OPERAND.test(before.text)
+        const isCall = isName(before) && !NO_OPERAND.test(before.text)
         const isIndex = this.#at(opening).text === '['
         if (!isIndex && !isCall) return opening
         start = opening - 1
@@ -353,7 +353,7 @@ class Translation {
       before.text === '::' ||
       (this.#word(index - 1) === 'as' && this.#at(index + 1).text === ')') ||
       this.#at(index + 1).kind === 'string' ||
-      (/^(create|alter)$/.test(this.#word(0)) && /^(word|name)$/.test(before.kind))
+      (/^(create|alter)$/.test(this.#word(0)) && isName(before))
     return isType ? { text: 'JSON', end: index + 1 } : undefined
   }
 

@@ -2,7 +2,7 @@
 import { literal } from '../../core/domain/names.ts'
 import type { ResultValue } from '../../core/domain/query-result.ts'
 import { AppError } from '../../core/errors.ts'
-import { tokenize } from '../../sql/lexer/tokens.ts'
+import { isName, tokenize } from '../../sql/lexer/tokens.ts'
 import {
   CATALOG_SCRIPT,
   type CatalogPlace,
@@ -228,6 +228,5 @@ async function putIn(
 
 function hasAlias(rest: string): boolean {
   const [first] = tokenize(rest)
-  const isName = first?.kind === 'word' || first?.kind === 'name'
-  return isName && !NO_ALIAS.test(first.text)
+  return isName(first) && !NO_ALIAS.test(first.text)
 }

@@ -5,7 +5,7 @@
 import { literal, quote } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { depthsOf, statementsOf as splitStatements } from '../../sql/lexer/brackets.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { isName, spliced, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 
 /** Splits a text into statements, without the comments before them. @throws AppError `sql_syntax` */
 export function statementsOf(text: string): readonly string[] {
@@ -119,10 +119,6 @@ function nameAt(tokens: readonly Token[], index: number): string | undefined {
   return isName(token) ? token.value : undefined
 }
 
-function isName(token: Token | undefined): token is Token {
-  return token?.kind === 'word' || token?.kind === 'name'
-}
-
 /**
  * For `INSERT INTO t (a, b) VALUES ($1, $2), …`: the column of each value, by token index. Without
  * the list, the column's number.
@@ -188,17 +184,14 @@ export function withParameters(
   values: readonly ParameterValue[],
 ): { readonly sql: string; readonly params: Readonly<Record<string, string>> } {
   const params: Record<string, string> = {}
-  let text = ''
-  let at = 0
-  for (const { number, start, end, isCount } of parameterPlaces(sql)) {
+  const parts = parameterPlaces(sql).map(({ number, start, end, isCount }) => {
     const value = values[number - 1]
     if (value === undefined) {
       throw new AppError('sql_missing_parameter', `There is no value for $${number}`)
     }
-    text += sql.slice(at, start) + valueText(value, { isCount, number, params })
-    at = end
-  }
-  return { sql: text + sql.slice(at), params }
+    return { start, end, text: valueText(value, { isCount, number, params }) }
+  })
+  return { sql: spliced(sql, parts), params }
 }
 
 function valueText(

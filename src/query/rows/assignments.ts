@@ -7,7 +7,7 @@ import { AppError } from '../../core/errors.ts'
 import { parsedJson } from '../../core/json.ts'
 import { findColumn, wellFormedRow } from '../../ingest/sources/document-of-row.ts'
 import type { Assignment, RowStatement } from '../../sql/dialect/parse-rows.ts'
-import { type Token, tokenize } from '../../sql/lexer/tokens.ts'
+import { spliced, type Token, tokenize } from '../../sql/lexer/tokens.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
 import { planAndBind } from '../select/run-select.ts'
 import type { StatementRequest } from '../select/statement-request.ts'
@@ -180,13 +180,10 @@ export async function guardedList(
 /** DuckDB allows no parameters in RETURNING and stored expressions. @throws AppError */
 function withValues(sql: string, values: BoundSql['values']): string {
   const parameters = tokenize(sql).filter(({ kind }) => kind === 'parameter')
-  let text = ''
-  let taken = 0
-  for (const { value: name, start, end } of parameters) {
-    text += sql.slice(taken, start) + valueSql(values[name])
-    taken = end
-  }
-  return text + sql.slice(taken)
+  const parts = parameters.map(({ value, start, end }) => {
+    return { start, end, text: valueSql(values[value]) }
+  })
+  return spliced(sql, parts)
 }
 
 function valueSql(value: BoundSql['values'][string] | undefined): string {
@@ -282,16 +279,14 @@ export function valuesWithDefaults(
   if (/^\s*default\s+values\s*$/i.test(source)) return `VALUES (${columns.map(sqlOf).join(', ')})`
   if (!/^\s*values\b/i.test(source) || !/\bdefault\b/i.test(source)) return source
   const tokens = dialectTokens(source)
-  let sql = ''
-  let taken = 0
+  const parts: { start: number; end: number; text: string }[] = []
   let depth = 0
   let column = 0
   for (const [index, { kind, text, start, end }] of tokens.entries()) {
     const isBefore = '(,'.includes(tokens[index - 1]?.text ?? ' ')
     const isAfter = '),'.includes(tokens[index + 1]?.text ?? ' ')
     if (depth === 1 && kind === 'word' && isDefault(text) && isBefore && isAfter) {
-      sql += source.slice(taken, start) + sqlOf(columns[column])
-      taken = end
+      parts.push({ start, end, text: sqlOf(columns[column]) })
     }
     if (kind !== 'symbol') continue
     if ('([{'.includes(text)) depth += 1
@@ -299,5 +294,5 @@ export function valuesWithDefaults(
     if (depth === 1 && text === ',') column += 1
     if (depth === 0) column = 0
   }
-  return sql + source.slice(taken)
+  return spliced(source, parts)
 }

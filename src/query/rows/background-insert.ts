@@ -12,8 +12,7 @@ import { isObject } from '../../core/json.ts'
 import { oneLine } from '../../core/short-text.ts'
 import { variableOf } from '../../core/text/shown-statement.ts'
 import { insertOrJob, JobInsert } from '../../ingest/pipeline/job-insert.ts'
-import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
-import type { QueryControlStatement } from '../../sql/dialect/parse-statement.ts'
+import type { StatementOf } from '../../sql/dialect/parse-statement.ts'
 import { withNativeTexts } from '../../sql/lexer/database-names.ts'
 import { parameterNamesOf, tokenize } from '../../sql/lexer/tokens.ts'
 import { FieldReader } from '../definitions/fields.ts'
@@ -27,7 +26,7 @@ import type {
 import { Variables } from '../sessions.ts'
 import { insertRows, storingOptions } from './insert-rows.ts'
 
-type Insert = Extract<RowStatement, { kind: 'insert' }>
+type Insert = StatementOf<'insert'>
 
 interface StoredStatement {
   readonly source: 'sql'
@@ -105,7 +104,7 @@ function insertDraft(
 }
 
 export async function runQueryControl(
-  { statement, db }: StatementRequest<QueryControlStatement>,
+  { statement, db }: StatementRequest<StatementOf<'query_cancel' | 'query_resume'>>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<Outcome> {

@@ -11,7 +11,8 @@ import type { BoundSql } from '../../core/domain/ports/engine-ports.ts'
 import type { RowWrite } from '../../core/domain/ports/store-ports.ts'
 import { AppError, notFound } from '../../core/errors.ts'
 import type { Assignment, ConflictAction, RowStatement } from '../../sql/dialect/parse-rows.ts'
-import { tokenize } from '../../sql/lexer/tokens.ts'
+import type { StatementOf } from '../../sql/dialect/parse-statement.ts'
+import { isName, spliced, tokenize } from '../../sql/lexer/tokens.ts'
 import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
 import type { Outcome, StatementRequest } from '../select/statement-request.ts'
@@ -23,8 +24,6 @@ import {
   literalRows,
   valuesWithDefaults,
 } from './assignments.ts'
-
-type StatementOf<K extends RowStatement['kind']> = Extract<RowStatement, { kind: K }>
 
 /** A statement about an existing table. Nothing else writes to the table while it runs. */
 interface TableRequest<S extends RowStatement> extends StatementRequest<S> {
@@ -89,17 +88,13 @@ async function write(
 /** In DuckDB 1.5.5 an INSERT without ON CONFLICT allows no alias in RETURNING. */
 function unqualified(list: string, alias: string): string {
   const tokens = tokenize(list)
-  let text = ''
-  let taken = 0
-  for (const [index, { kind, value, start }] of tokens.entries()) {
-    const isName = kind === 'word' || kind === 'name'
+  const qualifiers = tokens.flatMap((token, index) => {
     const [before, dot, next] = [tokens[index - 1], tokens[index + 1], tokens[index + 2]]
-    if (!isName || nameKey(value) !== nameKey(alias) || dot?.text !== '.') continue
-    if (before?.text === '.' || next === undefined) continue
-    text += list.slice(taken, start)
-    taken = next.start
-  }
-  return text + list.slice(taken)
+    const isAlias = isName(token) && nameKey(token.value) === nameKey(alias) && dot?.text === '.'
+    if (!isAlias || before?.text === '.' || next === undefined) return []
+    return { start: token.start, end: next.start, text: '' }
+  })
+  return spliced(list, qualifiers)
 }
 
 function aliased({ projectName, name }: ProjectTable, alias: string): string {

@@ -32,6 +32,7 @@ import { type NewTexts, replaceTexts } from '../../ingest/pipeline/replace-texts
 import { caretAt } from '../../sql/ast/placed-error.ts'
 import type { RowStatement } from '../../sql/dialect/parse-rows.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
+import { isName } from '../../sql/lexer/tokens.ts'
 import { CHUNK_KEY } from '../../sql/search/ranking.ts'
 import { INFORMATION_SCHEMA } from '../information-schema/information-schema.ts'
 import type { QueryDeps } from '../select/query-deps.ts'
@@ -348,12 +349,13 @@ function columnNamesIn(sql: string): readonly string[] {
   const names: string[] = []
   // For each open parenthesis, whether it belongs to a subquery.
   const open: boolean[] = []
-  for (const [index, { kind, text, value }] of tokens.entries()) {
+  for (const [index, token] of tokens.entries()) {
+    const { text, value } = token
     const isWithin = open.at(-1) === true
     if (text === '(') {
       open.push(isWithin || QUERY_WORDS.has(tokens[index + 1]?.text.toLowerCase() ?? ''))
     } else if (text === ')') open.pop()
-    else if ((kind === 'word' || kind === 'name') && !isWithin) names.push(value.toLowerCase())
+    else if (isName(token) && !isWithin) names.push(value.toLowerCase())
   }
   return names
 }

@@ -7,7 +7,7 @@ import { didYouMean, nearestName } from '../../core/short-text.ts'
 import { lineAndColumn } from '../../core/text/shown-statement.ts'
 import { caretAt, excerptAt } from '../../sql/ast/placed-error.ts'
 import { plainTokens } from '../../sql/lexer/statement-shape.ts'
-import type { Token } from '../../sql/lexer/tokens.ts'
+import { isName, type Token } from '../../sql/lexer/tokens.ts'
 import { optionHint } from '../../sql/search/search-options.ts'
 
 /**
@@ -130,7 +130,7 @@ function lastHint(name: string): string | undefined {
 const UNKNOWN_COLUMN = /(?:Referenced column|have a column named) "([^"]+)"/
 
 function nameTokens(sql: string): readonly Token[] {
-  return plainTokens(sql).filter(({ kind }) => kind === 'word' || kind === 'name')
+  return plainTokens(sql).filter(isName)
 }
 
 /** The columns of every relation with one of these names, in any project. */

@@ -1,6 +1,6 @@
 import type { KnowledgeBase } from '../../core/domain/knowledge-base.ts'
 import type { RowStream } from '../../core/domain/query-result.ts'
-import type { Statement } from '../../sql/dialect/parse-statement.ts'
+import type { Statement, StatementOf } from '../../sql/dialect/parse-statement.ts'
 import type { QueryDeps } from './query-deps.ts'
 import type { Parameters } from './run-select.ts'
 
@@ -35,7 +35,7 @@ export type RunOf<S extends Statement> = (
 
 /** How to run a statement, by its kind. */
 export type Runs = {
-  readonly [K in Statement['kind']]: RunOf<Extract<Statement, { readonly kind: K }>>
+  readonly [K in Statement['kind']]: RunOf<StatementOf<K>>
 }
 
 /** What a statement changes, for the audit log: its kind and the names in it, never its text. */

@@ -1,7 +1,7 @@
 import { PART_CHUNKS } from '../../core/domain/hybrid-search.ts'
 import { fullName } from '../../core/domain/names.ts'
 import { type ResultValue, type RowStream, rowsOf } from '../../core/domain/query-result.ts'
-import type { ExplainStatement } from '../../sql/dialect/parse-statement.ts'
+import type { StatementOf } from '../../sql/dialect/parse-statement.ts'
 import { BOUND } from '../../sql/search/plan-inputs.ts'
 import type { HybridSearch } from '../../sql/search/ranking.ts'
 import type { BoundValues } from '../select/bind-plan.ts'
@@ -18,7 +18,7 @@ import type { Outcome, StatementRequest } from '../select/statement-request.ts'
  * database, and a row `search` for each search, which says how its chunks are found and why.
  */
 export async function runExplainStatement(
-  { statement, db, params }: StatementRequest<ExplainStatement>,
+  { statement, db, params }: StatementRequest<StatementOf<'explain'>>,
   deps: QueryDeps,
   signal: AbortSignal,
 ): Promise<Outcome> {

@@ -18,7 +18,7 @@ import {
 import type { VacuumScope } from '../../core/domain/ports/store-ports.ts'
 import { checkedFileName, fileKey, type UploadedFile } from '../../core/domain/uploaded-file.ts'
 import { AppError, notFound } from '../../core/errors.ts'
-import type { TableStatement } from '../../sql/dialect/parse-table.ts'
+import type { StatementOf } from '../../sql/dialect/parse-statement.ts'
 import type { QualifiedName } from '../../sql/dialect/statement-reader.ts'
 import type {
   ColumnDefinition,
@@ -31,8 +31,6 @@ import { type QueryDeps, runLimits } from '../select/query-deps.ts'
 import { withBoundSelect } from '../select/run-select.ts'
 import type { Outcome, StatementRequest } from '../select/statement-request.ts'
 import { composing, describeSelect, runComposedSelect } from '../select/views.ts'
-
-type StatementOf<K extends TableStatement['kind']> = Extract<TableStatement, { kind: K }>
 
 export async function runTableStatement(
   request: StatementRequest<StatementOf<'create_table' | 'alter_table' | 'drop_table'>>,

@@ -21,6 +21,7 @@ import {
   informationSchemaSql,
 } from '../information-schema/information-schema.ts'
 import { tableRowsSql } from '../information-schema/relation-tables.ts'
+import { selectsOf } from '../information-schema/schema-table.ts'
 import { sourceTableColumns, sourceTableRows } from '../information-schema/source-tables.ts'
 import { nameScope } from '../select/name-scope.ts'
 import type { GivenRows } from '../select/planning-protocol.ts'
@@ -128,18 +129,12 @@ function objects(table: string, condition: string): Shown {
   return { sql, likeColumn: 'NAME' }
 }
 
-const SHOWN: ReadonlyMap<string, Shown> = new Map(
-  selects.split(/;\n/).flatMap((text) => {
-    const [, name, sql = ''] = /-- (\w+)\n(SELECT[\s\S]*)$/.exec(text) ?? []
-    const likeColumn = / AS "([^"]+)"/.exec(sql)?.[1] ?? ''
-    return name === undefined ? [] : [[name, { sql, likeColumn }] as const]
-  }),
-)
+const named = selectsOf(selects)
 
 function shown(name: string, condition?: string): Shown {
-  const found = SHOWN.get(name)
-  if (found === undefined) throw new Error(`show.sql has no ${name}`)
-  return condition === undefined ? found : { ...found, sql: `${found.sql} WHERE ${condition}` }
+  const all = named(name)
+  const likeColumn = / AS "([^"]+)"/.exec(all)?.[1] ?? ''
+  return { sql: condition === undefined ? all : `${all} WHERE ${condition}`, likeColumn }
 }
 
 /** Clients expect the column `Tables_in_<database>`, spelled as they wrote it. */

@@ -7,59 +7,48 @@ import { type Narrowing, narrowing } from './parse-show.ts'
 import { type SourceSelect, takeSourceSelect } from './source-select.ts'
 import type { Options, QualifiedName, StatementReader } from './statement-reader.ts'
 
-interface Named<Kind> {
-  readonly kind: Kind
-  readonly name: QualifiedName
-}
+/** A statement of each of these kinds, with these fields besides the object's name. */
+type Named<Kind extends string, Fields = object> = Kind extends string
+  ? { readonly kind: Kind; readonly name: QualifiedName } & Fields
+  : never
 
-interface Created<Kind> extends Named<Kind> {
+interface Creating {
   readonly ifNotExists: boolean
-  readonly options: Options
 }
 
-interface Altered<Kind> extends Named<Kind> {
-  readonly options: Options
-}
-
-interface Dropped<Kind> extends Named<Kind> {
+interface Dropping {
   readonly ifExists: boolean
 }
 
-export type AgentStatement =
-  | Created<'create_agent'>
+interface Configuring {
+  readonly options: Options
+}
+
+export type ObjectStatement =
+  | Named<'create_agent' | 'create_knowledge_base', Creating & Configuring>
   /** `ALTER AGENT a USING …` and `UPDATE AGENT a SET …`. */
-  | Altered<'alter_agent'>
-  | Dropped<'drop_agent'>
-  | Named<'describe_agent'>
-
-export type KnowledgeBaseStatement =
-  | Created<'create_knowledge_base'>
-  | Altered<'alter_knowledge_base'>
-  | Dropped<'drop_knowledge_base'>
-  | Named<'describe_knowledge_base'>
+  | Named<'alter_agent' | 'alter_knowledge_base', Configuring>
+  /** The option `questions` or `test_table` may be the text of a SELECT. */
+  | Named<'evaluate_agent' | 'evaluate_knowledge_base', Configuring>
+  | Named<'drop_agent' | 'drop_knowledge_base' | 'drop_job' | 'drop_view' | 'drop_table', Dropping>
+  | Named<'describe_agent' | 'describe_knowledge_base'>
+  | Named<'create_job', Creating & Omit<ScheduleDefinition, 'project' | 'name'>>
+  | Named<'create_view', Creating & { readonly orReplace: boolean; readonly source: SourceSelect }>
+  | Named<'alter_view', { readonly source: SourceSelect }>
   | SourceStatement
+  | IndexStatement
 
-export type SourceStatement =
-  | (Created<'sources'> & { readonly change: 'add' | 'alter'; readonly source: string })
-  | (Dropped<'sources'> & { readonly change: 'drop'; readonly source: string })
-  /** @param source null: all sources */
-  | (Named<'sources'> & { readonly change: 'refresh'; readonly source: string | null })
+type SourceStatement = Named<'sources'> &
+  (
+    | (Creating & Configuring & { readonly change: 'add' | 'alter'; readonly source: string })
+    | (Dropping & { readonly change: 'drop'; readonly source: string })
+    /** @param source null: all sources */
+    | { readonly change: 'refresh'; readonly source: string | null }
+  )
 
-export type EvaluateStatement = Altered<'evaluate_knowledge_base'>
-/** The option `questions` may be the text of a SELECT. */
-export type EvaluateAgentStatement = Altered<'evaluate_agent'>
-
-export type IndexStatement =
-  | {
-      readonly kind: 'create_index'
-      readonly knowledgeBase: QualifiedName
-      readonly options: Options
-    }
-  | {
-      readonly kind: 'drop_index'
-      readonly knowledgeBase: QualifiedName
-      readonly ifExists: boolean
-    }
+type IndexStatement =
+  | (Configuring & { readonly kind: 'create_index'; readonly knowledgeBase: QualifiedName })
+  | (Dropping & { readonly kind: 'drop_index'; readonly knowledgeBase: QualifiedName })
   | {
       readonly kind: 'show_indexes'
       /** Null: the indexes of all knowledge bases. */
@@ -67,39 +56,17 @@ export type IndexStatement =
       readonly narrowing: Narrowing
     }
 
-export type JobStatement =
-  | (Named<'create_job'> &
-      Omit<ScheduleDefinition, 'project' | 'name'> & { readonly ifNotExists: boolean })
-  | Dropped<'drop_job'>
-
-export type ViewStatement =
-  | (Named<'create_view'> & {
-      readonly ifNotExists: boolean
-      readonly orReplace: boolean
-      readonly source: SourceSelect
-    })
-  | (Named<'alter_view'> & { readonly source: SourceSelect })
-  | Dropped<'drop_view'>
-
-export type ObjectStatement =
-  | AgentStatement
-  | EvaluateAgentStatement
-  | EvaluateStatement
-  | IndexStatement
-  | JobStatement
-  | KnowledgeBaseStatement
-  | ViewStatement
-
 const SHOWN = {
   knowledge_base: 'a knowledge base',
   agent: 'an agent',
   job: 'a job',
   view: 'a view',
+  table: 'a table',
 } as const
 
 const SOURCE = 'the name of a source'
 
-const READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)[] = [
+export const OBJECT_READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)[] = [
   (read) => definedObject(read, 'knowledge_base'),
   (read) => definedObject(read, 'agent'),
   droppedObject,
@@ -107,14 +74,6 @@ const READERS: readonly ((read: StatementReader) => ObjectStatement | undefined)
   viewStatement,
   indexStatement,
 ]
-
-export function objectStatement(read: StatementReader): ObjectStatement | undefined {
-  for (const reader of READERS) {
-    const statement = reader(read)
-    if (statement !== undefined) return statement
-  }
-  return undefined
-}
 
 /** Parses statements that exist for both knowledge bases and agents. */
 function definedObject(
@@ -158,7 +117,7 @@ function requiredOptions(read: StatementReader): Options {
 }
 
 function droppedObject(read: StatementReader): ObjectStatement | undefined {
-  for (const what of ['knowledge_base', 'agent', 'job', 'view'] as const) {
+  for (const what of ['knowledge_base', 'agent', 'job', 'view', 'table'] as const) {
     // MindsDB clients may drop a view as a model.
     const isModel = what === 'view' && read.takeWords('drop', 'model')
     if (!isModel && !read.takeWords('drop', what)) continue
@@ -182,7 +141,7 @@ function sourceStatement(name: QualifiedName, read: StatementReader): SourceStat
   return { kind: 'sources', change: 'drop', name, source: read.name(SOURCE), ifExists }
 }
 
-function jobStatement(read: StatementReader): JobStatement | undefined {
+function jobStatement(read: StatementReader): ObjectStatement | undefined {
   if (!read.takeWords('create', 'job')) return undefined
   const ifNotExists = read.takeWords('if', 'not', 'exists')
   const name = read.qualifiedName(SHOWN.job)
@@ -212,7 +171,7 @@ function period(read: StatementReader): string {
   return count === undefined ? wordOrText(read, 'period') : `${count} ${read.name('a period')}`
 }
 
-function viewStatement(read: StatementReader): ViewStatement | undefined {
+function viewStatement(read: StatementReader): ObjectStatement | undefined {
   const orReplace = read.takeWords('create', 'or', 'replace', 'view')
   if (orReplace || read.takeWords('create', 'view')) {
     const ifNotExists = read.takeWords('if', 'not', 'exists')

@@ -6,7 +6,7 @@
 import { AppError } from '../../core/errors.ts'
 import { variableOf } from '../../core/text/shown-statement.ts'
 import { type Token, withoutClosingSemicolons } from '../lexer/tokens.ts'
-import { type ObjectStatement, objectStatement } from './object-statements.ts'
+import { OBJECT_READERS, type ObjectStatement } from './object-statements.ts'
 import { type RowStatement, rowStatement } from './parse-rows.ts'
 import { type ShowStatement, showStatement } from './parse-show.ts'
 import {
@@ -17,7 +17,7 @@ import {
 } from './parse-table.ts'
 import { StatementReader } from './statement-reader.ts'
 
-export type SessionStatement =
+type SessionStatement =
   | { readonly kind: 'use'; readonly database: string }
   | {
       readonly kind: 'set'
@@ -82,7 +82,7 @@ function assigned(name: string, read: StatementReader): Setting {
   return { name, value: read.textUntil(',') }
 }
 
-export interface ExplainStatement {
+interface ExplainStatement {
   readonly kind: 'explain'
   /** True for EXPLAIN ANALYZE, which runs the SELECT and shows where its time went. */
   readonly isAnalyzed: boolean
@@ -97,7 +97,7 @@ function explainStatement(read: StatementReader): ExplainStatement | undefined {
 }
 
 /** `SELECT query_cancel(id)` and `query_resume(id)`, with which clients control inserts. */
-export interface QueryControlStatement {
+interface QueryControlStatement {
   readonly kind: 'query_cancel' | 'query_resume'
   readonly id: number
 }
@@ -136,8 +136,11 @@ export type Statement =
   | ShowStatement
   | TableStatement
 
+/** A statement of one of these kinds. */
+export type StatementOf<K extends Statement['kind']> = Extract<Statement, { readonly kind: K }>
+
 const READERS: readonly ((read: StatementReader) => Statement | undefined)[] = [
-  objectStatement,
+  ...OBJECT_READERS,
   databaseStatement,
   tableStatement,
   rowStatement,

@@ -17,7 +17,6 @@ export type TableStatement =
       readonly source: SourceSelect | TableDefinition
     }
   | AlterTable
-  | { readonly kind: 'drop_table'; readonly name: QualifiedName; readonly ifExists: boolean }
   /** What to vacuum: a table, a file or a knowledge base; null: everything. */
   | { readonly kind: 'vacuum'; readonly name: QualifiedName | null }
 
@@ -38,10 +37,6 @@ export function tableStatement(read: StatementReader): TableStatement | undefine
     return { kind: 'create_table', name, ifNotExists, orReplace, source }
   }
   if (read.takeWords('alter', 'table')) return alterTable(read)
-  if (read.takeWords('drop', 'table')) {
-    const ifExists = read.takeWords('if', 'exists')
-    return { kind: 'drop_table', name: read.qualifiedName(WHAT), ifExists }
-  }
   if (read.takeWords('vacuum')) {
     return { kind: 'vacuum', name: read.isAtEnd() ? null : read.qualifiedName(WHAT) }
   }

@@ -5,7 +5,7 @@
  */
 import { literal } from '../../core/domain/names.ts'
 import { closeAround, depthsOf, nextWithin } from '../lexer/brackets.ts'
-import { isWord, type Token, tokenize } from '../lexer/tokens.ts'
+import { isWord, spliced, type Token, tokenize } from '../lexer/tokens.ts'
 
 interface PivotColumn {
   /** Where to insert `IN (…)` in the statement. */
@@ -32,14 +32,11 @@ export function withPivotValues(
   columns: readonly PivotColumn[],
   values: readonly (readonly string[])[],
 ): string {
-  let text = ''
-  let at = 0
-  for (const [index, column] of columns.entries()) {
+  const lists = columns.map(({ at }, index) => {
     const list = (values[index] ?? []).map(literal).join(', ')
-    text += `${sql.slice(at, column.at)} IN (${list})`
-    at = column.at
-  }
-  return text + sql.slice(at)
+    return { start: at, end: at, text: ` IN (${list})` }
+  })
+  return spliced(sql, lists)
 }
 
 const CLAUSES = ['using', 'group', 'order', 'limit', 'offset', 'union', 'except', 'intersect']

@@ -1,5 +1,5 @@
 import { closeOf } from '../lexer/brackets.ts'
-import { type Token, tokenize } from '../lexer/tokens.ts'
+import { isName, type Token, tokenize } from '../lexer/tokens.ts'
 import { type Options, StatementReader } from './statement-reader.ts'
 
 export interface SourceSelect {
@@ -20,9 +20,9 @@ function projectSelect(sql: string): SourceSelect | undefined {
   const [select, star, from, project, open, query] = tokens
   const last = tokens.at(-1)
   const start = [select, star, from].map((token) => token?.text.toLowerCase()).join(' ')
-  const isName = project?.kind === 'word' || project?.kind === 'name'
   const isQuery = query?.kind === 'word' && /^(select|with)$/i.test(query.text)
-  if (start !== 'select * from' || !isName || open?.text !== '(' || !isQuery) return undefined
+  if (start !== 'select * from' || !isName(project) || open?.text !== '(' || !isQuery)
+    return undefined
   if (last === undefined || closeOf(tokens, tokens.indexOf(open)) !== tokens.length - 1)
     return undefined
   return { select: sql.slice(open.end, last.start).trim(), database: project.value }

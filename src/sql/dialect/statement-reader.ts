@@ -4,7 +4,7 @@ import { isObject, parsedJson } from '../../core/json.ts'
 import { lineAndColumn, mayHoldSecrets } from '../../core/text/shown-statement.ts'
 import { caretAt } from '../ast/placed-error.ts'
 import { closeOf, endOfText } from '../lexer/brackets.ts'
-import type { Token } from '../lexer/tokens.ts'
+import { isName, type Token } from '../lexer/tokens.ts'
 
 /** Options by lower-case name. A value is a string, number, boolean, null, list or object. */
 export type Options = Readonly<Record<string, unknown>>
@@ -101,8 +101,10 @@ export class StatementReader {
   /** Whether a list of names in parentheses comes next, such as `(a, b)`. */
   isList(): boolean {
     const [open, name, next] = this.#tokens.slice(this.#at, this.#at + 3)
-    const isName = name?.kind === 'name' || (name?.kind === 'word' && !QUERY_WORDS.has(name.text))
-    return open?.text === '(' && isName && (next?.text === ',' || next?.text === ')')
+    const isQuery = name?.kind === 'word' && QUERY_WORDS.has(name.text)
+    return (
+      open?.text === '(' && isName(name) && !isQuery && (next?.text === ',' || next?.text === ')')
+    )
   }
 
   /** Parses a list such as `(a, b)`. */
@@ -119,8 +121,7 @@ export class StatementReader {
   queryAndOptions(): { readonly query: string; readonly options: Options | null } {
     const at = this.#tokens.findLastIndex((token, index) => {
       const isUsing = token.kind === 'word' && token.value.toLowerCase() === 'using'
-      const key = this.#tokens[index + 1]?.kind
-      const isOption = (key === 'word' || key === 'name') && this.#tokens[index + 2]?.text === '='
+      const isOption = isName(this.#tokens[index + 1]) && this.#tokens[index + 2]?.text === '='
       return index >= this.#at && isUsing && isOption
     })
     if (at === -1) return { query: this.rest(), options: null }
@@ -181,9 +182,7 @@ export class StatementReader {
   /** Parses a name with or without quotes. */
   name(what: string): string {
     const token = this.#tokens[this.#at]
-    if (token === undefined || (token.kind !== 'word' && token.kind !== 'name')) {
-      throw this.expected(what)
-    }
+    if (!isName(token)) throw this.expected(what)
     this.#at += 1
     return token.value
   }

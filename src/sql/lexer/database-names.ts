@@ -8,7 +8,7 @@ import { nameKey } from '../../core/domain/names.ts'
 import { AppError } from '../../core/errors.ts'
 import { NATIVE_DIALECTS, nativeTokens } from '../../core/text/native-sql.ts'
 import { lineAndColumn } from '../../core/text/shown-statement.ts'
-import { nextToken, type Token, tokenize } from './tokens.ts'
+import { isName, nextToken, spliced, type Token, tokenize } from './tokens.ts'
 
 const MARK = '\u0001native\u0001'
 
@@ -26,16 +26,15 @@ export function withNativeNames(
   dialectOf: (name: string) => NativeDialect | undefined,
   isFunction: (name: string) => boolean = () => false,
 ): string {
-  let text = ''
-  let copied = 0
+  const parts: { start: number; end: number; text: string }[] = []
   let before: Token | undefined
   let name: Token | undefined
   // One token after the other, because the text in the parentheses may not be tokenizable here.
   for (let at = 0; ; ) {
     const token = readToken(sql, at, name)
-    if (token === null) return text + sql.slice(copied)
+    if (token === null) return spliced(sql, parts)
     const isOpen = token.text === '(' && /^(?:from|join|lateral|,)$/i.test(before?.text ?? '')
-    const database = isOpen && name !== undefined && isName(name) ? name : undefined
+    const database = isOpen && isName(name) ? name : undefined
     const dialect = database && dialectOf(database.value)
     const isQuery = dialect && BEGINS_QUERY.test(sql.slice(token.end, token.end + QUERY_CHARS))
     if (!database || !dialect || (!isQuery && isFunction(database.value))) {
@@ -51,9 +50,8 @@ export function withNativeNames(
       throw new AppError('sql_syntax', `${lineAndColumn(sql, token.start)}: ${what}`)
     }
     const native = MARK + sql.slice(token.end, end).trim()
-    text += `${sql.slice(copied, database.end)}."${native.replaceAll('"', '""')}"`
-    copied = end + 1
-    at = copied
+    at = end + 1
+    parts.push({ start: database.end, end: at, text: `."${native.replaceAll('"', '""')}"` })
   }
 }
 
@@ -80,10 +78,6 @@ const BEGINS_QUERY = /^(?:\s|--[^\n]*\n|\/\*[^*]*\*\/|\()*(?:select|with|values|
 
 /** Look for the start of a query in this many characters. */
 const QUERY_CHARS = 1000
-
-function isName({ kind }: Token): boolean {
-  return kind === 'word' || kind === 'name'
-}
 
 /** Null at the end, or for text that cannot be tokenized. The parser reports the latter. */
 function readToken(sql: string, at: number, previous: Token | undefined): Token | null {
@@ -138,9 +132,10 @@ export function relationsNamed(sql: string): readonly NamedRelation[] {
   const ctes = new Set<string>()
   // For each open parenthesis: whether a relation may come next, and whether a comma leads to one.
   const open = [{ isNext: false, isFrom: false }]
-  for (const [index, { kind, text, value }] of tokens.entries()) {
+  for (const [index, token] of tokens.entries()) {
+    const { kind, text, value } = token
     const state = open.at(-1) ?? { isNext: false, isFrom: false }
-    const isNamed = kind === 'word' || kind === 'name'
+    const isNamed = isName(token)
     const word = kind === 'word' ? value.toLowerCase() : ''
     const after = tokens[index + 1]
     if (text === '(') open.push({ isNext: state.isNext, isFrom: state.isNext })
@@ -183,8 +178,8 @@ export function namesDatabase(sql: string, database: string): boolean {
   const key = nameKey(database)
   try {
     const tokens = tokenize(sql)
-    return tokens.some(({ kind, value }, index) => {
-      if ((kind !== 'word' && kind !== 'name') || nameKey(value) !== key) return false
+    return tokens.some((token, index) => {
+      if (!isName(token) || nameKey(token.value) !== key) return false
       const [before, after] = [tokens[index - 1]?.text, tokens[index + 1]?.text]
       return before !== '.' && (after === '.' || after === '(')
     })

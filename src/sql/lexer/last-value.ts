@@ -3,7 +3,7 @@
  */
 import { AppError } from '../../core/errors.ts'
 import { closeAround, depthsOf, nextWithin } from './brackets.ts'
-import { isWord, type Token, tokenize } from './tokens.ts'
+import { isName, isWord, type Token, tokenize } from './tokens.ts'
 
 /** A condition with LAST, as positions in its statement. */
 export interface LastCondition {
@@ -75,13 +75,9 @@ function sliceOf(sql: string, tokens: readonly Token[], from: number, before: nu
 
 /** Recognizes `column`, `t.column` and `"column"`. */
 function columnStartOf(tokens: readonly Token[], end: number): number | undefined {
-  const isName = (index: number) => {
-    const kind = tokens[index]?.kind
-    return kind === 'word' || kind === 'name'
-  }
-  if (!isName(end)) return undefined
+  if (!isName(tokens[end])) return undefined
   let start = end
-  while (tokens[start - 1]?.text === '.' && isName(start - 2)) start -= 2
+  while (tokens[start - 1]?.text === '.' && isName(tokens[start - 2])) start -= 2
   return start
 }
 

@@ -1,4 +1,4 @@
-import { type Token, tokenize } from './tokens.ts'
+import { isName, spliced, type Token, tokenize } from './tokens.ts'
 
 /**
  * A statement without its plain values. Statements that differ only in values have the same shape.
@@ -33,19 +33,17 @@ export function shapeOf(
 ): StatementShape | null {
   if (sql.includes(MARK_DIGITS)) return null
   const marks = new Map<string, string>()
-  let shape = ''
-  let at = 0
+  const parts: { start: number; end: number; text: string }[] = []
   for (const [index, token] of tokens.entries()) {
     const markOf = isLiteralAt(tokens, index) && !kept.has(token.text) ? markFor(token) : undefined
     if (markOf === undefined) continue
     const mark = marks.get(token.text) ?? markOf(marks.size)
     marks.set(token.text, mark)
-    shape += sql.slice(at, token.start) + mark
-    at = token.end
+    parts.push({ start: token.start, end: token.end, text: mark })
   }
   if (marks.size === 0 || marks.size > LITERALS_MAX) return null
   const literals = new Map([...marks].map(([text, mark]) => [mark, text]))
-  return { sql: shape + sql.slice(at), literals }
+  return { sql: spliced(sql, parts), literals }
 }
 
 const NO_NAMES: ReadonlySet<string> = new Set()
@@ -118,16 +116,13 @@ export function parameterizeSearchLiterals(
 ): ParameterizedStatement {
   const texts = new Map<string, string>()
   if (!/content/i.test(sql)) return { sql, texts }
-  let parameterized = ''
-  let at = 0
-  tokens.forEach((token, index) => {
-    if (!isSearchText(tokens, index)) return
+  const parts = tokens.flatMap(({ value, start, end }, index) => {
+    if (!isSearchText(tokens, index)) return []
     const name = `${PREFIX}${texts.size}`
-    texts.set(name, token.value)
-    parameterized += `${sql.slice(at, token.start)}$${name}`
-    at = token.end
+    texts.set(name, value)
+    return { start, end, text: `$${name}` }
   })
-  return { sql: parameterized + sql.slice(at), texts }
+  return { sql: spliced(sql, parts), texts }
 }
 
 /** Text that cannot be tokenized is left to planning, which reports the error. */
@@ -141,13 +136,12 @@ export function plainTokens(sql: string): readonly Token[] {
 
 function isSearchText(tokens: readonly Token[], index: number): boolean {
   const [column, operator, text, next] = tokens.slice(Math.max(0, index - 2), index + 2)
-  const isColumn = column?.kind === 'word' || column?.kind === 'name'
   return (
     index >= 2 &&
     text?.kind === 'string' &&
     text.text.startsWith("'") &&
     operator?.text === '=' &&
-    isColumn &&
+    isName(column) &&
     column.value.toLowerCase() === 'content' &&
     (next === undefined || ENDS.has(next.text.toLowerCase()))
   )

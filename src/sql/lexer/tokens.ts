@@ -19,6 +19,25 @@ export function isWord(token: Token | undefined, ...words: readonly string[]): b
   return token?.kind === 'word' && words.includes(token.value.toLowerCase())
 }
 
+/** Whether it may be a name, with or without quotes. */
+export function isName(token: Token | undefined): token is Token {
+  return token?.kind === 'word' || token?.kind === 'name'
+}
+
+/** Replaces parts of the text. @param parts in the order of the text */
+export function spliced(
+  sql: string,
+  parts: Iterable<{ readonly start: number; readonly end: number; readonly text: string }>,
+): string {
+  let text = ''
+  let at = 0
+  for (const part of parts) {
+    text += sql.slice(at, part.start) + part.text
+    at = part.end
+  }
+  return text + sql.slice(at)
+}
+
 const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy
 const NUMBER_TOKEN = /(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y
 /** White space and line comments. */
@@ -316,9 +335,7 @@ function metadataArrows(tokens: readonly Token[]) {
 }
 
 function isMetadata(token: Token | undefined): boolean {
-  return (
-    (token?.kind === 'word' || token?.kind === 'name') && token.value.toLowerCase() === 'metadata'
-  )
+  return isName(token) && token.value.toLowerCase() === 'metadata'
 }
 
 /** Goes back from `metadata` over `alias.` and `project.kb.`. */
