@@ -1,7 +1,15 @@
 import { expect, test } from 'bun:test'
 import { literalRows } from '../../src/query/rows/assignments.ts'
 
-const PARAMS = { text: "it's \\ one", whole: -3, part: 2.5, yes: true, none: null, list: [1] }
+const PARAMS = {
+  text: "it's \\ one",
+  whole: -3,
+  part: 2.5,
+  yes: true,
+  none: null,
+  list: [1],
+  long: 'a'.repeat(20_000),
+}
 
 test.each([
   [`VALUES (1, 'a''b'), (-2.5e3, NULL)`, `VALUES ( 1 , 'a''b' ) , ( - 2.5e3 , NULL )`],
@@ -31,6 +39,7 @@ test.each([
   'VALUES ([1])',
   `VALUES ('a'::varchar(10))`,
   'VALUES (:list)',
+  'VALUES (:long)',
   'VALUES (:missing)',
   'VALUES (@variable)',
 ])('%s needs the guard', (source) => {

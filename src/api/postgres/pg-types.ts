@@ -138,6 +138,8 @@ const TEXTS: ReadonlyMap<PgType, (text: string) => string> = new Map([
   [TIMESTAMP, (text) => postgresMoment(text)],
   [TIMESTAMPTZ, (text) => postgresMoment(text, '+00')],
   [INTERVAL, (text) => text.replace(/month(s?)/, 'mon$1')],
+  [JSON_TYPE, (text) => JSON.stringify(text)],
+  [JSONB, (text) => JSON.stringify(text)],
 ])
 
 function arrayText(values: readonly ResultValue[], element: PgType): string {
